@@ -1,0 +1,41 @@
+"""What can go wrong when partitions are assigned.
+
+AssignorsError
+ |- InvalidGroupError   a group that no coordinator can hand out                    (also ValueError)
+ |- AssignorError       the strategy cannot answer; names the JVM exception it stands for
+ |- ProtocolError       bytes of the consumer protocol that cannot be read or written (also ValueError)
+ |- ScenarioError       a scenario file that cannot be simulated                     (also ValueError)
+ `- SourceError         a snapshot, capture or live group that cannot be read        (also ValueError)
+"""
+
+
+class AssignorsError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class InvalidGroupError(AssignorsError, ValueError):
+    """Topics or members that no coordinator can hand out."""
+
+
+class AssignorError(AssignorsError):
+    """The strategy cannot answer for this group.
+
+    Attributes:
+        jvm_exception: simple name of the Java exception the JVM's assignor throws here, or None where it has no counterpart.
+    """
+
+    def __init__(self, message: str, *, jvm_exception: str | None = None) -> None:
+        super().__init__(message)
+        self.jvm_exception = jvm_exception
+
+
+class ProtocolError(AssignorsError, ValueError):
+    """Bytes of the consumer protocol that cannot be read or written."""
+
+
+class ScenarioError(AssignorsError, ValueError):
+    """A scenario that cannot be simulated."""
+
+
+class SourceError(AssignorsError, ValueError):
+    """A snapshot, capture or live group that cannot be read."""
