@@ -1,0 +1,160 @@
+"""Who consumes what: the answer of an assignor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from assignors.partition_list import PartitionList
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class AssignmentArrays(NamedTuple):
+    """An assignment as columns: row i says that `members[member[i]]` has partition `partition[i]` of `topics[topic[i]]`.
+
+    Rows are grouped by member, in list order inside a member.
+    """
+
+    members: tuple[str, ...]
+    topics: tuple[str, ...]
+    member: NDArray[np.int32]
+    topic: NDArray[np.int32]
+    partition: NDArray[np.int32]
+
+
+class Assignment(Mapping[str, PartitionList]):
+    """The partitions of every member of a group, in the JVM's list order.
+
+    Args:
+        members: every member of the group, also those that got nothing.
+        topics: topic names.
+        counts: partitions of each topic, shape (len(topics),).
+        offsets: member m has rows `offsets[m]:offsets[m + 1]`, shape (len(members) + 1,).
+        topic: index into `topics` of each row.
+        partition: partition number of each row.
+        transferring: partitions held back for one round until their old owner has revoked them, each with the
+            member that will get it (cooperative-sticky only).
+        subscribed: mask over `topics` of those some member subscribes to; None means all.
+    """
+
+    def __init__(
+        self,
+        members: tuple[str, ...],
+        topics: tuple[str, ...],
+        counts: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        topic: NDArray[np.int32],
+        partition: NDArray[np.int32],
+        *,
+        transferring: Mapping[TopicPartition, str] | None = None,
+        subscribed: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self._members = members
+        self._topics = topics
+        self._counts = counts
+        self._offsets = offsets
+        self._topic = topic
+        self._partition = partition
+        self._transferring: Mapping[TopicPartition, str] = {} if transferring is None else transferring
+        self._subscribed = subscribed
+
+    @classmethod
+    def of(cls, lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]]) -> Assignment:
+        """An assignment from plain lists, such as one read back from a live group.
+
+        Partition counts are those the lists show: the highest number of each topic plus one.
+        """
+        columns = {member: PartitionList.of(partitions) for member, partitions in lists.items()}
+        index: dict[str, int] = {}
+        for partitions in columns.values():
+            for name in partitions.names:
+                index.setdefault(name, len(index))
+        topic = np.concatenate(
+            [np.empty(0, np.int32)]
+            + [
+                np.array([index[name] for name in partitions.names], np.int32)[partitions.topics]
+                for partitions in columns.values()
+                if len(partitions)
+            ]
+        )
+        partition = np.concatenate([np.empty(0, np.int32), *(part.partitions for part in columns.values())])
+        counts = np.zeros(len(index), np.int64)
+        np.maximum.at(counts, topic, partition.astype(np.int64) + 1)
+        offsets = np.cumsum([0, *(len(part) for part in columns.values())], dtype=np.int64)
+        return cls(tuple(columns), tuple(index), counts, offsets, topic, partition)
+
+    @cached_property
+    def _rows_of(self) -> dict[str, int]:
+        return {member: row for row, member in enumerate(self._members)}
+
+    def __getitem__(self, member: str) -> PartitionList:
+        row = self._rows_of[member]
+        rows = slice(self._offsets[row], self._offsets[row + 1])
+        return PartitionList(self._topics, self._topic[rows], self._partition[rows])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __repr__(self) -> str:
+        lists = ", ".join(f"{member!r}: [{', '.join(map(str, self[member]))}]" for member in self)
+        return f"Assignment({{{lists}}})"
+
+    @cached_property
+    def _member_column(self) -> NDArray[np.int32]:
+        return np.repeat(np.arange(len(self._members), dtype=np.int32), np.diff(self._offsets))
+
+    @cached_property
+    def _base(self) -> NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(self._counts)])
+
+    @cached_property
+    def _owners(self) -> NDArray[np.int32]:
+        """Member index of every partition of every topic, -1 where nobody has it."""
+        owners = np.full(int(self._base[-1]), -1, np.int32)
+        known = self._partition < self._counts[self._topic]
+        owners[self._base[self._topic[known]] + self._partition[known]] = self._member_column[known]
+        return owners
+
+    def owner_of(self, partition: TopicPartition | tuple[str, int]) -> str | None:
+        """The member that has this partition; None where nobody has it."""
+        topic, number = partition
+        try:
+            row = self._topics.index(topic)
+        except ValueError:
+            return None
+        if not 0 <= number < self._counts[row]:
+            return None
+        owner = int(self._owners[self._base[row] + number])
+        return None if owner < 0 else self._members[owner]
+
+    @property
+    def transferring(self) -> Mapping[TopicPartition, str]:
+        """Partitions held back this round, each with the member that will get it (KIP-429)."""
+        return self._transferring
+
+    @cached_property
+    def unassigned(self) -> PartitionList:
+        """Partitions of subscribed topics that no member has, those held back included."""
+        free = self._owners < 0
+        if self._subscribed is not None:
+            free &= np.repeat(self._subscribed, self._counts)
+        flat = np.flatnonzero(free)
+        topic = np.searchsorted(self._base, flat, side="right") - 1
+        return PartitionList(
+            self._topics, topic.astype(np.int32), (flat - self._base[topic]).astype(np.int32)
+        )
+
+    def to_arrays(self) -> AssignmentArrays:
+        """The assignment as columns, grouped by member; the arrays are views, do not write to them."""
+        return AssignmentArrays(
+            self._members, self._topics, self._member_column, self._topic, self._partition
+        )

@@ -1,0 +1,36 @@
+"""What every assignor is, ours and a stranger's."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from assignors.assignment import Assignment
+    from assignors.group import Group
+
+
+class RebalanceProtocol(IntEnum):
+    """How members hand partitions over; a consumer uses the highest that all its assignors support (KIP-429)."""
+
+    EAGER = 0
+    COOPERATIVE = 1
+
+
+@runtime_checkable
+class Assignor(Protocol):
+    """Assigns the partitions of a group; one instance is one leader's lifetime."""
+
+    @property
+    def name(self) -> str:
+        """The protocol name members vote for, such as "cooperative-sticky"."""
+        ...
+
+    @property
+    def protocols(self) -> frozenset[RebalanceProtocol]:
+        """The rebalance protocols it can take part in."""
+        ...
+
+    def assign(self, group: Group) -> Assignment:
+        """Who gets what; every member of the group is in the answer."""
+        ...

@@ -1,0 +1,82 @@
+"""An ordered list of partitions that is two integer columns inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class PartitionList(Sequence[TopicPartition]):
+    """An immutable list of partitions: `topics[i]` indexes `names`, `partitions[i]` is the number.
+
+    `TopicPartition` objects are made only for the elements somebody looks at, so a list of a million
+    partitions costs eight megabytes and no Python objects.
+
+    Attributes:
+        names: topic names that `topics` indexes; may hold names that do not occur in this list.
+        topics: int32 array of shape (n,).
+        partitions: int32 array of shape (n,).
+    """
+
+    __slots__ = ("names", "partitions", "topics")
+
+    names: tuple[str, ...]
+    topics: NDArray[np.int32]
+    partitions: NDArray[np.int32]
+
+    def __init__(
+        self, names: tuple[str, ...], topics: NDArray[np.int32], partitions: NDArray[np.int32]
+    ) -> None:
+        self.names = names
+        self.topics = topics
+        self.partitions = partitions
+
+    @classmethod
+    def of(cls, partitions: Iterable[TopicPartition | tuple[str, int]]) -> PartitionList:
+        """The same partitions as columns; a `PartitionList` comes back as it is."""
+        if isinstance(partitions, PartitionList):
+            return partitions
+        index: dict[str, int] = {}
+        pairs = [(index.setdefault(topic, len(index)), partition) for topic, partition in partitions]
+        columns = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+        return cls(tuple(index), columns[:, 0].copy(), columns[:, 1].copy())
+
+    def __len__(self) -> int:
+        return len(self.topics)
+
+    @overload
+    def __getitem__(self, index: int) -> TopicPartition: ...
+    @overload
+    def __getitem__(self, index: slice) -> PartitionList: ...
+    def __getitem__(self, index: int | slice) -> TopicPartition | PartitionList:
+        if isinstance(index, slice):
+            return PartitionList(self.names, self.topics[index], self.partitions[index])
+        return TopicPartition(self.names[self.topics[index]], int(self.partitions[index]))
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        names = self.names
+        for topic, partition in zip(self.topics.tolist(), self.partitions.tolist(), strict=True):
+            yield TopicPartition(names[topic], partition)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, PartitionList) and other.names == self.names:
+            return np.array_equal(self.topics, other.topics) and np.array_equal(
+                self.partitions, other.partitions
+            )
+        if isinstance(other, Sequence) and not isinstance(other, str | bytes):
+            return len(self) == len(other) and all(
+                mine == theirs for mine, theirs in zip(self, other, strict=True)
+            )
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"PartitionList([{', '.join(map(str, self))}])"
