@@ -1,0 +1,54 @@
+# `make demo` and `make test` need Python 3.11+, Java 17, Maven and make; they set up the rest in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# Spark's workers must run this interpreter, whatever PATH says.
+export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
+export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types check bench golden lock clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## create .venv with the locked dependencies
+
+# The stamp is written last, so an interrupted set-up is done again, from a clean folder.
+$(READY): dev.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "copartition needs Python 3.11 or newer; '$(PYTHON)' is not on the PATH." >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "copartition needs Python 3.11 or newer; $$($(PYTHON) --version) is too old. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
+	@rm -f $(READY)
+	@echo "Setting up $(VENV) (about a minute, once) ..."
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(READY)
+
+demo: $(READY)  ## route 336,776 real flights with Spark, write, read back, audit, simulate, diff
+	@$(BIN)/python -m examples.flights
+
+test: $(READY)  ## run every test; those of the real broker need Java 17 and Maven
+	@$(BIN)/python -m pytest --benchmark-skip
+	@echo "make test: all tests passed."
+
+lint: $(READY)  ## check style
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(READY)  ## check types
+	@$(BIN)/mypy
+
+check: lint types test  ## lint, types and tests
+
+bench: $(READY)  ## run the benchmarks; each reports a ratio against a named competitor
+	@$(BIN)/python -m pytest benchmarks --benchmark-only -o python_files='bench_*.py'
+
+lock: $(READY)  ## pin the newest development dependencies: names, versions and hashes
+	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-annotate --no-header --upgrade --quiet --output-file dev.lock
+
+clean:  ## remove everything make created, the environment included
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks build dist demo-output
