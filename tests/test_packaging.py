@@ -1,0 +1,62 @@
+"""What the wheel holds and what importing it costs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = {"partitioning", "assignors", "spark_integration"}
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with nothing but the installed wheel."""
+    dist, target = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("target")
+    quiet = {"check": True, "capture_output": True, "text": True}
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", dist, ROOT], **quiet
+    )
+    (wheel,) = dist.glob("*.whl")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", target]
+    subprocess.run([*pip, wheel], **quiet)
+    return target
+
+
+def run(installed: Path, code: str) -> str:
+    env = {**os.environ, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=installed, env=env, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_the_wheel_installs_exactly_the_three_packages(installed: Path) -> None:
+    folders = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
+    assert folders - {"bin"} == PACKAGES
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGES))
+def test_each_package_is_typed(installed: Path, package: str) -> None:
+    assert (installed / package / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("command", ["copartition", "assignment-diff"])
+def test_the_commands_are_installed(installed: Path, command: str) -> None:
+    assert (installed / "bin" / command).is_file()
+
+
+@pytest.mark.parametrize("package", ["partitioning", "assignors"])
+def test_importing_a_core_package_pulls_in_no_optional_one(installed: Path, package: str) -> None:
+    code = f"import sys, {package}; assert {package}.__file__.startswith({str(installed)!r}); print(*sys.modules)"
+    modules = {name.partition(".")[0] for name in run(installed, code).split()}
+    optional = {"pyspark", "confluent_kafka", "kafka", "aiokafka", "pandas", "pyarrow", "click", "rich", "msgspec"}
+    assert modules & optional == set()
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGES))
+def test_every_public_name_exists(installed: Path, package: str) -> None:
+    code = f"import {package} as p; print([n for n in p.__all__ if not hasattr(p, n)], len(p.__all__) > 0)"
+    assert run(installed, code) == "[] True"
