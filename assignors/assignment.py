@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from assignors.partition_list import PartitionList
-from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from partitioning.topic_partition import TopicPartition
+
 
 class AssignmentArrays(NamedTuple):
-    """An assignment as columns: row i says that `members[member[i]]` has partition `partition[i]` of `topics[topic[i]]`.
+    """An assignment as columns: `members[member[i]]` has partition `partition[i]` of `topics[topic[i]]`.
 
     Rows are grouped by member, in list order inside a member.
     """
@@ -38,8 +40,8 @@ class Assignment(Mapping[str, PartitionList]):
         offsets: member m has rows `offsets[m]:offsets[m + 1]`, shape (len(members) + 1,).
         topic: index into `topics` of each row.
         partition: partition number of each row.
-        transferring: partitions held back for one round until their old owner has revoked them, each with the
-            member that will get it (cooperative-sticky only).
+        transferring: partitions held back for one round until their old owner has revoked them, and the index
+            into `members` of the one that will get each (cooperative-sticky only).
         subscribed: mask over `topics` of those some member subscribes to; None means all.
     """
 
@@ -52,7 +54,7 @@ class Assignment(Mapping[str, PartitionList]):
         topic: NDArray[np.int32],
         partition: NDArray[np.int32],
         *,
-        transferring: Mapping[TopicPartition, str] | None = None,
+        transferring: tuple[PartitionList, NDArray[np.int32]] | None = None,
         subscribed: NDArray[np.bool_] | None = None,
     ) -> None:
         self._members = members
@@ -61,7 +63,7 @@ class Assignment(Mapping[str, PartitionList]):
         self._offsets = offsets
         self._topic = topic
         self._partition = partition
-        self._transferring: Mapping[TopicPartition, str] = {} if transferring is None else transferring
+        self._transferring = transferring
         self._subscribed = subscribed
 
     @classmethod
@@ -105,8 +107,10 @@ class Assignment(Mapping[str, PartitionList]):
         return len(self._members)
 
     def __repr__(self) -> str:
-        lists = ", ".join(f"{member!r}: [{', '.join(map(str, self[member]))}]" for member in self)
-        return f"Assignment({{{lists}}})"
+        shown = [f"{member!r}: {self[member]!r}" for member in self._members[:20]]
+        if len(self) > 20:
+            shown.append(f"... {len(self) - 20} more")
+        return f"Assignment({{{', '.join(shown)}}})"
 
     @cached_property
     def _member_column(self) -> NDArray[np.int32]:
@@ -114,7 +118,11 @@ class Assignment(Mapping[str, PartitionList]):
 
     @cached_property
     def _base(self) -> NDArray[np.int64]:
-        return np.concatenate([[0], np.cumsum(self._counts)])
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self._counts)])
+
+    @cached_property
+    def _topic_rows(self) -> dict[str, int]:
+        return {topic: row for row, topic in enumerate(self._topics)}
 
     @cached_property
     def _owners(self) -> NDArray[np.int32]:
@@ -127,19 +135,24 @@ class Assignment(Mapping[str, PartitionList]):
     def owner_of(self, partition: TopicPartition | tuple[str, int]) -> str | None:
         """The member that has this partition; None where nobody has it."""
         topic, number = partition
-        try:
-            row = self._topics.index(topic)
-        except ValueError:
-            return None
-        if not 0 <= number < self._counts[row]:
+        row = self._topic_rows.get(topic)
+        if row is None or not 0 <= number < self._counts[row]:
             return None
         owner = int(self._owners[self._base[row] + number])
         return None if owner < 0 else self._members[owner]
 
-    @property
+    @cached_property
     def transferring(self) -> Mapping[TopicPartition, str]:
         """Partitions held back this round, each with the member that will get it (KIP-429)."""
-        return self._transferring
+        if self._transferring is None:
+            return MappingProxyType({})
+        partitions, receivers = self._transferring
+        return MappingProxyType(
+            {
+                partition: self._members[receiver]
+                for partition, receiver in zip(partitions, receivers.tolist(), strict=True)
+            }
+        )
 
     @cached_property
     def unassigned(self) -> PartitionList:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Collection, Sequence
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from assignors.columns import sort_rows
 from assignors.errors import InvalidGroupError
 from assignors.partition_list import PartitionList
 
 if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Collection, Sequence
+
     from assignors.assignment import Assignment
     from partitioning.topic_partition import TopicPartition
 
@@ -22,7 +27,8 @@ class Topic:
     Attributes:
         name: topic name.
         partitions: how many partitions it has; 0 stands for a topic without metadata.
-        racks: the racks of each partition's replicas, one collection a partition; None where the cluster has no racks.
+        racks: the racks of each partition's replicas, one collection a partition; None where the cluster has
+            no racks.
         id: topic id, by which broker-side assignors decide; None stands for a stable id made from the name.
     """
 
@@ -69,7 +75,7 @@ class StickyUserData:
     """What a member of a "sticky" group remembers, not yet bytes (KIP-341).
 
     Attributes:
-        partitions: what it was assigned last.
+        partitions: what it was assigned last, in the order it was assigned.
         generation: in which generation; None for the old form that has none.
     """
 
@@ -86,12 +92,18 @@ class StickyUserData:
 class Group:
     """Topics and members of one rebalance; member order is that of the JoinGroup response.
 
+    Attributes:
+        topics: the cluster's topics, also those nobody subscribes to.
+        members: who joined.
+        generation: generation of the group before this rebalance; 0 for a group that never rebalanced.
+
     Raises:
         InvalidGroupError: two topics of one name or two members of one id.
     """
 
     topics: Sequence[Topic]
     members: Sequence[Member]
+    generation: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         for what, names in (
@@ -99,8 +111,7 @@ class Group:
             ("member", [member.id for member in self.members]),
         ):
             if len(set(names)) != len(names):
-                seen: set[str] = set()
-                twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+                twice = next(name for name, times in Counter(names).items() if times > 1)
                 raise InvalidGroupError(f"{what} {twice!r} is in the group twice; name each {what} once")
 
     def next(
@@ -111,5 +122,65 @@ class Group:
         leave: Collection[str] = (),
         topics: Sequence[Topic] | None = None,
     ) -> Group:
-        """The group at its next rebalance: members carry on what they got, one generation later."""
-        raise NotImplementedError
+        """The group at its next rebalance: members carry on what they got, one generation later.
+
+        A member that stays reports what `assignment` gave it as `owned`, in the order it travels (by topic,
+        then partition), and remembers it as "sticky" user data. The generation of both is one above the
+        group's and above every claim in it, so the first assignment of a new group is generation 1.
+
+        Args:
+            assignment: what an assignor gave for this group; each of its members is in it.
+            join: members that join now, after the others in JoinGroup order, with what they claim themselves.
+            leave: ids of members that leave.
+            topics: the cluster's topics from now on; None leaves them as they are.
+
+        Raises:
+            InvalidGroupError: `leave` or `assignment` does not fit the members of this group.
+        """
+        ids = {member.id for member in self.members}
+        _check_members(ids, assignment, leave)
+        generation = 1 + max([self.generation, 0, *(member.generation or 0 for member in self.members)])
+        leaving = set(leave)
+        owned = _sorted_lists(assignment)
+        staying = [
+            Member(
+                member.id,
+                member.topics,
+                instance_id=member.instance_id,
+                rack=member.rack,
+                owned=owned[member.id],
+                generation=generation,
+                user_data=StickyUserData(assignment[member.id], generation),
+            )
+            for member in self.members
+            if member.id not in leaving
+        ]
+        return Group(self.topics if topics is None else topics, [*staying, *join], generation=generation)
+
+
+def _check_members(ids: Collection[str], assignment: Assignment, leave: Collection[str]) -> None:
+    for member in leave:
+        if member not in ids:
+            raise InvalidGroupError(f"member {member!r} cannot leave: it is not in the group")
+    if assignment.keys() != ids:
+        member = min(assignment.keys() ^ ids)
+        fault = (
+            "has no entry in the assignment" if member in ids else "is in the assignment but not in the group"
+        )
+        raise InvalidGroupError(f"member {member!r} {fault}; pass the assignment made for this group")
+
+
+def _sorted_lists(assignment: Assignment) -> dict[str, PartitionList]:
+    """Every member's partitions by topic and number, the order in which a consumer reports them (KIP-429)."""
+    members, topics, member, topic, partition = assignment.to_arrays()
+    order = sorted(range(len(topics)), key=lambda row: topics[row].encode("utf-16-be", "surrogatepass"))
+    rank = np.empty(len(topics), np.int32)
+    rank[order] = np.arange(len(topics), dtype=np.int32)
+    rows, ranks, numbers = sort_rows(member, rank[topic], partition)
+    names = tuple(topics[row] for row in order)
+    ends = np.searchsorted(rows, np.arange(len(members) + 1)).tolist()
+    sorted_topic, sorted_partition = ranks.astype(np.int32), numbers.astype(np.int32)
+    return {
+        name: PartitionList(names, sorted_topic[start:end], sorted_partition[start:end])
+        for name, start, end in zip(members, ends, ends[1:], strict=False)
+    }

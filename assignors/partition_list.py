@@ -65,6 +65,16 @@ class PartitionList(Sequence[TopicPartition]):
         for topic, partition in zip(self.topics.tolist(), self.partitions.tolist(), strict=True):
             yield TopicPartition(names[topic], partition)
 
+    def __contains__(self, partition: object) -> bool:
+        if not isinstance(partition, tuple) or len(partition) != 2:
+            return False
+        topic, number = partition
+        try:
+            row = self.names.index(topic)
+        except ValueError:
+            return False
+        return bool(np.any((self.topics == row) & (self.partitions == number)))
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, PartitionList) and other.names == self.names:
             return np.array_equal(self.topics, other.topics) and np.array_equal(
@@ -79,4 +89,7 @@ class PartitionList(Sequence[TopicPartition]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"PartitionList([{', '.join(map(str, self))}])"
+        shown = [repr(tuple(partition)) for partition in self[:20]]
+        if len(self) > 20:
+            shown.append(f"... {len(self) - 20} more")
+        return f"PartitionList([{', '.join(shown)}])"

@@ -1,0 +1,117 @@
+"""Group.next: what members carry from one rebalance to the next."""
+
+import pytest
+
+from assignors.assignment import Assignment
+from assignors.errors import InvalidGroupError
+from assignors.group import Group, Member, StickyUserData, Topic
+from partitioning.topic_partition import TopicPartition
+
+
+@pytest.fixture
+def group():
+    return Group(
+        [Topic("orders", 2), Topic("clicks", 3)],
+        [Member("b", ["orders", "clicks"], rack="r1", instance_id="i-1"), Member("a", ["clicks"])],
+    )
+
+
+@pytest.fixture
+def assignment():
+    return Assignment.of(
+        {"b": [("orders", 1), ("clicks", 2), ("orders", 0), ("clicks", 1)], "a": [("clicks", 0)]}
+    )
+
+
+def test_a_member_owns_what_it_was_assigned_by_topic_and_number(group, assignment):
+    assert group.next(assignment).members[0].owned == [
+        ("clicks", 1),
+        ("clicks", 2),
+        ("orders", 0),
+        ("orders", 1),
+    ]
+
+
+def test_topics_are_ordered_as_utf_16_code_units():
+    names = ["\uff5e", "\U0001f600"]  # the second is two surrogates, which sort below U+FF5E
+    group = Group([Topic(name, 1) for name in names], [Member("m", names)])
+    carried = group.next(Assignment.of({"m": [(name, 0) for name in names]})).members[0].owned
+    assert carried == [("\U0001f600", 0), ("\uff5e", 0)]
+
+
+def test_a_member_keeps_what_it_told_about_itself(group, assignment):
+    member = group.next(assignment).members[0]
+    assert (member.id, member.topics, member.rack, member.instance_id) == (
+        "b",
+        ["orders", "clicks"],
+        "r1",
+        "i-1",
+    )
+
+
+def test_sticky_user_data_remembers_the_list_as_it_was_assigned(group, assignment):
+    remembered = group.next(assignment).members[0].user_data
+    assert isinstance(remembered, StickyUserData)
+    assert remembered.partitions == assignment["b"]
+    assert remembered.generation == 1
+
+
+def test_the_first_assignment_is_generation_one_and_every_next_one_higher(group, assignment):
+    second = group.next(assignment)
+    third = second.next(assignment)
+    assert [second.members[0].generation, third.members[0].generation] == [1, 2]
+
+
+def test_the_generation_is_above_every_claim(assignment):
+    group = Group([Topic("clicks", 3)], [Member("b", ["clicks"], generation=7), Member("a", ["clicks"])])
+    assert {member.generation for member in group.next(assignment).members} == {8}
+
+
+def test_the_generation_outlives_all_members(group, assignment):
+    renewed = group.next(assignment).next(assignment, leave=["a", "b"], join=[Member("c", ["clicks"])])
+    assert renewed.next(Assignment.of({"c": [("clicks", 0)]})).members[0].generation == 3
+
+
+def test_members_that_leave_are_gone_and_those_that_join_come_last(group, assignment):
+    new = Member("new", ["orders"], owned=[TopicPartition("orders", 1)], generation=4)
+    members = group.next(assignment, leave=["b"], join=[new]).members
+    assert [member.id for member in members] == ["a", "new"]
+    assert members[1] is new
+
+
+def test_topics_can_grow(group, assignment):
+    grown = [Topic("orders", 4), Topic("clicks", 3)]
+    assert group.next(assignment, topics=grown).topics == grown
+    assert group.next(assignment).topics == group.topics
+
+
+@pytest.mark.parametrize(
+    ("lists", "leave", "message"),
+    [
+        ({"a": [], "b": []}, ["c"], "member 'c' cannot leave"),
+        ({"a": []}, [], "member 'b' has no entry"),
+        ({"a": [], "b": [], "x": []}, [], "member 'x' is in the assignment"),
+    ],
+)
+def test_an_assignment_of_another_group_is_refused(group, lists, leave, message):
+    with pytest.raises(InvalidGroupError, match=message):
+        group.next(Assignment.of(lists), leave=leave)
+
+
+def test_a_member_that_joins_twice_is_refused(group, assignment):
+    with pytest.raises(InvalidGroupError, match="member 'a' is in the group twice"):
+        group.next(assignment, join=[Member("a", ["clicks"])])
+
+
+def test_a_topic_given_twice_is_refused():
+    with pytest.raises(InvalidGroupError, match="topic 't' is in the group twice"):
+        Group([Topic("t", 1), Topic("t", 2)], [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [((-1,), "-1 partitions"), ((2, [{"r1"}]), "2 partitions but racks for 1")],
+)
+def test_a_topic_that_cannot_be_is_refused(arguments, message):
+    with pytest.raises(InvalidGroupError, match=message):
+        Topic("t", *arguments)
