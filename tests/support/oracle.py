@@ -1,0 +1,131 @@
+"""The JVM's own assignors in a process of their own: one JSON request a line in, one JSON answer a line out.
+
+The Java program is in `tests/oracle/assignors`. Maven builds it once into a cache folder
+(`COPARTITION_CACHE`, or `~/.cache/copartition`) under a name made from its sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, Self
+
+PROJECT = Path(__file__).parents[1] / "oracle" / "assignors"
+
+
+class OracleError(RuntimeError):
+    """The Java program could not be built, died, or could not make sense of a request."""
+
+
+def cache_folder() -> Path:
+    """Where what takes long to build is kept between runs."""
+    return Path(os.environ.get("COPARTITION_CACHE", "~/.cache/copartition")).expanduser()
+
+
+def is_available() -> bool:
+    """Whether this machine has what the oracle needs: a JVM and Maven."""
+    return shutil.which("java") is not None and shutil.which("mvn") is not None
+
+
+def build() -> Path:
+    """The folder with `oracle.jar` and its libraries, built where it is not there yet."""
+    sources = [PROJECT / "pom.xml", *sorted((PROJECT / "src").rglob("*.java"))]
+    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    folder = cache_folder() / f"assignor-oracle-{digest}"
+    if folder.exists():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="building-") as scratch:
+        made = Path(scratch) / "build"
+        command = ["mvn", "-q", "-B", "-f", PROJECT / "pom.xml", f"-Dbuild.folder={made}", "package"]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        if run.returncode:
+            raise OracleError(f"Maven could not build {PROJECT}:\n{run.stdout}{run.stderr}")
+        try:
+            made.rename(folder)
+        except OSError:
+            if not folder.exists():  # else another process was first, with the same thing
+                raise
+    return folder
+
+
+class Oracle:
+    """A running oracle; use it as a context manager.
+
+    Args:
+        options: more options for the JVM, such as "-Xmx4g".
+        timeout: seconds one request may take; the process is killed after that.
+    """
+
+    def __init__(self, *options: str, timeout: float = 120) -> None:
+        folder = build()
+        command = [
+            "java",
+            "--add-opens=java.base/java.util=ALL-UNNAMED",
+            *options,
+            "-cp",
+            f"{folder / 'oracle.jar'}{os.pathsep}{folder / 'lib'}{os.sep}*",
+            "copartition.oracle.Oracle",
+        ]
+        self._timeout = timeout
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", bufsize=1
+        )
+
+    def ask(self, op: str, **request: Any) -> dict[str, Any]:
+        """The answer to one request."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        watchdog = threading.Timer(self._timeout, process.kill)
+        watchdog.start()
+        try:
+            process.stdin.write(json.dumps({"op": op, **request}) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        finally:
+            watchdog.cancel()
+        if not line:
+            raise OracleError(f"the oracle ended, or took more than {self._timeout} s, on: {op} {request}")
+        answer: dict[str, Any] = json.loads(line)
+        if "oracle_error" in answer:
+            raise OracleError(f"{answer['oracle_error']} on: {op} {request}")
+        return answer
+
+    def versions(self) -> dict[str, str]:
+        """Which Kafka and which JDK answer."""
+        return self.ask("versions")
+
+    def assign(self, scenario: dict[str, Any]) -> list[dict[str, Any]]:
+        """The steps of a scenario with every member resolved and the JVM's answer or exception."""
+        answers = self.ask("assign", assignor=scenario["assignor"], steps=scenario["steps"])["steps"]
+        return [
+            {"topics": step["topics"], **answer} for step, answer in zip(scenario["steps"], answers, strict=True)
+        ]
+
+    def close(self) -> None:
+        """Ends the process."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
