@@ -1,0 +1,1 @@
+"""Where Kafka puts a record."""

@@ -7,6 +7,7 @@ PartitioningError
  |- InvalidConfigError         a setting with a value that has no meaning       (also ValueError)
  |- UnknownStrategyError       no partitioner, profile or assignor of that name (also LookupError)
  |- StrategyConflictError      a name that is taken already                     (also ValueError)
+ |- TreeBinError               keys that collide so often that Java's order is out of reach
  |- BrokenPluginError          an installed plug-in that cannot be loaded       (also ImportError)
  `- MissingDependencyError     an optional package that is not installed        (also ImportError)
 """
@@ -38,6 +39,10 @@ class UnknownStrategyError(PartitioningError, LookupError):
 
 class StrategyConflictError(PartitioningError, ValueError):
     """A strategy name is taken already."""
+
+
+class TreeBinError(PartitioningError):
+    """Keys whose Java hashes collide so often that a HashMap turns a bin into a tree."""
 
 
 class BrokenPluginError(PartitioningError, ImportError):

@@ -1,0 +1,1 @@
+"""Hash functions of Kafka clients: one module each, a scalar and a columnar twin, NumPy only."""

@@ -1,0 +1,178 @@
+"""What Java's `hashCode` and `HashMap` iteration order do; both decide where Kafka puts things."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from partitioning.errors import InvalidPartitionCountError, TreeBinError
+from partitioning.hashing.java_string import hash_units
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from partitioning.topic_partition import TopicPartition
+
+_TREEIFY_THRESHOLD = 8
+_MIN_TREEIFY_LENGTH = 64
+
+
+def utf16_key(text: str) -> bytes:
+    """The sort key that orders text as Java's `String.compareTo`: by UTF-16 code unit, not by code point."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def string_hash(text: str) -> int:
+    """`String.hashCode`: signed 32-bit."""
+    return int(string_hashes([text])[0])
+
+
+def string_hashes(texts: Sequence[str]) -> NDArray[np.int32]:
+    """`String.hashCode` of each text: int32 array of shape (n,)."""
+    joined = "".join(texts)
+    if joined.isascii():
+        lengths = [len(text) for text in texts]
+        units = np.frombuffer(joined.encode(), dtype=np.uint8).astype(np.uint16)
+    else:
+        lengths = [len(utf16_key(text)) // 2 for text in texts]
+        units = np.frombuffer(utf16_key(joined), dtype=">u2").astype(np.uint16)
+    return hash_units(units, np.fromiter(accumulate(lengths, initial=0), np.int64, len(texts) + 1))
+
+
+def topic_partition_hash(partition: TopicPartition) -> int:
+    """`TopicPartition.hashCode`: signed 32-bit."""
+    return int(topic_partition_hashes(string_hashes([partition.topic]), [partition.partition])[0])
+
+
+def topic_partition_hashes(topic_hashes: ArrayLike, partitions: ArrayLike) -> NDArray[np.int32]:
+    """`TopicPartition.hashCode` of many partitions: int32, the arguments broadcast against each other.
+
+    Args:
+        topic_hashes: the topic names' `string_hashes`.
+        partitions: partition numbers.
+    """
+    with np.errstate(over="ignore"):
+        partition_term = np.uint32(31) * (np.uint32(31) + np.asarray(partitions).astype(np.uint32))
+        return (partition_term + np.asarray(topic_hashes).astype(np.uint32)).astype(np.int32)
+
+
+def uuid_hash(value: uuid.UUID) -> int:
+    """`org.apache.kafka.common.Uuid.hashCode`: signed 32-bit."""
+    half = (value.int >> 64) ^ (value.int & 0xFFFFFFFFFFFFFFFF)
+    return _signed((half >> 32) ^ (half & 0xFFFFFFFF))
+
+
+def hash_map_order(
+    hashes: ArrayLike, *, capacity: int = 16, insert: Literal["tail", "head"] = "tail"
+) -> NDArray[np.intp]:
+    """In which order a `HashMap` iterates over keys that were put one after the other.
+
+    Args:
+        hashes: `hashCode` of each key, in the order the keys were put; the keys are distinct. The hash of an
+            integer is its value.
+        capacity: argument of `new HashMap(capacity)`; 16 is what `new HashMap()` has.
+        insert: "tail" for `put`, `putIfAbsent`, `HashSet.add`, `toMap` and `toSet`; "head" for
+            `computeIfAbsent`, `compute`, `merge` and `groupingBy`. These double the table one call later, so
+            the order is that of a map in which the last call put a new key.
+
+    Returns:
+        intp array of shape (n,): positions in `hashes`, in iteration order.
+
+    Raises:
+        TreeBinError: so many keys share a bin that Java makes it a red-black tree.
+    """
+    signed = np.asarray(hashes, dtype=np.int32)
+    unsigned = signed.view(np.uint32)
+    spread = unsigned ^ (unsigned >> np.uint32(16))
+    length = _table_length(spread, capacity, insert)
+    buckets = spread & np.uint32(length - 1)
+    if length <= 1 << 16:
+        buckets = buckets.astype(np.uint16)  # NumPy sorts these by radix
+    if insert == "head":
+        return len(buckets) - 1 - np.argsort(buckets[::-1], kind="stable")
+    return np.argsort(buckets, kind="stable")
+
+
+def hash_map_keys(keys: Sequence[str], *, capacity: int = 16) -> list[str]:
+    """Distinct strings in the iteration order of a `HashMap` or `HashSet` that got them one after the other."""
+    return [keys[i] for i in hash_map_order(string_hashes(keys), capacity=capacity).tolist()]
+
+
+def hash_set_capacity(size: int) -> int:
+    """The capacity `new HashSet(collection)` starts with.
+
+    That of Java 8 to 18. Java 19 and newer differ at 12, 24, 48, ... elements only (JDK-8284780).
+    """
+    return max(int(size / 0.75) + 1, 16)
+
+
+def hash_map_capacity(size: int) -> int:
+    """The capacity `new HashMap(map)` starts with.
+
+    That of Java 8 to 18. Java 19 and newer differ at 3, 6, 12, 24, ... entries only (JDK-8281631).
+    """
+    return int(size / 0.75 + 1)
+
+
+def coordinator_partition(group_or_transactional_id: str, num_partitions: int = 50) -> int:
+    """Which partition of `__consumer_offsets` or `__transaction_state` keeps this id.
+
+    The broker that leads it is the coordinator of the group or transaction.
+
+    Args:
+        group_or_transactional_id: `group.id` or `transactional.id`.
+        num_partitions: `offsets.topic.num.partitions` or `transaction.state.log.num.partitions`.
+
+    Raises:
+        InvalidPartitionCountError: `num_partitions` is outside 1 .. 2**31 - 1.
+    """
+    if not 1 <= num_partitions < 1 << 31:
+        raise InvalidPartitionCountError(f"num_partitions is {num_partitions}; give 1 to 2147483647")
+    value = string_hash(group_or_transactional_id)
+    # Utils.abs: Integer.MIN_VALUE has no positive counterpart and becomes 0.
+    return 0 if value == -(1 << 31) else abs(value) % num_partitions
+
+
+def _table_length(spread: NDArray[np.uint32], capacity: int, insert: Literal["tail", "head"]) -> int:
+    """The table's length after the last key; fails where a bin would be a tree."""
+    length = 1 << max(capacity - 1, 0).bit_length()
+    # `put` looks at a bin after it appended, `computeIfAbsent` before it prepends.
+    most = _TREEIFY_THRESHOLD if insert == "tail" else _TREEIFY_THRESHOLD - 1
+    put = 0
+    while True:
+        threshold = length * 3 // 4
+        stop = min(len(spread), threshold + 1)  # the key that passes the threshold still meets this table
+        if stop > most:
+            buckets = spread[:stop] & np.uint32(length - 1)
+            crowded = np.bincount(buckets, minlength=length)[buckets[put:]] > most
+            if crowded.any():
+                if length >= _MIN_TREEIFY_LENGTH:
+                    bucket = int(buckets[put:][crowded][0])
+                    raise TreeBinError(
+                        f"over {most} keys fall into bin {bucket} of a Java HashMap with {length} bins: Java makes "
+                        "it a red-black tree, whose order is not reproduced; change the colliding names"
+                    )
+                put = _first_crowding(buckets, put, most) + 1
+                length *= 2
+                continue
+        put = stop
+        if put == len(spread) and (put <= threshold or insert == "head"):
+            return length
+        length *= 2
+
+
+def _first_crowding(buckets: NDArray[np.uint32], start: int, most: int) -> int:
+    """Position of the first key from `start` on that is more than the `most`-th of its bin."""
+    for position in range(start, len(buckets)):
+        if np.count_nonzero(buckets[: position + 1] == buckets[position]) > most:
+            return position
+    raise AssertionError("called only where a bin is crowded")
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 32) if value >= 1 << 31 else value

@@ -1,0 +1,143 @@
+import random
+import uuid
+
+import numpy as np
+import pytest
+
+from partitioning import java
+from partitioning.errors import InvalidPartitionCountError, TreeBinError
+from partitioning.topic_partition import TopicPartition
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", 0),
+        ("a", 97),
+        ("kafka", 101807910),
+        ("my-group", -1906497762),
+        ("polygenelubricants", -(2**31)),
+        ("한글", 1737764),
+        ("\U0001f600", 1772899),
+    ],
+)
+def test_string_hash(text, expected):
+    assert java.string_hash(text) == expected
+
+
+def test_string_hashes_agree_with_the_definition():
+    rng = random.Random(1)
+    texts = [
+        "".join(chr(rng.choice((65, 233, 0x4E2D, 0x1F600))) for _ in range(rng.randrange(40)))
+        for _ in range(500)
+    ]
+
+    def definition(text):
+        units = np.frombuffer(text.encode("utf-16-le"), dtype="<u2").tolist()
+        h = 0
+        for unit in units:
+            h = (31 * h + unit) & 0xFFFFFFFF
+        return h - 2**32 if h >= 2**31 else h
+
+    assert java.string_hashes(texts).tolist() == [definition(text) for text in texts]
+
+
+def test_no_strings_have_no_hashes():
+    assert java.string_hashes([]).shape == (0,)
+
+
+def test_utf16_key_puts_an_astral_character_before_a_high_one():
+    assert sorted(["\uff5e", "\U0001f600"], key=java.utf16_key) == ["\U0001f600", "\uff5e"]
+
+
+def consumers(first, last):
+    return [f"consumer{i}" for i in range(first, last + 1)]
+
+
+# Orders seen on the JVM.
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (consumers(1, 4), consumers(1, 4)[::-1]),
+        (consumers(0, 2), consumers(0, 2)[::-1]),
+        (consumers(0, 12), consumers(0, 12)[::-1]),
+        (
+            consumers(0, 39),
+            [
+                f"consumer{i}"
+                for i in (
+                    *(12, 34, 11, 33, 10, 32, 31, 30, 19, 18, 17, 39, 16, 38, 15, 37, 14, 36, 13, 35),
+                    *(5, 4, 3, 2, 1, 0, 23, 22, 21, 20, 9, 8, 7, 6, 29, 28, 27, 26, 25, 24),
+                )
+            ],
+        ),
+        (["aa", "bB", "BB", "Aa"], ["aa", "bB", "BB", "Aa"]),
+    ],
+)
+def test_hash_map_keys(keys, expected):
+    assert java.hash_map_keys(keys) == expected
+
+
+# What RoundRobinPartitioner walks over: a HashMap sized by the topic's partitions. Seen on the JVM.
+@pytest.mark.parametrize(
+    ("topic", "expected"),
+    [
+        ("topic1", [1, 0, 2]),
+        ("topic1", [1, 0, 3, 2, 5, 4]),
+        ("topic1", [1, 0, 3, 2, 9, 8, 5, 4, 7, 6]),
+        ("orders", [7, 8, 9, 0, 1, 2, 3, 4, 5, 6]),
+        ("t", [5, 4, 3, 2, 1, 0]),
+    ],
+)
+def test_order_of_topic_partitions(topic, expected):
+    hashes = java.topic_partition_hashes(java.string_hash(topic), np.arange(len(expected)))
+    assert java.hash_map_order(hashes, capacity=len(expected)).tolist() == expected
+
+
+def test_topic_partition_hash_agrees_with_its_column():
+    assert java.topic_partition_hash(TopicPartition("topic1", 7)) == java.topic_partition_hashes(
+        java.string_hashes(["topic1"]), [7]
+    )
+
+
+def test_a_head_insert_reverses_colliding_keys():
+    hashes = java.string_hashes(["Aa", "BB", "x"])
+    assert java.hash_map_order(hashes, insert="head").tolist() == [1, 0, 2]
+    assert java.hash_map_order(hashes).tolist() == [0, 1, 2]
+
+
+def test_twelve_elements_of_a_collection_sit_in_32_bins():
+    hashes = [14, 15, 16, *range(9)]
+    assert java.hash_map_order(hashes)[:2].tolist() == [2, 3]
+    assert java.hash_map_order(hashes, capacity=java.hash_set_capacity(12))[-1] == 2
+
+
+def test_a_real_tree_bin_is_refused():
+    with pytest.raises(TreeBinError, match="bin 0 of a Java HashMap with 64 bins"):
+        java.hash_map_order(np.arange(11) << 16 << 6)
+
+
+def test_uuid_hash_is_the_two_halves_folded():
+    assert java.uuid_hash(uuid.UUID(int=1)) == 1
+    assert java.uuid_hash(uuid.UUID(int=0xFFFFFFFF << 64)) == -1
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        ("test", 48),
+        ("my-group", 12),
+        ("console-consumer-1", 24),
+        ("polygenelubricants", 0),
+        ("", 0),
+        ("\U0001f600", 49),
+    ],
+)
+def test_coordinator_partition(group, expected):
+    assert java.coordinator_partition(group) == expected
+
+
+@pytest.mark.parametrize("count", [0, -1, 2**31])
+def test_coordinator_partition_needs_a_partition_count(count):
+    with pytest.raises(InvalidPartitionCountError, match="1 to 2147483647"):
+        java.coordinator_partition("g", count)
