@@ -106,10 +106,9 @@ class Oracle:
 
     def assign(self, scenario: dict[str, Any]) -> list[dict[str, Any]]:
         """The steps of a scenario with every member resolved and the JVM's answer or exception."""
-        answers = self.ask("assign", assignor=scenario["assignor"], steps=scenario["steps"])["steps"]
-        return [
-            {"topics": step["topics"], **answer} for step, answer in zip(scenario["steps"], answers, strict=True)
-        ]
+        steps = scenario["steps"]
+        answers = self.ask("assign", assignor=scenario["assignor"], steps=steps)["steps"]
+        return [{"topics": step["topics"], **answer} for step, answer in zip(steps, answers, strict=True)]
 
     def close(self) -> None:
         """Ends the process."""

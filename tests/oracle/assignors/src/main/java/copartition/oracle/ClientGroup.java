@@ -93,6 +93,7 @@ final class ClientGroup implements Scenario.Leader {
 
     @Override
     public Scenario.Answer assign(List<Inputs.Topic> topics, List<Inputs.Member> members) {
+        members.forEach(member -> consumers.computeIfAbsent(member.id(), id -> new Consumer(instance(name))));
         Cluster cluster = cluster(topics);
         Map<String, Assignment> given = assignor.assign(cluster, subscriptions(members)).groupAssignment();
         Map<String, List<TopicPartition>> lists = new LinkedHashMap<>();
@@ -115,7 +116,7 @@ final class ClientGroup implements Scenario.Leader {
         for (Inputs.Member member : members) {
             ByteBuffer bytes = ConsumerProtocol.serializeAssignment(new Assignment(answer.lists().get(member.id())));
             Assignment received = ConsumerProtocol.deserializeAssignment(bytes);
-            Consumer consumer = consumers.computeIfAbsent(member.id(), id -> new Consumer(instance(name)));
+            Consumer consumer = consumers.get(member.id());
             consumer.assigned = received.partitions();
             consumer.generation = generation;
             consumer.assignor.onAssignment(

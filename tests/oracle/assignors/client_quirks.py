@@ -1,0 +1,9 @@
+"""stub"""
+
+
+def range_quirks():
+    return []
+
+
+def round_robin_quirks():
+    return []

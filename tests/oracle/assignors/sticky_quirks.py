@@ -1,0 +1,5 @@
+"""stub"""
+
+
+def quirks(a):
+    return []
