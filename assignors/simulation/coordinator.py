@@ -1,0 +1,470 @@
+"""The classic group coordinator and its members: who is in, who waits for whom, who consumes what.
+
+Sources: KIP-62 (heartbeats), KIP-134 (initial delay), KIP-345 and KIP-814 (static members), KIP-429
+(cooperative), and the classic group of the broker's group coordinator.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.errors import ScenarioError
+from assignors.group import Group, Member, Topic
+from assignors.interface import RebalanceProtocol
+from assignors.registry import get_assignor
+from assignors.simulation.result import Rebalance
+from assignors.simulation.scenario import Consumer, Grow, Join
+from assignors.simulation.timeline import Phase, Recorder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from assignors.assignment import Assignment
+    from assignors.simulation.scenario import Scenario
+    from assignors.simulation.timeline import Timeline
+
+
+class _State(Enum):
+    EMPTY = auto()
+    STABLE = auto()
+    PREPARING = auto()
+    """Waiting at the join barrier."""
+
+
+@dataclass(slots=True)
+class _Member:
+    """One membership: a member id, from its first JoinGroup until the coordinator drops it."""
+
+    serial: int
+    id: str
+    consumer: int
+    beat_ms: float
+    """It sends a heartbeat at this time plus any multiple of the interval."""
+    metadata_ms: float
+    """It refreshes its metadata at this time plus any multiple of the maximum age."""
+    running: bool = True
+    carries: bool = False
+    """Whether it rejoins with what the last assignment gave it."""
+    joins_ms: float = math.inf
+    """When it arrives at the present barrier."""
+    heard_ms: float = -math.inf
+    """When its session was last renewed by something else than a heartbeat."""
+    expires_ms: float = math.inf
+    waits_ms: float | None = None
+    """Since when it waits for its first partitions."""
+
+
+class Coordinator:
+    """A group of the scenario at a moment in time; `simulate` tells it what happens."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.now_ms = 0.0
+        self.member_pause_ms = 0.0
+        self.rebalances: list[Rebalance] = []
+        self._name = scenario.assignor
+        self._assignor = get_assignor(self._name)
+        self._eager = _is_eager(self._name, self._assignor.protocols)
+        self._settings = scenario.settings
+        self._random = np.random.Generator(np.random.Philox(key=scenario.seed))
+
+        everyone = {consumer.name: consumer for consumer in scenario.consumers}
+        everyone |= {
+            event.consumer.name: event.consumer for event in scenario.events if isinstance(event, Join)
+        }
+        self._consumers = tuple(everyone.values())
+        self._number = {name: number for number, name in enumerate(everyone)}
+        self._incarnations = [0] * len(everyone)
+
+        self._topics = scenario.topics
+        self._topic_number = {topic.name: number for number, topic in enumerate(scenario.topics)}
+        self._counts = [topic.partitions for topic in scenario.topics]
+        self._assigned_counts = list(self._counts)  # what the leader knew when it last assigned
+        self._growth: list[tuple[float, int, int]] = []
+        most = {topic.name: topic.partitions for topic in scenario.topics}
+        most |= {event.topic: event.partitions for event in scenario.events if isinstance(event, Grow)}
+        self._first = np.concatenate([[0], np.cumsum([*most.values()], dtype=np.int64)])
+        self._recorder = Recorder(int(self._first[-1]))
+        self._owner = np.full(int(self._first[-1]), -1, np.int64)  # serial of the member that was given it
+        self._last_consumer = np.full(int(self._first[-1]), -1, np.int64)
+
+        self._state = _State.EMPTY
+        self._members: dict[int, _Member] = {}
+        self._of_consumer: dict[int, _Member] = {}
+        self._serials = 0
+        self._leader: _Member | None = None
+        self._group: Group | None = None
+        self._assignment: Assignment | None = None
+        self._gone: set[str] = set()
+        self._generation = 0
+        self._causes: list[str] = []
+        self._started_ms = 0.0
+        self._deadline_ms = math.inf
+        self._delay_ms: float | None = None  # end of the initial delay of a group that was empty
+        self._delay_left_ms = 0.0
+        self._newcomer = False
+
+        for topic, count in enumerate(self._counts):
+            self._recorder.change(self._range(topic, 0, count), 0.0, Phase.PAUSED)
+        self.initial = self._begin(scenario.consumers)
+
+    # what happens -------------------------------------------------------------------------------------
+
+    def start(self, name: str, now_ms: float) -> None:
+        """A consumer starts and sends JoinGroup."""
+        self.now_ms = now_ms
+        number = self._number[name]
+        back = self._of_consumer.get(number)
+        if self._consumers[number].static and back is not None and back.serial in self._members:
+            self._return(back)
+            return
+        empty = self._state is _State.EMPTY
+        if empty:
+            self._open_initial()
+        elif self._delay_ms is not None:
+            self._newcomer = True
+        self._prepare(f"{name} joined")
+        member = self._add(number)
+        member.joins_ms = member.waits_ms = now_ms
+
+    def stop(self, name: str, now_ms: float, *, cleanly: bool) -> None:
+        """A consumer stops; only a dynamic one that closes cleanly tells the coordinator (LeaveGroup)."""
+        self.now_ms = now_ms
+        member = self._of_consumer[self._number[name]]
+        joined = self._state is _State.PREPARING and member.joins_ms <= now_ms
+        since_ms = member.joins_ms if self._eager and joined and member.waits_ms is None else member.waits_ms
+        self.member_pause_ms += 0.0 if since_ms is None else now_ms - since_ms
+        member.waits_ms = None
+        member.running = False
+        tells = cleanly and not self._consumers[member.consumer].static
+        mine = np.flatnonzero((self._owner == member.serial) & (self._recorder.phase == Phase.CONSUMING))
+        if self._eager and joined:
+            self._recorder.change(mine, member.joins_ms, Phase.PAUSED)
+        else:
+            self._recorder.change(mine, now_ms, Phase.PAUSED if tells else Phase.UNNOTICED)
+        if tells:
+            self._drop(member, f"{name} left")
+        elif not joined:
+            # A member that waits at the barrier has no session to lose; it gets one with the assignment.
+            member.joins_ms = math.inf
+            member.expires_ms = self._last_heard(member) + self._settings.session_timeout_ms
+
+    def grow(self, topic: str, partitions: int, now_ms: float) -> None:
+        """A topic gets more partitions; the leader notices at its next metadata refresh."""
+        self.now_ms = now_ms
+        number = self._topic_number[topic]
+        self._recorder.change(self._range(number, self._counts[number], partitions), now_ms, Phase.UNNOTICED)
+        self._counts[number] = partitions
+        self._growth.append((now_ms, number, partitions))
+
+    # what follows by itself ---------------------------------------------------------------------------
+
+    def next_ms(self) -> float:
+        """When something happens next without an event; infinite where nothing does."""
+        return min(self._barrier_ms(), self._expiry_ms(), self._notice_ms())
+
+    def advance(self, now_ms: float) -> None:
+        """Let happen what `next_ms` announced."""
+        self.now_ms = now_ms
+        if self._barrier_ms() <= now_ms:
+            self._pass_barrier()
+        elif self._expiry_ms() <= now_ms:
+            member = next(each for each in self._members.values() if each.expires_ms <= now_ms)
+            mine = np.flatnonzero((self._owner == member.serial) & (self._recorder.phase == Phase.UNNOTICED))
+            self._recorder.change(mine, now_ms, Phase.PAUSED)
+            self._drop(member, f"session of {self._consumers[member.consumer].name} timed out")
+        else:
+            self._notice_growth()
+
+    def timeline(self) -> Timeline:
+        """Everything up to now."""
+        topics = tuple(topic.name for topic in self._topics)
+        consumers = tuple(consumer.name for consumer in self._consumers)
+        return self._recorder.finish(self.now_ms, topics, self._first, consumers)
+
+    @property
+    def unassigned(self) -> int:
+        """Partitions that exist and are not read now."""
+        phase = self._recorder.phase
+        return int(np.count_nonzero((phase != Phase.ABSENT) & (phase != Phase.CONSUMING)))
+
+    def _barrier_ms(self) -> float:
+        if self._state is not _State.PREPARING:
+            return math.inf
+        if self._delay_ms is not None:
+            return self._delay_ms
+        last_ms = max(member.joins_ms for member in self._members.values())
+        return max(min(last_ms, self._deadline_ms), self.now_ms)
+
+    def _expiry_ms(self) -> float:
+        return min((member.expires_ms for member in self._members.values()), default=math.inf)
+
+    def _notice_ms(self) -> float:
+        leader = self._leader
+        if self._state is not _State.STABLE or leader is None or not leader.running:
+            return math.inf
+        unseen = [at_ms for at_ms, topic, count in self._growth if count > self._assigned_counts[topic]]
+        return (
+            max(self._next_of(leader.metadata_ms, self._settings.metadata_max_age_ms, unseen[0]), self.now_ms)
+            if unseen
+            else math.inf
+        )
+
+    # the group ----------------------------------------------------------------------------------------
+
+    def _begin(self, consumers: tuple[Consumer, ...]) -> Rebalance | None:
+        if not consumers:
+            return None
+        for consumer in consumers:
+            member = self._add(self._number[consumer.name])
+            member.joins_ms = 0.0
+            member.metadata_ms = float(self._random.uniform(0, self._settings.metadata_max_age_ms))
+        self._causes = ["the group at the start"]
+        return self._complete()
+
+    def _add(self, number: int) -> _Member:
+        self._incarnations[number] += 1
+        member = _Member(
+            self._serials,
+            f"{self._consumers[number].name}#{self._incarnations[number]}",
+            number,
+            beat_ms=self._draw_beat(),
+            metadata_ms=self.now_ms,
+        )
+        self._serials += 1
+        self._members[member.serial] = self._of_consumer[number] = member
+        return member
+
+    def _draw_beat(self) -> float:
+        return self.now_ms + float(self._random.uniform(0, self._settings.heartbeat_interval_ms))
+
+    def _return(self, member: _Member) -> None:
+        """A static member is back before its session ended: in a stable group nobody else hears of it."""
+        member.running = True
+        member.expires_ms = math.inf
+        member.heard_ms = self.now_ms
+        member.beat_ms = self._draw_beat()
+        member.metadata_ms = self.now_ms
+        if member is self._leader:
+            self._assignor = get_assignor(self._name)
+        mine = np.flatnonzero(self._owner == member.serial)
+        if self._state is _State.STABLE:
+            self._recorder.change(mine, self.now_ms, Phase.CONSUMING, member.consumer)
+            if member is self._leader:
+                # It takes the topics it finds for those that are assigned, so it overlooks what grew while it
+                # was away (KIP-814).
+                self._assigned_counts = list(self._counts)
+            return
+        member.joins_ms = member.waits_ms = self.now_ms
+        if member.carries:
+            self._gone.add(member.id)
+            member.carries = False
+        self._recorder.change(mine[self._recorder.phase[mine] == Phase.UNNOTICED], self.now_ms, Phase.PAUSED)
+
+    def _drop(self, member: _Member, cause: str) -> None:
+        del self._members[member.serial]
+        if member.carries:
+            self._gone.add(member.id)
+        if member is self._leader:
+            self._leader = None
+        if self._members:
+            self._prepare(cause)
+            return
+        self._state = _State.EMPTY
+        self._group = self._assignment = None
+        self._gone.clear()
+        self._delay_ms = None
+
+    def _prepare(self, cause: str) -> None:
+        """Open the join barrier, or note one more reason for the open one."""
+        if self._state is _State.STABLE:
+            self._state = _State.PREPARING
+            self._started_ms = self.now_ms
+            self._deadline_ms = self.now_ms + self._settings.max_poll_interval_ms
+            self._causes = []
+            for member in self._members.values():
+                member.joins_ms = (
+                    self._next_of(member.beat_ms, self._settings.heartbeat_interval_ms, self.now_ms)
+                    if member.running
+                    else math.inf
+                )
+        self._causes.append(cause)
+
+    def _open_initial(self) -> None:
+        self._state = _State.PREPARING
+        self._started_ms = self.now_ms
+        self._causes = []
+        delay_ms = self._settings.group_initial_rebalance_delay_ms
+        self._delay_ms = self.now_ms + delay_ms
+        self._delay_left_ms = max(self._settings.max_poll_interval_ms - delay_ms, 0)
+        self._deadline_ms = self.now_ms + self._settings.max_poll_interval_ms
+        self._newcomer = False
+
+    def _pass_barrier(self) -> None:
+        if self._delay_ms is not None and self._newcomer and self._delay_left_ms > 0:
+            delay_ms = min(self._settings.group_initial_rebalance_delay_ms, self._delay_left_ms)
+            self._delay_left_ms -= delay_ms
+            self._delay_ms += delay_ms
+            self._newcomer = False
+            return
+        self._delay_ms = None
+        for member in [each for each in self._members.values() if each.joins_ms > self.now_ms]:
+            self._drop(member, f"{self._consumers[member.consumer].name} did not rejoin in time")
+        if self._members:
+            self.rebalances.append(self._complete())
+
+    def _notice_growth(self) -> None:
+        unseen = [topic for _, topic, count in self._growth if count > self._assigned_counts[topic]]
+        grown = ", ".join(
+            f"{self._topics[topic].name} to {self._counts[topic]}" for topic in dict.fromkeys(unseen)
+        )
+        new = np.flatnonzero((self._recorder.phase == Phase.UNNOTICED) & (self._owner < 0))
+        self._recorder.change(new, self.now_ms, Phase.PAUSED)
+        self._prepare(f"partitions added ({grown})")
+        assert self._leader is not None
+        self._leader.joins_ms = self.now_ms
+
+    # the assignment -----------------------------------------------------------------------------------
+
+    def _complete(self) -> Rebalance:
+        """Everybody is here: the leader assigns, and all of them get the new generation at once."""
+        if self._leader is None:
+            self._leader = next(iter(self._members.values()))
+            self._assignor = get_assignor(self._name)
+        self._group = self._join_response()
+        self._assignment = self._assignor.assign(self._group)
+        self._generation = self._group.generation + 1
+        self._gone.clear()
+        owner = self._owners(self._assignment)
+        moved = self._hand_over(owner)
+        followers = {
+            int(serial)
+            for serial in np.unique(self._owner[(self._owner >= 0) & (self._owner != owner)])
+            if not self._eager and serial in self._members and self._members[serial].running
+        }
+        self._owner = owner
+        self._count_pauses(bool(followers))
+        done = Rebalance(
+            self._generation,
+            self._started_ms,
+            self.now_ms,
+            tuple(self._causes),
+            moved,
+            self._assignment,
+            {member.id: self._consumers[member.consumer] for member in self._members.values()},
+        )
+        self._state = _State.STABLE
+        for member in self._members.values():
+            member.carries = True
+            member.heard_ms = self.now_ms
+            if not member.running:
+                member.expires_ms = self.now_ms + self._settings.session_timeout_ms
+        if followers:
+            self._prepare("partitions revoked")
+            for serial in followers:
+                self._members[serial].joins_ms = self.now_ms
+        return done
+
+    def _join_response(self) -> Group:
+        """What the leader is told, with the topics as its own metadata has them."""
+        assert self._leader is not None
+        age_ms = self._settings.metadata_max_age_ms
+        refreshed_ms = self.now_ms - (self.now_ms - self._leader.metadata_ms) % age_ms
+        self._assigned_counts = [topic.partitions for topic in self._topics]
+        for at_ms, topic, count in self._growth:
+            if at_ms <= refreshed_ms:
+                self._assigned_counts[topic] = count
+        topics = [
+            Topic(topic.name, count, id=topic.id) if count != topic.partitions else topic
+            for topic, count in zip(self._topics, self._assigned_counts, strict=True)
+        ]
+        names = tuple(topic.name for topic in self._topics)
+        join = []
+        for member in self._members.values():
+            if not member.carries:
+                consumer = self._consumers[member.consumer]
+                subscribed = names if consumer.topics is None else consumer.topics
+                join.append(
+                    Member(member.id, subscribed, instance_id=consumer.name if consumer.static else None)
+                )
+        if self._group is None or self._assignment is None:
+            return Group(topics, join, generation=self._generation)
+        return self._group.next(self._assignment, join=join, leave=self._gone, topics=topics)
+
+    def _owners(self, assignment: Assignment) -> NDArray[np.int64]:
+        ids, topics, member, topic, partition = assignment.to_arrays()
+        serial_of = {each.id: each.serial for each in self._members.values()}
+        serials = np.array([serial_of[each] for each in ids], np.int64)
+        first = np.array([self._first[self._topic_number[name]] for name in topics], np.int64)
+        owner = np.full(len(self._owner), -1, np.int64)
+        owner[first[topic] + partition] = serials[member]
+        return owner
+
+    def _hand_over(self, owner: NDArray[np.int64]) -> int:
+        """Stop what stops and start what starts; gives the number of partitions that changed consumers."""
+        # The last element serves index -1, the owner of nothing.
+        consumer = np.full(self._serials + 1, -1, np.int64)
+        reads = np.full(self._serials + 1, -1, np.int64)
+        joins_ms = np.zeros(self._serials + 1, np.float64)
+        for member in self._members.values():
+            consumer[member.serial] = member.consumer
+            reads[member.serial] = member.consumer if member.running else -1
+            joins_ms[member.serial] = member.joins_ms
+        if self._eager:
+            running = np.flatnonzero(self._recorder.phase == Phase.CONSUMING)
+            self._recorder.change(running, joins_ms[self._owner[running]], Phase.PAUSED)
+        seen = np.zeros(len(owner), np.bool_)
+        exists = np.zeros(len(owner), np.bool_)
+        for topic, first in enumerate(self._first[:-1].tolist()):
+            seen[first : first + self._assigned_counts[topic]] = True
+            exists[first : first + self._counts[topic]] = True
+        phase = np.where(reads[owner] >= 0, Phase.CONSUMING, Phase.PAUSED).astype(np.int8)
+        phase[((owner >= 0) & (reads[owner] < 0)) | ~seen] = Phase.UNNOTICED
+        there = np.flatnonzero(exists)
+        self._recorder.change(there, self.now_ms, phase[there], reads[owner].astype(np.int32)[there])
+        given = owner >= 0
+        moved = given & (self._last_consumer >= 0) & (self._last_consumer != consumer[owner])
+        self._last_consumer[given] = consumer[owner][given]
+        return int(np.count_nonzero(moved))
+
+    def _count_pauses(self, more_to_come: bool) -> None:
+        """Add what running members stood still at this barrier."""
+        busy = set(np.unique(self._owner).tolist())
+        for member in self._members.values():
+            if not member.running:
+                continue
+            since_ms = member.waits_ms
+            if since_ms is None and self._eager:
+                since_ms = member.joins_ms
+            if since_ms is None or (more_to_come and member.serial not in busy):
+                continue
+            self.member_pause_ms += self.now_ms - since_ms
+            member.waits_ms = None
+
+    # clocks and columns -------------------------------------------------------------------------------
+
+    @staticmethod
+    def _next_of(phase_ms: float, every_ms: float, from_ms: float) -> float:
+        """The first of `phase_ms + k * every_ms` that is not before `from_ms`."""
+        return from_ms + (phase_ms - from_ms) % every_ms
+
+    def _last_heard(self, member: _Member) -> float:
+        since_ms = (self.now_ms - member.beat_ms) % self._settings.heartbeat_interval_ms
+        return max(member.heard_ms, self.now_ms - since_ms)
+
+    def _range(self, topic: int, start: int, stop: int) -> NDArray[np.intp]:
+        first = int(self._first[topic])
+        return np.arange(first + start, first + stop)
+
+
+def _is_eager(name: str, protocols: frozenset[RebalanceProtocol]) -> bool:
+    if not protocols:
+        raise ScenarioError(
+            f"assignor {name!r} belongs to the broker (KIP-848), whose protocol is not simulated yet; "
+            "name a client-side one such as 'cooperative-sticky'"
+        )
+    return max(protocols) is RebalanceProtocol.EAGER

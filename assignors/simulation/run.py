@@ -1,0 +1,81 @@
+"""Run a scenario."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from assignors.simulation.coordinator import Coordinator
+from assignors.simulation.result import RunSummary, SimulationResult
+from assignors.simulation.scenario import Crash, Grow, Join, Leave, Restart, Scenario
+
+
+def simulate(scenario: Scenario) -> SimulationResult:
+    """Run a scenario until nothing is left to happen; the same scenario and seed give the same result.
+
+    The model: a rebalance starts when the coordinator hears of its cause. Members learn of it at their next
+    heartbeat, whose phases are independent and uniform, and join at once; the barrier waits for the last of
+    them, or for the session of one that is gone. Under eager they stand still from then on until the
+    assignment, under cooperative only what they must give away does, until the follow-up rebalance. The
+    strategy itself is the real one. Time that is neither waiting nor configured (network, assignor, the
+    application's own poll loop, opening files) is taken as nothing, so real pauses are a little longer.
+
+    Raises:
+        ScenarioError: the strategy belongs to a protocol that is not modelled.
+        UnknownStrategyError: no strategy of that name.
+        AssignorError: the strategy cannot assign such a group.
+    """
+    coordinator = Coordinator(scenario)
+    pending = _schedule(scenario)
+    turn = 0
+    while True:
+        at_ms = pending[turn][0] if turn < len(pending) else np.inf
+        own_ms = coordinator.next_ms()
+        if own_ms <= at_ms:
+            if own_ms == np.inf:
+                return _result(scenario, coordinator)
+            coordinator.advance(own_ms)
+            continue
+        event = pending[turn][1]
+        turn += 1
+        match event:
+            case Join():
+                coordinator.start(event.consumer.name, at_ms)
+            case Leave():
+                coordinator.stop(event.consumer, at_ms, cleanly=True)
+            case Crash():
+                coordinator.stop(event.consumer, at_ms, cleanly=False)
+            case Grow():
+                coordinator.grow(event.topic, event.partitions, at_ms)
+
+
+def _schedule(scenario: Scenario) -> list[tuple[float, Join | Leave | Crash | Grow]]:
+    consumers = {consumer.name: consumer for consumer in scenario.consumers}
+    schedule: list[tuple[float, Join | Leave | Crash | Grow]] = []
+    for event in scenario.events:
+        if isinstance(event, Restart):
+            back_ms = event.at_ms + event.down_ms
+            schedule.append((event.at_ms, Leave(event.at_ms, event.consumer)))
+            schedule.append((back_ms, Join(back_ms, consumers[event.consumer])))
+        else:
+            if isinstance(event, Join):
+                consumers[event.consumer.name] = event.consumer
+            schedule.append((event.at_ms, event))
+    return sorted(schedule, key=lambda entry: entry[0])
+
+
+def _result(scenario: Scenario, coordinator: Coordinator) -> SimulationResult:
+    timeline = coordinator.timeline()
+    _, start, end = timeline.pauses()
+    rebalances = tuple(coordinator.rebalances)
+    summary = RunSummary(
+        seed=scenario.seed,
+        duration_ms=coordinator.now_ms,
+        rebalances=len(rebalances),
+        rebalancing_ms=float(sum(each.completed_ms - each.started_ms for each in rebalances)),
+        member_pause_ms=coordinator.member_pause_ms,
+        partition_pause_ms=float(np.sum(end - start)),
+        longest_pause_ms=float(np.max(end - start, initial=0.0)),
+        moved_partitions=sum(each.moved for each in rebalances),
+        unassigned_partitions=coordinator.unassigned,
+    )
+    return SimulationResult(scenario, coordinator.initial, rebalances, timeline, summary)
