@@ -1,0 +1,1 @@
+"""What a test of code that places records needs."""
