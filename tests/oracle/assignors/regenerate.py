@@ -8,16 +8,17 @@ from __future__ import annotations
 import json
 import lzma
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.oracle.assignors.scenarios import ASSIGNORS, families, scenarios
+from tests.oracle.assignors.worlds import partitions
 from tests.support.golden import GOLDEN
 from tests.support.oracle import Oracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.oracle.assignors.worlds import Json
+    from tests.oracle.assignors.worlds import Json, Runs
 
 
 class UnexpectedAnswerError(AssertionError):
@@ -27,20 +28,34 @@ class UnexpectedAnswerError(AssertionError):
 def answered(oracle: Oracle, scenario: Json) -> Json:
     """The scenario with every member resolved and the JVM's answers, checked where it says what to expect."""
     steps = oracle.assign(scenario)
-    for number, (asked, step) in enumerate(zip(scenario["steps"], steps, strict=True)):
-        got = dict(step.get("assignment", ()))
-        for what, told in (
-            ("exception", step.get("error", {}).get("exception")),
-            ("transferring", step.get("transferring")),
-            *((member, runs) for member, runs in got.items()),
-        ):
-            expected = asked.get("expect", {})
-            if what in expected and told != expected[what]:
-                raise UnexpectedAnswerError(
-                    f"{scenario['assignor']}/{scenario['name']} step {number}: {what} is {told}, "
-                    f"expected {expected[what]}; all: {got or step.get('error')}"
-                )
+    for number, (asked, told) in enumerate(zip(scenario["steps"], steps, strict=True)):
+        expected = asked.get("expect", {})
+        observed = _observed(told)
+        if any(observed[what] != _comparable(what, expected[what]) for what in expected):
+            raise UnexpectedAnswerError(
+                f"{scenario['assignor']}/{scenario['name']} step {number}: expected {expected}, but {told}"
+            )
     return {"name": scenario["name"], "steps": steps}
+
+
+def _observed(told: Json) -> Json:
+    return {
+        "lists": {member: _sorted(runs) for member, runs in told.get("assignment", ())},
+        "exception": told.get("error", {}).get("exception"),
+        "transferring": {
+            f"{topic}-{partition}": member for topic, partition, member in told.get("transferring", ())
+        },
+    }
+
+
+def _comparable(what: str, expected: Any) -> Any:
+    if what == "lists":
+        return {member: _sorted(partitions(text)) for member, text in expected.items()}
+    return expected
+
+
+def _sorted(runs: Runs) -> list[tuple[str, int]]:
+    return sorted((topic, number) for topic, *numbers in runs for number in numbers)
 
 
 def write_lines(name: str, lines: Iterator[Json]) -> bool:

@@ -1,6 +1,6 @@
 """The scenarios whose answers the golden files hold, by assignor and family.
 
-Everything is seeded by names: the same scenario comes out on every machine, and a new family changes no other.
+Everything is seeded by names: the same scenario comes out everywhere, and a new family changes no other.
 """
 
 from __future__ import annotations
@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from tests.oracle.assignors import broker_quirks, client_quirks, sticky_quirks
+from tests.oracle.assignors.quirks.broker import broker_range_quirks, uniform_quirks
+from tests.oracle.assignors.quirks.client import range_quirks, round_robin_quirks
+from tests.oracle.assignors.quirks.sticky import sticky_quirks
+from tests.oracle.assignors.quirks.sticky_memory import memory_quirks
+from tests.oracle.assignors.quirks.sticky_racks import rack_quirks
 from tests.oracle.assignors.worlds import (
     BROKER,
     STICKY,
@@ -327,14 +331,20 @@ FAMILIES: dict[str, list[Family]] = {
     "uniform": [*_broker(), _STATIC],
     "broker-range": [*_broker(), _STATIC],
 }
-_QUIRKS = {
-    "range": client_quirks.range_quirks,
-    "roundrobin": client_quirks.round_robin_quirks,
-    "sticky": lambda: sticky_quirks.quirks("sticky"),
-    "cooperative-sticky": lambda: sticky_quirks.quirks("cooperative-sticky"),
-    "uniform": broker_quirks.uniform_quirks,
-    "broker-range": broker_quirks.range_quirks,
-}
+
+
+def _quirks(assignor: str) -> Iterator[Json]:
+    if assignor in STICKY:
+        for named in (sticky_quirks, rack_quirks, memory_quirks):
+            yield from named(assignor)
+        return
+    named = {
+        "range": range_quirks,
+        "roundrobin": round_robin_quirks,
+        "uniform": uniform_quirks,
+        "broker-range": broker_range_quirks,
+    }
+    yield from named[assignor]()
 
 
 def families(assignor: str) -> list[str]:
@@ -345,7 +355,7 @@ def families(assignor: str) -> list[str]:
 def scenarios(assignor: str, family: str) -> Iterator[Json]:
     """The scenarios of a family; those of "quirks" may say what they expect."""
     if family == "quirks":
-        yield from _QUIRKS[assignor]()
+        yield from _quirks(assignor)
         return
     kind = next(kind for kind in FAMILIES[assignor] if kind.name == family)
     for number in range(kind.count):

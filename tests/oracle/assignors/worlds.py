@@ -83,6 +83,32 @@ def runs(pairs: Iterable[tuple[str, int]]) -> Runs:
     return made
 
 
+def partitions(text: str) -> Runs:
+    """Partitions as a person writes them, "a-0 a-1 b-0", as runs."""
+    pairs = (word.rsplit("-", 1) for word in text.split())
+    return runs((name, int(number)) for name, number in pairs)
+
+
+def scenario(assignor: str, name: str, *steps: Json) -> Json:
+    """A scenario with a name of its own."""
+    return {"name": name, "assignor": assignor, "steps": list(steps)}
+
+
+def step(topics: dict[str, int] | Sequence[Json], members: Sequence[Json], **expect: Any) -> Json:
+    """A rebalance; `expect` says what the JVM must do here, or the golden files are not written.
+
+    Args:
+        topics: partition counts by name, or topics.
+        members: in JoinGroup order.
+        expect: `lists` (member: partitions as text, in any order), `exception` or `transferring`
+            (partition as text: member).
+    """
+    made = (
+        [topic(name, count) for name, count in topics.items()] if isinstance(topics, dict) else list(topics)
+    )
+    return {"topics": made, "members": list(members), "expect": expect}
+
+
 def replicas(partitions: int, racks: Sequence[str], factor: int, offset: int = 0) -> list[list[str]]:
     """Replica racks as Kafka's own tests lay them out: replica j of partition i on node (i + j + offset)."""
     return [[racks[(i + j + offset) % len(racks)] for j in range(factor)] for i in range(partitions)]

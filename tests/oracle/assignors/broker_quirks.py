@@ -1,9 +1,0 @@
-"""stub"""
-
-
-def range_quirks():
-    return []
-
-
-def uniform_quirks():
-    return []

@@ -1,9 +1,0 @@
-"""stub"""
-
-
-def range_quirks():
-    return []
-
-
-def round_robin_quirks():
-    return []

@@ -1,5 +1,0 @@
-"""stub"""
-
-
-def quirks(a):
-    return []
