@@ -1,0 +1,66 @@
+"""What can happen to a partition, a row at a time: the part of a diff that people read."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from assignors.partition_list import PartitionList
+
+
+class Action(IntEnum):
+    """What happened to a partition; `label` and `marker` are how reports write it."""
+
+    KEEP = 0
+    """Same owner, or nobody on both sides."""
+    MOVE = 1
+    """Another owner."""
+    ASSIGN = 2
+    """Gained an owner."""
+    UNASSIGN = 3
+    """Lost its owner."""
+    ADDED = 4
+    """The topic has grown by it."""
+    REMOVED = 5
+    """The topic no longer has it."""
+    CONFLICT = 6
+    """Two owners at once on one side: a zombie, or a capture taken during a rebalance."""
+
+    @property
+    def label(self) -> str:
+        """The word in JSON and CSV."""
+        return self.name.lower()
+
+    @property
+    def marker(self) -> str:
+        """One character for text."""
+        return "=~+-+-!"[self]
+
+
+class Change(NamedTuple):
+    """One partition; members by the name the diff gives them, lag None where unknown."""
+
+    topic: str
+    partition: int
+    action: Action
+    source: str | None
+    target: str | None
+    lag: int | None
+
+
+class Conflict(NamedTuple):
+    """A partition with more than one owner on a side."""
+
+    topic: str
+    partition: int
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+class Flow(NamedTuple):
+    """The partitions that went from one member to another, sorted; None stands for nobody."""
+
+    source: str | None
+    target: str | None
+    partitions: PartitionList

@@ -1,0 +1,69 @@
+"""Limits on a diff, such as `moved_pct<=10`."""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from assignors.diff.errors import DiffError
+from assignors.diff.summary import Summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_CHECK = re.compile(r"\s*(\w+)\s*(<=|>=|==|!=|<|>)\s*(-?\d+(?:\.\d+)?)\s*")
+_NAMES = tuple(field.name for field in fields(Summary))
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A number of the summary, a comparison and a limit."""
+
+    name: str
+    comparison: str
+    limit: float
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.comparison}{self.limit:g}"
+
+    def value(self, summary: Summary) -> float:
+        """The number it looks at.
+
+        Raises:
+            DiffError: the number is unknown for this diff.
+        """
+        value = getattr(summary, self.name)
+        if value is None:
+            raise DiffError(f"check {self}: {self.name} is unknown, the inputs do not carry it")
+        return float(value)
+
+    def passes(self, summary: Summary) -> bool:
+        """Whether the number is within the limit."""
+        return _OPERATORS[self.comparison](self.value(summary), self.limit)
+
+
+def parse_check(text: str) -> Check:
+    """A check from its text, a name of `Summary`, one of <= >= == != < >, and a number.
+
+    Raises:
+        DiffError: the text is no such thing, or the name is unknown (close ones are listed).
+    """
+    found = _CHECK.fullmatch(text)
+    if found is None:
+        raise DiffError(f"check {text!r} is not of the form NAME<=NUMBER, such as moved_pct<=10")
+    name, comparison, limit = found.groups()
+    if name not in _NAMES:
+        close = get_close_matches(name, _NAMES) or _NAMES
+        raise DiffError(f"check {text!r}: no number {name!r}; did you mean {', '.join(close)}?")
+    return Check(name, comparison, float(limit))

@@ -1,0 +1,98 @@
+"""A group at one moment: its members, and who has which partition, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from assignors.assignment import Assignment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from assignors.partition_list import PartitionList
+    from partitioning.topic_partition import TopicPartition
+
+
+class MemberIdentity(NamedTuple):
+    """What is known of a member; member ids are new at each start, the others survive a restart.
+
+    Attributes:
+        id: member id.
+        instance_id: `group.instance.id`.
+        client_id: `client.id`.
+        host: address of the consumer.
+        topics: what it subscribes to; None where nobody said.
+    """
+
+    id: str
+    instance_id: str | None = None
+    client_id: str | None = None
+    host: str | None = None
+    topics: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupState:
+    """Who has which partition: row i says that `members[member[i]]` has `partition[i]` of `topics[topic[i]]`.
+
+    Two rows of one partition with different members are a conflict, which real captures show.
+
+    Attributes:
+        members: members of the group, idle ones too.
+        topics: topic names.
+        member: index into `members`, -1 for a partition without an owner; int32.
+        topic: index into `topics`; int32.
+        partition: partition numbers; int32.
+        lag: records not consumed yet, -1 where unknown; int64. None where no lag is known at all.
+        complete: whether every partition of the topics has a row; if not, a missing one may exist.
+        name: the group's name, where known.
+        status: the group's state, such as "Stable", where known.
+        warnings: what a reader of this state should know about its origin.
+    """
+
+    members: tuple[MemberIdentity, ...]
+    topics: tuple[str, ...]
+    member: NDArray[np.int32]
+    topic: NDArray[np.int32]
+    partition: NDArray[np.int32]
+    lag: NDArray[np.int64] | None = None
+    complete: bool = False
+    name: str | None = None
+    status: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, value: GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]
+    ) -> GroupState:
+        """The same as a state. An `Assignment` knows the partitions nobody has, a plain mapping does not."""
+        if isinstance(value, GroupState):
+            return value
+        assignment = value if isinstance(value, Assignment) else Assignment.of(value)
+        members, topics, member, topic, partition = assignment.to_arrays()
+        state = cls(tuple(MemberIdentity(name) for name in members), topics, member, topic, partition)
+        return state.with_unowned(assignment.unassigned) if isinstance(value, Assignment) else state
+
+    def with_unowned(self, partitions: PartitionList) -> GroupState:
+        """This state and the partitions nobody has; after that it is complete."""
+        number = {name: index for index, name in enumerate(self.topics)}
+        for name in partitions.names:
+            number.setdefault(name, len(number))
+        topic = np.array([number[name] for name in partitions.names], np.int32)[partitions.topics]
+        return GroupState(
+            self.members,
+            tuple(number),
+            np.concatenate([self.member, np.full(len(topic), -1, np.int32)]),
+            np.concatenate([self.topic, topic]),
+            np.concatenate([self.partition, partitions.partitions]),
+            None if self.lag is None else np.concatenate([self.lag, np.full(len(topic), -1, np.int64)]),
+            complete=True,
+            name=self.name,
+            status=self.status,
+            warnings=self.warnings,
+        )
