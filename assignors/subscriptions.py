@@ -1,0 +1,75 @@
+"""Who subscribes to what; members with equal subscriptions are handled as one class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partitioning.java import hash_map_order, string_hashes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from assignors.group import Member
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriptions:
+    """The subscriptions of a group.
+
+    Attributes:
+        lists: the distinct subscriptions, as the members list them.
+        of_member: index into `lists` of each member, intp of shape (members,).
+    """
+
+    lists: list[tuple[str, ...]]
+    of_member: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, members: Sequence[Member]) -> Subscriptions:
+        """The subscriptions of these members."""
+        codes: dict[tuple[str, ...], int] = {}
+        by_identity: dict[int, int] = {}
+        of_member = []
+        for member in members:
+            topics = member.topics
+            code = by_identity.get(id(topics))
+            if code is None:
+                code = by_identity[id(topics)] = codes.setdefault(tuple(topics), len(codes))
+            of_member.append(code)
+        return cls(list(codes), np.array(of_member, np.intp))
+
+    def seen_in(self, order: Iterable[int]) -> dict[str, None]:
+        """Every subscribed topic, in the order they are first seen when members are visited in `order`."""
+        if len(self.lists) == 1:
+            return dict.fromkeys(self.lists[0])
+        codes = dict.fromkeys(self.of_member[list(order)].tolist())
+        return dict.fromkeys(topic for code in codes for topic in self.lists[code])
+
+    def audiences(self, topics: Sequence[str]) -> list[tuple[int, ...]]:
+        """For each topic the subscriptions, indices into `lists`, that have it; each of `topics` has some."""
+        if len(self.lists) == 1:
+            return [(0,)] * len(topics)
+        found: dict[str, list[int]] = {topic: [] for topic in topics}
+        for code, subscription in enumerate(self.lists):
+            for topic in dict.fromkeys(subscription):
+                if topic in found:
+                    found[topic].append(code)
+        return [tuple(found[topic]) for topic in topics]
+
+    def members_of(self, audience: tuple[int, ...], order: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The members that have one of these subscriptions, in `order`."""
+        if len(audience) == len(self.lists):
+            return order
+        inside = np.zeros(len(self.lists), np.bool_)
+        inside[list(audience)] = True
+        return order[inside[self.of_member[order]]]
+
+
+def hash_order(members: Sequence[Member]) -> NDArray[np.intp]:
+    """Positions of the members in the order in which a `HashMap` of them, filled in group order, iterates."""
+    return hash_map_order(string_hashes([member.id for member in members]))
