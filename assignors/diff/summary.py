@@ -32,8 +32,8 @@ class Summary:
         removed: partitions the topics no longer have.
         conflicts: partitions with two owners.
         unowned: partitions that nobody has after.
-        needed_moves: the fewest moves to the same balance: the same loads as after, whichever member has which.
-            A lower bound: subscriptions can force more.
+        needed_moves: the fewest moves to the same balance: the loads of after, whichever member has which. A
+            lower bound: subscriptions can force more.
         avoidable_moves: moved - needed_moves.
         spread_before: most partitions of a member minus fewest, before.
         spread_after: the same after.
