@@ -1,0 +1,61 @@
+"""Kafka's partition of every row of a DataFrame: compute it, route by it, write to it.
+
+The names are loaded when first used, so `import spark_integration` needs no PySpark.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from partitioning.errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from spark_integration.columns import kafka_partition as kafka_partition
+    from spark_integration.errors import BrokerUnreachableError as BrokerUnreachableError
+    from spark_integration.errors import ColumnError as ColumnError
+    from spark_integration.errors import DeliveryError as DeliveryError
+    from spark_integration.errors import PartitionCountError as PartitionCountError
+    from spark_integration.errors import RecordError as RecordError
+    from spark_integration.errors import RoutingError as RoutingError
+    from spark_integration.errors import SinkConfigError as SinkConfigError
+    from spark_integration.errors import SparkIntegrationError as SparkIntegrationError
+    from spark_integration.errors import UnknownTopicError as UnknownTopicError
+    from spark_integration.routing import assert_routed as assert_routed
+    from spark_integration.routing import route as route
+    from spark_integration.session import configure_spark_with_kafka as configure_spark_with_kafka
+    from spark_integration.sinks import register as register
+
+_HOME = {
+    "kafka_partition": "columns",
+    "BrokerUnreachableError": "errors",
+    "ColumnError": "errors",
+    "DeliveryError": "errors",
+    "PartitionCountError": "errors",
+    "RecordError": "errors",
+    "RoutingError": "errors",
+    "SinkConfigError": "errors",
+    "SparkIntegrationError": "errors",
+    "UnknownTopicError": "errors",
+    "assert_routed": "routing",
+    "route": "routing",
+    "configure_spark_with_kafka": "session",
+    "register": "sinks",
+}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = import_module(f"{__name__}.{_HOME[name]}")
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in {"pyspark", "pyarrow", "pandas"}:
+            raise
+        raise MissingDependencyError(
+            f"spark_integration.{name} needs {package}, which is not installed: pip install 'copartition[spark]'"
+        ) from error
+    return getattr(module, name)

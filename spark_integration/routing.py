@@ -1,0 +1,167 @@
+"""Lay a DataFrame out as its topic is: Spark partition i holds exactly Kafka partition i.
+
+Route last. The layout survives `filter`, `withColumn`, `sortWithinPartitions`, `mapInArrow` and caching; it is lost
+by `coalesce`, `repartition`, `orderBy`, `limit`, `union`, and by a join or aggregation that shuffles again.
+`assert_routed` finds such a loss. A join of two routed frames needs no further exchange if the partition column
+is among its keys: Spark cannot know that the partition follows from the key.
+"""
+
+from __future__ import annotations
+
+import difflib
+from itertools import count
+from struct import pack
+from typing import TYPE_CHECKING
+
+import mmh3
+from pyspark.sql import functions as sf
+from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
+
+from partitioning.errors import InvalidPartitionCountError
+from spark_integration.columns import PARTITIONS, check_partition_count
+from spark_integration.errors import ColumnError, PartitionCountError, RoutingError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructField
+
+EXAMPLES = 10
+
+
+def route(
+    df: DataFrame, num_partitions: int, *, by: str = "partition", lanes: int = 1, key: str = "key"
+) -> DataFrame:
+    """The same rows, laid out so that Spark partition i holds exactly Kafka partition i.
+
+    One shuffle; empty partitions stay, and adaptive execution leaves the layout alone. Rows arrive in no particular
+    order: follow with `sortWithinPartitions` where the order in the topic matters.
+
+    Args:
+        df: rows with their Kafka partition, as `kafka_partition` gives it.
+        num_partitions: partitions of the topic.
+        by: the column that holds the partition. It comes back as an int that is checked: a task fails on the
+            first null or value outside 0 .. num_partitions - 1, and names it.
+        lanes: Spark partitions (and tasks) for each Kafka partition, for topics with fewer partitions than the
+            cluster has cores: Spark partition i then holds a part of Kafka partition i // lanes. A key stays in one
+            lane, so the order of a key's rows can be kept; the order between keys of a partition cannot.
+        key: the column by which rows are given a lane; unused with one lane.
+
+    Raises:
+        ColumnError: no such column, or not of an integer type.
+        PartitionCountError: the column was computed for another count than `num_partitions`.
+        InvalidPartitionCountError: `num_partitions` or `lanes` is below 1, or their product above 2**31 - 1.
+    """
+    field = _partition_field(df, num_partitions, by, lanes)
+    checked = df.withColumn(by, _checked(by, num_partitions).alias(by, metadata=field.metadata))
+    target = _column(by)
+    if lanes > 1:
+        _existing(df, key)
+        target = (target * lanes + sf.pmod(sf.xxhash64(_column(key)), sf.lit(lanes))).cast("int")
+    if hasattr(checked, "repartitionById"):
+        return checked.repartitionById(num_partitions * lanes, target)
+    return checked.repartition(num_partitions * lanes, _salt(target, num_partitions * lanes))
+
+
+def assert_routed(df: DataFrame, num_partitions: int, *, by: str = "partition", lanes: int = 1) -> None:
+    """Raise if any row is outside the Spark partition of its Kafka partition. Runs one pass over `df`.
+
+    Args:
+        df: what `route` returned, or something made from it. It is computed: cache it if it is costly.
+        num_partitions: partitions of the topic.
+        by: the column that holds the partition.
+        lanes: as given to `route`.
+
+    Raises:
+        RoutingError: says how many rows are misplaced; `.rows` holds a few of them.
+        ColumnError: no such column, or not of an integer type.
+        PartitionCountError: the column was computed for another count than `num_partitions`.
+    """
+    _partition_field(df, num_partitions, by, lanes)
+    here, belongs = sf.col("spark_partition"), sf.col("kafka_partition")
+    rows = df.select(
+        sf.spark_partition_id().alias("spark_partition"),
+        _column(by).alias("kafka_partition"),
+        sf.struct("*").alias("row"),
+    )
+    # Also false for a partition that is null or out of range.
+    at_home = sf.floor(here / lanes).eqNullSafe(belongs) & (here < num_partitions * lanes)
+    strays = rows.where(~at_home)
+    misplaced = strays.count()
+    if misplaced:
+        examples = strays.take(EXAMPLES)
+        shown = "; ".join(f"Spark partition {r[0]} holds a row of Kafka partition {r[1]}" for r in examples[:3])
+        raise RoutingError(
+            f"{misplaced} rows are not in the Spark partition of their Kafka partition ({shown}). coalesce, "
+            f"repartition, orderBy, limit, union, joins and aggregations destroy routing: call route() last.",
+            examples,
+        )
+
+
+def salt_table(num_partitions: int) -> list[int]:
+    """For each partition the smallest int that Spark's own hash partitioning puts there.
+
+    `repartition(n, expr)` sends a row to pmod(Murmur3(expr, seed 42), n), so this inverts it for Spark before
+    `repartitionById`.
+    """
+    salts: dict[int, int] = {}
+    for salt in count():
+        salts.setdefault(mmh3.hash(pack("<i", salt), 42) % num_partitions, salt)
+        if len(salts) == num_partitions:
+            return [salts[partition] for partition in range(num_partitions)]
+    raise AssertionError("unreachable: count() does not end")
+
+
+def _salt(target: Column, num_partitions: int) -> Column:
+    # One literal that Spark folds: as an array of literals, a thousand partitions cost a thousand JVM calls.
+    table = ",".join(map(str, salt_table(num_partitions)))
+    return sf.split(sf.lit(table), ",").cast("array<int>")[target]
+
+
+def _checked(by: str, num_partitions: int) -> Column:
+    value = _column(by)
+    fault = sf.raise_error(
+        sf.concat(
+            sf.lit(f"copartition: column '{by}' holds partition "),
+            sf.coalesce(value.cast("string"), sf.lit("null")),
+            sf.lit(
+                f", which a topic of {num_partitions} partitions (0 to {num_partitions - 1}) does not have. "
+                f"Compute the column with kafka_partition(key, {num_partitions}), which gives keyless rows a "
+                "partition too unless nulls='null'."
+            ),
+        )
+    )
+    return sf.when((value >= 0) & (value < num_partitions), value).otherwise(fault).cast("int")
+
+
+def _partition_field(df: DataFrame, num_partitions: int, by: str, lanes: int) -> StructField:
+    check_partition_count(num_partitions)
+    if lanes < 1 or num_partitions * lanes >= 2**31:
+        raise InvalidPartitionCountError(
+            f"lanes is {lanes}; give at least 1, and at most 2**31 - 1 lanes of all partitions together"
+        )
+    field = _existing(df, by)
+    if not isinstance(field.dataType, (ByteType, ShortType, IntegerType, LongType)):
+        raise ColumnError(
+            f"column {by!r} is of type {field.dataType.simpleString()}; a partition is an integer, "
+            "as kafka_partition() gives it"
+        )
+    computed_for = field.metadata.get(PARTITIONS, num_partitions)
+    if computed_for != num_partitions:
+        raise PartitionCountError(
+            f"column {by!r} was computed for {computed_for} partitions, and {num_partitions} are asked for: "
+            f"compute it with kafka_partition(key, {num_partitions}), or route to {computed_for}"
+        )
+    return field
+
+
+def _existing(df: DataFrame, name: str) -> StructField:
+    fields = {field.name: field for field in df.schema.fields}
+    if name not in fields:
+        close = difflib.get_close_matches(name.lower(), {n.lower() for n in fields}, n=1)
+        hint = next((f"; did you mean {n!r}?" for n in fields if [n.lower()] == close), "")
+        raise ColumnError(f"the DataFrame has no column {name!r}, only {', '.join(map(repr, fields))}{hint}")
+    return fields[name]
+
+
+def _column(name: str) -> Column:
+    return sf.col(f"`{name.replace('`', '``')}`")

@@ -1,0 +1,79 @@
+"""One task's records, produced and acknowledged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_integration.errors import DeliveryError
+from spark_integration.sinks.records import records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import pyarrow as pa
+    from confluent_kafka import KafkaError, Message
+
+WAIT_S = 1.0
+
+
+class _Failures:
+    """What the broker did not acknowledge: how many records, and why the first one."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first = ""
+
+    def __call__(self, error: KafkaError, message: Message) -> None:
+        self.count += 1
+        if not self.first:
+            self.first = f"topic {message.topic()!r} partition {message.partition()}: {error.str()}"
+
+    def check(self) -> None:
+        if self.count:
+            raise DeliveryError(f"{self.count} or more records were not acknowledged; the first: {self.first}")
+
+
+def deliver(
+    batches: Iterable[pa.RecordBatch], config: Mapping[str, str], counts: Mapping[str, int], topic: str | None
+) -> None:
+    """Produce every row and return once the broker has acknowledged all of them.
+
+    Memory is bounded by librdkafka's queue: while it is full, this waits.
+
+    Args:
+        batches: rows whose columns have been checked.
+        config: librdkafka's producer configuration.
+        counts: partition count of every topic that may be written.
+        topic: topic of every record; None where the rows name theirs.
+
+    Raises:
+        RecordError: a row that cannot be a record; rows of earlier batches may have been written.
+        DeliveryError: a record was not acknowledged; what was still queued is dropped.
+    """
+    from confluent_kafka import KafkaException, Producer  # noqa: PLC0415 - this runs on executors
+
+    failures = _Failures()
+    producer = Producer({**config, "delivery.report.only.error": True, "on_delivery": failures})
+    try:
+        for batch in batches:
+            for name, value, key, partition, timestamp, headers in records(batch, counts, topic):
+                while True:
+                    try:
+                        producer.produce(
+                            name, value=value, key=key, partition=partition, timestamp=timestamp, headers=headers
+                        )
+                        break
+                    except BufferError:
+                        producer.poll(WAIT_S)
+                        failures.check()
+            producer.poll(0)
+            failures.check()
+        while producer.flush(WAIT_S):
+            failures.check()
+        failures.check()
+    except BaseException as error:
+        producer.purge()
+        producer.flush(WAIT_S)
+        if isinstance(error, KafkaException):
+            raise DeliveryError(f"a record could not be produced: {error.args[0].str()}") from error
+        raise

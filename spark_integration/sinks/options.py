@@ -1,0 +1,109 @@
+"""What the sink's options mean: Spark's options and the environment in, librdkafka's configuration out."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spark_integration.errors import SinkConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OWN_OPTIONS = ("bootstrap.servers", "topic", "partitions")
+SPARK_OPTIONS = frozenset({"path", "checkpointlocation", "queryname"})
+"""What Spark itself may pass along."""
+
+ENVIRONMENT = ("KAFKA_BOOTSTRAP_SERVERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL_", "KAFKA_SSL_")
+"""Variables, and prefixes of variables, that stand in for options: KAFKA_SASL_USERNAME is sasl.username."""
+
+# As the Java producer, so that a record without partition lands where that client puts it, a retry neither
+# duplicates nor reorders, a dead broker is noticed after two minutes, and a task holds little memory.
+DEFAULTS = {
+    "partitioner": "murmur2_random",
+    "delivery.timeout.ms": "120000",
+    "queue.buffering.max.kbytes": "65536",
+}
+# librdkafka refuses these beside an idempotent producer; who sets one wants the plain producer, as in Java.
+NOT_IDEMPOTENT = frozenset(
+    {
+        "acks",
+        "request.required.acks",
+        "retries",
+        "message.send.max.retries",
+        "max.in.flight",
+        "max.in.flight.requests.per.connection",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """What a write was asked to do.
+
+    Attributes:
+        config: librdkafka's producer configuration.
+        topic: topic of every record; None where the rows name their topics.
+        partitions: partition count for which the rows' partitions were computed, or None where not said.
+    """
+
+    config: Mapping[str, str]
+    topic: str | None
+    partitions: int | None
+
+    @property
+    def servers(self) -> str:
+        """The brokers, as the user named them."""
+        return self.config["bootstrap.servers"]
+
+
+def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> SinkOptions:
+    """The meaning of a write's options.
+
+    Args:
+        options: as Spark passes them; `kafka.` marks a setting of librdkafka.
+        environment: environment variables of the driver; an option wins over them.
+
+    Raises:
+        SinkConfigError: an option is unknown or has no meaning, or the brokers are missing.
+    """
+    given = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
+    config = _from_environment(environment)
+    config |= {name[6:]: value for name, value in given.items() if name.startswith("kafka.")}
+    own = {name: value for name, value in given.items() if not name.startswith("kafka.")}
+    for name in own.keys() - set(OWN_OPTIONS):
+        close = difflib.get_close_matches(name, OWN_OPTIONS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"write 'kafka.{name}' for a setting of librdkafka"
+        raise SinkConfigError(f"the copartition sink has no option {name!r}; {hint}")
+    if "bootstrap.servers" in own:
+        config["bootstrap.servers"] = own["bootstrap.servers"]
+    if not config.get("bootstrap.servers"):
+        raise SinkConfigError(
+            "no brokers: give the option 'kafka.bootstrap.servers', for example 'localhost:9092', "
+            "or set KAFKA_BOOTSTRAP_SERVERS where the driver runs"
+        )
+    if "transactional.id" in config:
+        raise SinkConfigError("this sink writes no transactions: leave out 'kafka.transactional.id'")
+    defaults = dict(DEFAULTS)
+    if "message.timeout.ms" in config:
+        del defaults["delivery.timeout.ms"]
+    if not NOT_IDEMPOTENT & config.keys():
+        defaults["enable.idempotence"] = "true"
+    return SinkOptions(defaults | config, own.get("topic"), _count(own.get("partitions")))
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name.removeprefix("KAFKA_").replace("_", ".").lower(): value
+        for name, value in environment.items()
+        if name.startswith(ENVIRONMENT)
+    }
+
+
+def _count(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise SinkConfigError(f"option 'partitions' is {text!r}; give the topic's partition count, 1 or more")
+    return int(text)

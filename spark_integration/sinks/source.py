@@ -1,0 +1,102 @@
+"""The data source behind `format("copartition")`: Spark's interface around `deliver`.
+
+Columns are those of Spark's Kafka sink and a timestamp: `value` (string or binary), and as wanted `key` (string or
+binary), `partition` (int), `headers` (array<struct<key:string,value:binary>>), `timestamp`, `topic` (string). A
+column of another name is refused, not ignored. A row without a partition goes where the Java client would put its key.
+
+Options:
+    kafka.bootstrap.servers: the brokers (also `bootstrap.servers`, or the variable KAFKA_BOOTSTRAP_SERVERS).
+    topic: topic of every row; wins over the column.
+    partitions: the count the partition column was computed for; the write is refused if the topic has another.
+    kafka.*: any setting of librdkafka's producer, for example kafka.compression.type or kafka.sasl.username
+        (also KAFKA_SECURITY_PROTOCOL, KAFKA_SASL_* and KAFKA_SSL_* where the driver runs).
+
+Before a row is sent the driver asks the cluster for the topic and its partitions; each task checks its rows against
+them. At least once: a write that returns has been acknowledged in full, a write that fails may have been written in
+part, and a task that Spark runs again sends its rows again (so keep speculative execution off).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark import cloudpickle
+from pyspark.sql import datasource
+
+import spark_integration.errors
+import spark_integration.sinks
+from spark_integration.errors import SinkConfigError
+from spark_integration.sinks.cluster import checked_counts
+from spark_integration.sinks.delivery import deliver
+from spark_integration.sinks.options import read_options
+from spark_integration.sinks.records import as_batches, check_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+# Executors unpickle the writer without having this package.
+cloudpickle.register_pickle_by_value(spark_integration.errors)
+cloudpickle.register_pickle_by_value(spark_integration.sinks)
+
+# Arrow batches reach a stream's writer since Spark 4.1, rows before.
+_StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", datasource.DataSourceStreamWriter)
+
+
+class KafkaSink(datasource.DataSource):
+    """The data source; see the module for its options."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name in `format(...)`."""
+        return "copartition"
+
+    def writer(self, schema: StructType, overwrite: bool) -> datasource.DataSourceWriter:  # noqa: FBT001 - Spark's
+        """Called by Spark on the driver, before any task starts."""
+        if overwrite:
+            raise SinkConfigError("a topic can only be appended to: use mode('append')")
+        return _BatchWriter(_destination(schema, self.options))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, FBT001, N802
+        """Called by Spark on the driver for each micro-batch; every output mode appends, as in Spark's sink."""
+        writer: datasource.DataSourceStreamWriter = _StreamWriter(_destination(schema, self.options))
+        return writer
+
+
+@dataclass(frozen=True)
+class _Destination:
+    """What tasks need to know."""
+
+    config: Mapping[str, str]
+    counts: Mapping[str, int]
+    topic: str | None
+
+    def take(self, batches: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
+        deliver(batches, self.config, self.counts, self.topic)
+        return datasource.WriterCommitMessage()
+
+
+class _BatchWriter(datasource.DataSourceArrowWriter):
+    def __init__(self, destination: _Destination) -> None:
+        self._destination = destination
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
+        return self._destination.take(iterator)
+
+
+class _StreamWriter(_StreamWriterBase):  # type: ignore[misc]
+    def __init__(self, destination: _Destination) -> None:
+        self._destination = destination
+
+    def write(self, iterator: Iterator[Any]) -> datasource.WriterCommitMessage:
+        return self._destination.take(as_batches(iterator))
+
+
+def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination:
+    asked = read_options(options, os.environ)
+    check_columns({field.name: field.dataType.simpleString() for field in schema.fields}, topic=asked.topic)
+    return _Destination(asked.config, checked_counts(asked), asked.topic)

@@ -1,0 +1,81 @@
+import pytest
+
+from spark_integration import SinkConfigError
+from spark_integration.sinks.options import DEFAULTS, read_options
+
+BROKER = {"kafka.bootstrap.servers": "a:9092"}
+
+
+def test_settings_of_librdkafka_lose_their_prefix_and_win_over_the_defaults() -> None:
+    read = read_options({**BROKER, "kafka.compression.type": "zstd", "kafka.delivery.timeout.ms": "9"}, {})
+    assert read.config == {
+        **DEFAULTS,
+        "bootstrap.servers": "a:9092",
+        "compression.type": "zstd",
+        "delivery.timeout.ms": "9",
+        "enable.idempotence": "true",
+    }
+
+
+def test_names_may_be_written_in_any_case() -> None:
+    read = read_options({"Kafka.Bootstrap.Servers": "a:1", "Topic": "Flights"}, {})
+    assert (read.servers, read.topic) == ("a:1", "Flights")
+
+
+@pytest.mark.parametrize("name", ["acks", "retries", "max.in.flight"])
+def test_what_an_idempotent_producer_refuses_makes_a_plain_one(name: str) -> None:
+    assert "enable.idempotence" not in read_options({**BROKER, f"kafka.{name}": "1"}, {}).config
+
+
+def test_the_old_name_of_the_delivery_timeout_replaces_the_new_one() -> None:
+    assert "delivery.timeout.ms" not in read_options({**BROKER, "kafka.message.timeout.ms": "5"}, {}).config
+
+
+def test_what_spark_adds_is_no_setting() -> None:
+    options = {**BROKER, "topic": "t", "checkpointLocation": "/c", "queryName": "q", "path": "p"}
+    assert read_options(options, {}) == read_options({**BROKER, "topic": "t"}, {})
+
+
+def test_the_environment_gives_brokers_and_security_and_nothing_else() -> None:
+    environment = {
+        "KAFKA_BOOTSTRAP_SERVERS": "env:9092",
+        "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
+        "KAFKA_SASL_USERNAME": "me",
+        "KAFKA_SSL_CA_LOCATION": "/ca.pem",
+        "KAFKA_HEAP_OPTS": "-Xmx1g",
+        "HOME": "/root",
+    }
+    config = read_options({}, environment).config
+    assert {name: value for name, value in config.items() if name not in DEFAULTS} == {
+        "bootstrap.servers": "env:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.username": "me",
+        "ssl.ca.location": "/ca.pem",
+        "enable.idempotence": "true",
+    }
+
+
+@pytest.mark.parametrize("name", ["bootstrap.servers", "kafka.bootstrap.servers"])
+def test_an_option_wins_over_the_environment(name: str) -> None:
+    assert read_options({name: "option:1"}, {"KAFKA_BOOTSTRAP_SERVERS": "env:1"}).servers == "option:1"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "no brokers"),
+        ({"kafka.bootstrap.servers": ""}, "no brokers"),
+        ({**BROKER, "topics": "t"}, "no option 'topics'; did you mean 'topic'"),
+        ({**BROKER, "linger.ms": "5"}, "write 'kafka.linger.ms'"),
+        ({**BROKER, "kafka.transactional.id": "x"}, "writes no transactions"),
+        ({**BROKER, "partitions": "0"}, "'partitions' is '0'"),
+        ({**BROKER, "partitions": "twelve"}, "'partitions' is 'twelve'"),
+    ],
+)
+def test_a_meaningless_option_is_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(SinkConfigError, match=message):
+        read_options(options, {})
+
+
+def test_the_expected_count_is_read() -> None:
+    assert read_options({**BROKER, "partitions": "12"}, {}).partitions == 12

@@ -1,0 +1,121 @@
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import Row
+
+from spark_integration import ColumnError, RecordError
+from spark_integration.sinks.records import as_batches, check_columns, records
+
+NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
+NOON_MS = 1357041600000
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+
+def batch(**columns: pa.Array) -> pa.RecordBatch:
+    return pa.record_batch(columns)
+
+
+def test_a_row_with_every_column_is_a_whole_record() -> None:
+    rows = batch(
+        key=pa.array([b"k"]),
+        value=pa.array(["v"]),
+        headers=pa.array([[{"key": "h", "value": b"1"}, {"key": "h", "value": None}]], HEADERS),
+        timestamp=pa.array([NOON], TIMESTAMP),
+        topic=pa.array(["t"]),
+        partition=pa.array([3], pa.int32()),
+    )
+    assert list(records(rows, {"t": 4}, None)) == [("t", "v", b"k", 3, NOON_MS, [("h", b"1"), ("h", None)])]
+
+
+def test_what_a_row_does_not_say_is_left_to_the_producer() -> None:
+    assert list(records(batch(value=pa.array([b"v", None])), {"t": 4}, "t")) == [
+        ("t", b"v", None, -1, 0, None),
+        ("t", None, None, -1, 0, None),
+    ]
+
+
+def test_nulls_are_left_to_the_producer_too() -> None:
+    rows = batch(
+        key=pa.array([None], pa.binary()),
+        value=pa.array([b"v"]),
+        headers=pa.array([None], HEADERS),
+        timestamp=pa.array([None], TIMESTAMP),
+        partition=pa.array([None], pa.int32()),
+    )
+    assert list(records(rows, {"t": 4}, "t")) == [("t", b"v", None, -1, 0, None)]
+
+
+def test_the_topic_of_the_write_wins_over_the_column() -> None:
+    rows = batch(value=pa.array([b"v"]), topic=pa.array(["other"]))
+    assert [record[0] for record in records(rows, {"t": 4}, "t")] == ["t"]
+
+
+def test_a_timestamp_is_cut_to_the_millisecond() -> None:
+    times = [NOON + timedelta(microseconds=micros) for micros in (0, 1, 999, 1000, 1999)]
+    rows = batch(value=pa.array([b"v"] * 5), timestamp=pa.array(times, TIMESTAMP))
+    assert [record[4] - NOON_MS for record in records(rows, {"t": 4}, "t")] == [0, 0, 0, 1, 1]
+
+
+def test_an_empty_batch_has_no_records() -> None:
+    rows = batch(value=pa.array([], pa.binary()), timestamp=pa.array([], TIMESTAMP))
+    assert list(records(rows, {"t": 4}, "t")) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ({"partition": pa.array([0, 4], pa.int32())}, r"partition 4 of topic 't', which has 4 partitions \(0 to 3\)"),
+        ({"partition": pa.array([0, -1], pa.int32())}, "partition -1 of topic 't'"),
+        ({"timestamp": pa.array([NOON, datetime(1969, 12, 31, tzinfo=UTC)], TIMESTAMP)}, "before, or at, 1970"),
+        ({"timestamp": pa.array([NOON, datetime(1970, 1, 1, tzinfo=UTC)], TIMESTAMP)}, "before, or at, 1970"),
+        ({"headers": pa.array([[], [{"key": None, "value": b""}]], HEADERS)}, "header without a name"),
+        ({"headers": pa.array([[], [None]], HEADERS)}, "header without a name"),
+    ],
+)
+def test_a_row_that_cannot_be_a_record_is_refused(column: dict[str, pa.Array], message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        list(records(batch(value=pa.array([b"v", b"w"]), **column), {"t": 4}, "t"))
+
+
+@pytest.mark.parametrize(
+    ("topic", "message"), [(None, "null in column 'topic'"), ("u", "topic 'u', which the cluster does not have")]
+)
+def test_a_row_of_no_known_topic_is_refused(topic: str | None, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        records(batch(value=pa.array([b"v"]), topic=pa.array([topic], pa.string())), {"t": 4}, None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "topic", "message"),
+    [
+        ({"value": "binary", "Partition": "int"}, "t", "did you mean 'partition'"),
+        ({"value": "binary", "seq": "bigint"}, "t", "leave it out with select"),
+        ({"value": "binary", "partition": "bigint"}, "t", "'partition' is of type bigint; a record takes int"),
+        ({"value": "struct<a:int>"}, "t", "'value' is of type .*string or binary"),
+        ({"value": "binary", "timestamp": "bigint"}, "t", "takes timestamp"),
+        ({"key": "binary"}, "t", "needs a column 'value'"),
+        ({"value": "binary"}, None, "no topic"),
+    ],
+)
+def test_columns_that_make_no_record_are_refused(columns: dict[str, str], topic: str | None, message: str) -> None:
+    with pytest.raises(ColumnError, match=message):
+        check_columns(columns, topic=topic)
+
+
+def test_rows_of_a_spark_without_arrow_writers_become_batches() -> None:
+    local = NOON.astimezone().replace(tzinfo=None)
+    rows = [
+        Row(value=b"v", timestamp=local, headers=[Row(key="h", value=b"1")], partition=n % 4) for n in range(5)
+    ]
+    batches = list(as_batches(iter(rows), size=2))
+    assert [b.num_rows for b in batches] == [2, 2, 1]
+    assert [record for b in batches for record in records(b, {"t": 4}, "t")] == [
+        ("t", b"v", None, n % 4, NOON_MS, [("h", b"1")]) for n in range(5)
+    ]
+
+
+def test_batches_pass_as_they_are() -> None:
+    rows = batch(value=pa.array([b"v"]))
+    assert list(as_batches(iter([rows]))) == [rows]

@@ -1,0 +1,241 @@
+from collections.abc import Callable
+
+import mmh3
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from partitioning.errors import InvalidPartitionCountError
+from spark_integration import ColumnError, PartitionCountError, RoutingError, assert_routed, route
+from spark_integration.routing import salt_table
+
+
+@pytest.fixture(params=["id", "salt"])
+def exchange(request: pytest.FixtureRequest, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways to lay rows out, on a Spark that has both."""
+    if request.param == "salt":
+        for dataframe in type(spark.range(1)).__mro__:
+            monkeypatch.delattr(dataframe, "repartitionById", raising=False)
+    elif not hasattr(DataFrame, "repartitionById"):
+        pytest.skip("this Spark has no repartitionById")
+    return request.param
+
+
+@pytest.fixture(params=["true", "false"], ids=["adaptive", "static"])
+def adaptive(request: pytest.FixtureRequest, spark: SparkSession) -> str:
+    spark.conf.set("spark.sql.adaptive.enabled", request.param)
+    yield request.param
+    spark.conf.unset("spark.sql.adaptive.enabled")
+
+
+def rows(spark: SparkSession, num_partitions: int, count: int) -> DataFrame:
+    """`count` rows whose partitions go round, in an order that is not theirs."""
+    partition = sf.pmod(sf.col("id") * 7919, sf.lit(num_partitions)).cast("int")
+    return spark.range(0, count, 1, 2).withColumn("partition", partition)
+
+
+def layout(df: DataFrame) -> list[tuple[int, int | None, int | None, int]]:
+    """Of each Spark partition, empty ones too: its number, lowest and highest `partition`, and its rows."""
+
+    def describe(batches):
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        held = [value for batch in batches for value in batch.column(0).to_pylist()]
+        yield pa.RecordBatch.from_pylist(
+            [
+                {
+                    "at": TaskContext.get().partitionId(),
+                    "low": min(held, default=None),
+                    "high": max(held, default=None),
+                    "rows": len(held),
+                }
+            ],
+            pa.schema([("at", pa.int32()), ("low", pa.int32()), ("high", pa.int32()), ("rows", pa.int64())]),
+        )
+
+    described = df.select("partition").mapInArrow(describe, "at int, low int, high int, rows long")
+    return sorted(tuple(row) for row in described.collect())
+
+
+# Each n costs n Python tasks here, so the counts are few; test_every_count_up_to_200 has them all, without Python.
+@pytest.mark.parametrize("num_partitions", [1, 2, 7, 16])
+def test_spark_partition_i_holds_exactly_kafka_partition_i(
+    spark: SparkSession, exchange: str, adaptive: str, num_partitions: int
+) -> None:
+    routed = route(rows(spark, num_partitions, 5 * num_partitions), num_partitions)
+    assert layout(routed) == [(p, p, p, 5) for p in range(num_partitions)]
+
+
+@pytest.mark.parametrize("num_partitions", [*range(3, 200, 28), 200, 1000])
+def test_no_row_is_misplaced_or_lost(
+    spark: SparkSession, exchange: str, adaptive: str, num_partitions: int
+) -> None:
+    routed = route(rows(spark, num_partitions, 3 * num_partitions), num_partitions)
+    here = routed.groupBy(sf.spark_partition_id().alias("at"), "partition").count().collect()
+    assert sorted(here) == [(p, p, 3) for p in range(num_partitions)]
+
+
+@pytest.mark.parametrize(("count", "held"), [(0, []), (1, [(0, 0, 1)])], ids=["empty", "one row"])
+def test_a_frame_with_hardly_a_row_still_has_every_partition(
+    spark: SparkSession, exchange: str, adaptive: str, count: int, held: list[tuple[int, int, int]]
+) -> None:
+    routed = layout(route(rows(spark, 5, 8).where(sf.col("id") < count), 5))
+    assert [at for at, *_ in routed] == [0, 1, 2, 3, 4]
+    assert [(low, high, n) for _, low, high, n in routed if n] == held
+
+
+def test_one_hot_partition_leaves_the_others_empty(spark: SparkSession, exchange: str, adaptive: str) -> None:
+    hot = spark.range(1000).withColumn("partition", sf.lit(2))
+    assert layout(route(hot, 4)) == [
+        (0, None, None, 0),
+        (1, None, None, 0),
+        (2, 2, 2, 1000),
+        (3, None, None, 0),
+    ]
+
+
+@pytest.mark.parametrize("num_partitions", [1, 2, 3, 10, 200, 1000])
+def test_a_salt_hashes_to_its_partition_and_none_smaller_does(num_partitions: int) -> None:
+    salts = salt_table(num_partitions)
+    place = [mmh3.hash(salt.to_bytes(4, "little"), 42) % num_partitions for salt in range(max(salts) + 1)]
+    assert [place.index(partition) for partition in range(num_partitions)] == salts
+
+
+def test_lanes_split_a_partition_by_key(spark: SparkSession, exchange: str) -> None:
+    df = rows(spark, 3, 3000).withColumn("key", sf.pmod("id", sf.lit(50)).cast("string"))
+    routed = route(df, 3, lanes=4)
+    lanes = routed.select(sf.spark_partition_id().alias("lane"), "partition", "key").distinct().collect()
+    assert len(lanes) == len({(row.partition, row.key) for row in lanes})
+    assert {(row.lane // 4, row.partition) for row in lanes} == {(0, 0), (1, 1), (2, 2)}
+    assert {row.lane for row in lanes} == set(range(12))
+    assert_routed(routed, 3, lanes=4)
+
+
+@pytest.mark.parametrize("type_", ["tinyint", "smallint", "int", "bigint"])
+def test_the_column_comes_back_as_an_int(spark: SparkSession, type_: str) -> None:
+    df = rows(spark, 3, 30).withColumn("partition", sf.col("partition").cast(type_))
+    routed = route(df, 3)
+    assert routed.schema["partition"].dataType.simpleString() == "int"
+    assert_routed(routed, 3)
+
+
+def test_the_partition_column_may_have_any_name(spark: SparkSession) -> None:
+    df = rows(spark, 3, 30).withColumnRenamed("partition", "odd `name.of`")
+    routed = route(df, 3, by="odd `name.of`")
+    assert_routed(routed, 3, by="odd `name.of`")
+    assert routed.count() == 30
+
+
+@pytest.mark.parametrize("value", [-1, 3, 2**31 - 1, None])
+def test_a_partition_the_topic_does_not_have_fails_the_job_and_is_named(
+    spark: SparkSession, exchange: str, value: int | None
+) -> None:
+    df = rows(spark, 3, 30)
+    wrong = sf.when(sf.col("id") == 17, sf.lit(value).cast("int")).otherwise(sf.col("partition"))
+    shown = "null" if value is None else value
+    with pytest.raises(Exception, match=f"holds partition {shown}, which a topic of 3 partitions"):
+        route(df.withColumn("partition", wrong), 3).collect()
+
+
+@pytest.mark.parametrize("action", [route, assert_routed])
+def test_a_missing_column_is_reported_before_any_work(spark: SparkSession, action: Callable) -> None:
+    with pytest.raises(ColumnError, match=r"no column 'partition', only 'id'$"):
+        action(spark.range(3), 3)
+
+
+def test_a_misspelt_column_is_suggested(spark: SparkSession) -> None:
+    df = rows(spark, 3, 3).withColumnRenamed("partition", "Partition")
+    with pytest.raises(ColumnError, match="did you mean 'Partition'"):
+        route(df, 3)
+
+
+def test_lanes_need_the_key_column(spark: SparkSession) -> None:
+    with pytest.raises(ColumnError, match="no column 'key'"):
+        route(rows(spark, 3, 3), 3, lanes=2)
+
+
+def test_a_partition_column_that_is_no_integer_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(ColumnError, match="is of type string"):
+        route(rows(spark, 3, 3).withColumn("partition", sf.lit("1")), 3)
+
+
+@pytest.mark.parametrize(("num_partitions", "lanes"), [(0, 1), (-3, 1), (2**31, 1), (3, 0), (2**30, 2)])
+def test_an_impossible_count_is_refused(spark: SparkSession, num_partitions: int, lanes: int) -> None:
+    with pytest.raises(InvalidPartitionCountError):
+        route(rows(spark, 3, 3), num_partitions, lanes=lanes)
+
+
+def destroy(df: DataFrame, how: str) -> DataFrame:
+    match how:
+        case "coalesce":
+            return df.coalesce(2)
+        case "repartition":
+            return df.repartition(6)
+        case "orderBy":
+            return df.orderBy(sf.desc("id"))
+        case "union":
+            return df.union(df)
+        case "limit":
+            return df.limit(500)
+        case "keys join":
+            return df.join(df.select("id").distinct(), "id")
+    raise ValueError(how)
+
+
+@pytest.mark.parametrize("how", ["coalesce", "repartition", "orderBy", "union", "limit", "keys join"])
+def test_assert_routed_finds_what_destroys_routing(spark: SparkSession, how: str) -> None:
+    routed = route(rows(spark, 6, 600), 6)
+    assert_routed(routed, 6)
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    try:
+        with pytest.raises(RoutingError, match="rows are not in the Spark partition") as raised:
+            assert_routed(destroy(routed, how), 6)
+    finally:
+        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    assert 1 <= len(raised.value.rows) <= 10
+    assert all(row.spark_partition != row.kafka_partition for row in raised.value.rows)
+    assert raised.value.rows[0].row.partition == raised.value.rows[0].kafka_partition
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        lambda df: df.where("id % 2 = 0"),
+        lambda df: df.withColumn("twice", sf.col("id") * 2),
+        lambda df: df.sortWithinPartitions("id"),
+        lambda df: df.mapInArrow(lambda batches: batches, df.schema),
+    ],
+    ids=["where", "withColumn", "sortWithinPartitions", "mapInArrow"],
+)
+def test_routing_outlives_what_moves_no_row(spark: SparkSession, keep: Callable) -> None:
+    assert_routed(keep(route(rows(spark, 6, 600), 6)), 6)
+
+
+def test_assert_routed_finds_rows_beyond_the_topic(spark: SparkSession) -> None:
+    with pytest.raises(RoutingError) as raised:
+        assert_routed(route(rows(spark, 4, 40), 4), 3)
+    assert {row.kafka_partition for row in raised.value.rows} == {3}
+
+
+def test_a_join_on_partition_and_key_needs_no_further_exchange(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not hasattr(DataFrame, "repartitionById"):
+        pytest.skip("Spark knows the layout of repartitionById only")
+    left = route(rows(spark, 6, 600), 6)
+    right = route(rows(spark, 6, 600).withColumnRenamed("id", "other"), 6)
+    joined = left.hint("merge").join(right, ["partition"])
+    joined.explain()
+    assert capsys.readouterr().out.count("Exchange") == 2
+    assert joined.count() == 6 * 100 * 100
+
+
+def test_a_count_other_than_the_columns_own_is_refused(spark: SparkSession) -> None:
+    computed_for_4 = sf.col("partition").alias("partition", metadata={"copartition.partitions": 4})
+    df = rows(spark, 4, 40).withColumn("partition", computed_for_4)
+    assert_routed(route(df, 4), 4)
+    with pytest.raises(PartitionCountError, match="computed for 4 partitions, and 3 are asked for"):
+        route(df, 3)
+    with pytest.raises(PartitionCountError, match="computed for 4 partitions, and 3 are asked for"):
+        assert_routed(route(df, 4), 3)

@@ -1,0 +1,50 @@
+"""Read a topic back with a plain consumer."""
+
+import uuid
+from typing import NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+
+class Read(NamedTuple):
+    """A record as it stands in its topic."""
+
+    partition: int
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+def read_topic(servers: str, topic: str) -> list[Read]:
+    """Every record, each partition in the order of its offsets."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": f"test-{uuid.uuid4().hex}",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    try:
+        partitions = set(consumer.list_topics(topic, timeout=10).topics[topic].partitions)
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
+        found: list[Read] = []
+        while partitions:
+            messages = consumer.consume(10_000, timeout=20)
+            assert messages, f"{topic}: no record for 20 s, partitions {partitions} not read to their end"
+            for message in messages:
+                error = message.error()
+                if error is None:
+                    headers = tuple(message.headers() or ())
+                    found.append(
+                        Read(message.partition(), message.key(), message.value(), message.timestamp()[1], headers)
+                    )
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    partitions.discard(message.partition())
+                else:
+                    raise KafkaException(error)
+        return found
+    finally:
+        consumer.close()
