@@ -1,4 +1,4 @@
-"""Writes the golden answers again: `python -m tests.oracle.assignors.regenerate [ASSIGNOR...]`.
+"""Writes the golden answers again: `python -m tests.oracle.assignors.regenerate [PREFIX...]`.
 
 A file is written only where its content changed, so that another release of the compressor changes nothing.
 """
@@ -10,6 +10,8 @@ import lzma
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tests.oracle.assignors import protocol_cases
+from tests.oracle.assignors.hash_orders import hash_orders
 from tests.oracle.assignors.scenarios import ASSIGNORS, families, scenarios
 from tests.oracle.assignors.worlds import partitions
 from tests.support.golden import GOLDEN
@@ -71,17 +73,47 @@ def write_lines(name: str, lines: Iterator[Json]) -> bool:
     return True
 
 
+def _protocol(oracle: Oracle) -> Iterator[Json]:
+    for request in protocol_cases.requests(lambda asked: _asked(oracle, asked)):
+        yield {**_stated(request), "answer": _asked(oracle, request)}
+
+
+def _asked(oracle: Oracle, request: Json) -> Json:
+    op, *_ = request.values()
+    return oracle.ask(
+        op, **{key: value for key, value in _stated(request).items() if key not in {"op", "name"}}
+    )
+
+
+def _stated(request: Json) -> Json:
+    return {key: value for key, value in request.items() if key != "exhaustive"}
+
+
+def _hash_orders(oracle: Oracle) -> Iterator[Json]:
+    for case in hash_orders():
+        yield {**case, **oracle.ask("hash_order", **{key: case[key] for key in case if key != "name"})}
+
+
+def _files(oracle: Oracle) -> Iterator[tuple[str, Iterator[Json]]]:
+    """Every golden file's name and lines."""
+    yield "java/hash_orders", _hash_orders(oracle)
+    yield "protocol/bytes", _protocol(oracle)
+    for assignor in ASSIGNORS:
+        for family in families(assignor):
+            yield f"{assignor}/{family}", (answered(oracle, asked) for asked in scenarios(assignor, family))
+
+
 def main(chosen: list[str]) -> None:
-    """Asks the JVM everything again."""
+    """Asks the JVM again, for all files or those whose names start with one of the given texts."""
     changed = False
     with Oracle() as oracle:
-        for assignor in chosen or ASSIGNORS:
-            for family in families(assignor):
-                lines = (answered(oracle, scenario) for scenario in scenarios(assignor, family))
-                is_new = write_lines(f"{assignor}/{family}", lines)
-                changed |= is_new
-                sys.stdout.write(f"{assignor}/{family}{' written' if is_new else ' unchanged'}\n")
-                sys.stdout.flush()
+        for name, lines in _files(oracle):
+            if chosen and not name.startswith(tuple(chosen)):
+                continue
+            is_new = write_lines(name, lines)
+            changed |= is_new
+            sys.stdout.write(f"{name}{' written' if is_new else ' unchanged'}\n")
+            sys.stdout.flush()
         if changed:
             versions = json.dumps(oracle.versions(), indent=2) + "\n"
             (GOLDEN / "versions.json").write_text(versions, encoding="utf-8")
