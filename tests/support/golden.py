@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import lzma
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from assignors.group import Group, Member, Topic
+from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,13 +17,13 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "assignors"
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "broker-range")
 
 
-def golden_files() -> list[str]:
+def golden_files(folder: str = "") -> list[str]:
     """Names of the golden files, such as "sticky/quirks"."""
-    return sorted(
-        path.relative_to(GOLDEN).as_posix().removesuffix(".jsonl.xz") for path in GOLDEN.rglob("*.jsonl.xz")
-    )
+    paths = (GOLDEN / folder).rglob("*.jsonl.xz")
+    return sorted(path.relative_to(GOLDEN).as_posix().removesuffix(".jsonl.xz") for path in paths)
 
 
 def golden_lines(name: str) -> Iterator[Json]:
@@ -27,3 +31,41 @@ def golden_lines(name: str) -> Iterator[Json]:
     with lzma.open(GOLDEN / f"{name}.jsonl.xz", "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
+
+
+def partitions_of(runs: list[list[Any]]) -> list[TopicPartition]:
+    """An ordered list of partitions from its runs: a topic name followed by partition numbers."""
+    return [TopicPartition(topic, number) for topic, *numbers in runs for number in numbers]
+
+
+def group_of(step: Json) -> Group:
+    """The group of one step."""
+    return Group([_topic(about) for about in step["topics"]], [_member(about) for about in step["members"]])
+
+
+def lists_of(step: Json) -> dict[str, list[TopicPartition]]:
+    """What the JVM gave each member; a member that its map lacks got nothing."""
+    lists: dict[str, list[TopicPartition]] = {about["id"]: [] for about in step["members"]}
+    lists.update((member, partitions_of(runs)) for member, runs in step["assignment"])
+    return lists
+
+
+def _topic(about: Json) -> Topic:
+    return Topic(
+        about["name"],
+        about["partitions"],
+        about.get("racks"),
+        uuid.UUID(about["id"]) if "id" in about else None,
+    )
+
+
+def _member(about: Json) -> Member:
+    return Member(
+        about["id"],
+        about["topics"],
+        instance_id=about.get("instance_id"),
+        rack=about.get("rack"),
+        owned=partitions_of(about.get("owned", [])),
+        generation=about.get("generation"),
+        user_data=bytes.fromhex(about["user_data"]) if "user_data" in about else None,
+    )
