@@ -1,0 +1,260 @@
+"""The bytes consumers send each other through the coordinator, equal to the JVM's.
+
+ConsumerProtocol subscriptions and assignments, versions 0 to 3 (KIP-429, KIP-792, KIP-881), and the user
+data of the sticky assignors (KIP-341).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.columns import sort_rows
+from assignors.errors import ProtocolError
+from assignors.partition_list import PartitionList
+from assignors.wire import Reader, Writer
+from partitioning.java import hash_map_order, string_hashes, utf16_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from partitioning.topic_partition import TopicPartition
+
+NEWEST_VERSION = 3
+NO_GENERATION = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a member tells the group's leader when it joins.
+
+    Attributes:
+        topics: names of the topics it subscribes to.
+        user_data: the assignor's own bytes.
+        owned: partitions it says it owns; from version 1 on (KIP-429).
+        generation: generation of that claim, None for none; from version 2 on (KIP-792).
+        rack: `client.rack`, None or "" for none; from version 3 on (KIP-881).
+    """
+
+    topics: Sequence[str]
+    user_data: bytes | None = None
+    owned: Sequence[TopicPartition] | PartitionList = ()
+    generation: int | None = None
+    rack: str | None = None
+
+
+def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSION) -> bytes:
+    """The subscription as bytes; topics and owned partitions travel sorted.
+
+    Args:
+        subscription: what to write; fields that the version does not have are left out.
+        version: 0 to 3; a higher one is written as 3.
+
+    Raises:
+        ProtocolError: the version is negative, or something does not fit its field.
+    """
+    version = _known_version(version)
+    writer = Writer("the subscription")
+    writer.int16(version)
+    topics = sorted(subscription.topics, key=utf16_key)
+    writer.int32(len(topics))
+    for topic in topics:
+        writer.string(topic)
+    writer.data(subscription.user_data)
+    if version >= 1:
+        _write_partitions(writer, _sorted(_columns(subscription.owned)))
+    if version >= 2:
+        writer.int32(NO_GENERATION if subscription.generation is None else max(subscription.generation, -1))
+    if version >= 3:
+        writer.nullable_string(subscription.rack)
+    return writer.bytes()
+
+
+def decode_subscription(data: bytes) -> Subscription:
+    """The subscription in these bytes.
+
+    Versions above 3 are read as 3, as the JVM does; what follows the known fields is not looked at.
+
+    Raises:
+        ProtocolError: the bytes are no subscription; the JVM throws a SchemaException.
+    """
+    reader = Reader(data, "the subscription")
+    version = _known_version(reader.int16())
+    topics = tuple(reader.string() for _ in range(reader.length()))
+    user_data = reader.data()
+    owned = _read_partitions(reader) if version >= 1 else _columns(())
+    generation = reader.int32() if version >= 2 else NO_GENERATION
+    rack = reader.nullable_string() if version >= 3 else None
+    return Subscription(topics, user_data, owned, None if generation < 0 else generation, rack or None)
+
+
+def encode_assignment(
+    partitions: Iterable[TopicPartition | tuple[str, int]],
+    user_data: bytes | None = None,
+    version: int = NEWEST_VERSION,
+) -> bytes:
+    """A member's assignment as bytes: partitions grouped by topic, topics as they first occur.
+
+    Args:
+        partitions: what the member is assigned.
+        user_data: the assignor's own bytes.
+        version: 0 to 3; a higher one is written as 3.
+
+    Raises:
+        ProtocolError: the version is negative, or something does not fit its field.
+    """
+    writer = Writer("the assignment")
+    writer.int16(_known_version(version))
+    _write_partitions(writer, _grouped(_columns(partitions)))
+    writer.data(user_data)
+    return writer.bytes()
+
+
+def decode_assignment(data: bytes) -> tuple[PartitionList, bytes | None]:
+    """The partitions and the user data in an assignment's bytes.
+
+    Raises:
+        ProtocolError: the bytes are no assignment; the JVM throws a SchemaException.
+    """
+    reader = Reader(data, "the assignment")
+    _known_version(reader.int16())
+    return _read_partitions(reader), reader.data()
+
+
+def encode_sticky_user_data(
+    partitions: Iterable[TopicPartition | tuple[str, int]], generation: int | None
+) -> bytes:
+    """What a member of a "sticky" group remembers, as bytes (KIP-341).
+
+    Args:
+        partitions: what it was assigned last; topics travel in the order of the JVM's HashMap.
+        generation: in which generation; None writes the older form that has none.
+
+    Raises:
+        ProtocolError: something does not fit its field.
+    """
+    writer = Writer("the sticky user data")
+    _write_partitions(writer, _hashed(_columns(partitions)))
+    if generation is not None:
+        writer.int32(generation)
+    return writer.bytes()
+
+
+def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
+    """The partitions and the generation in "sticky" user data; None where it has no generation.
+
+    As in the JVM, data that is neither form counts as no partitions in generation -1, and no data as no
+    partitions without a generation.
+    """
+    if not data:
+        return _columns(()), None
+    reader = Reader(data, "the sticky user data")
+    try:
+        partitions = _read_partitions(reader)
+    except ProtocolError:
+        return _columns(()), NO_GENERATION
+    try:
+        return partitions, reader.int32()
+    except ProtocolError:
+        return partitions, None
+
+
+def encode_cooperative_user_data(generation: int) -> bytes:
+    """What a member of a "cooperative-sticky" group adds to its subscription: its generation.
+
+    Raises:
+        ProtocolError: the generation does not fit its field.
+    """
+    writer = Writer("the cooperative-sticky user data")
+    writer.int32(generation)
+    return writer.bytes()
+
+
+def decode_cooperative_user_data(data: bytes | None) -> int | None:
+    """The generation in "cooperative-sticky" user data, None where there is none.
+
+    As in the JVM, data that is too short counts as generation -1.
+    """
+    if data is None:
+        return None
+    try:
+        return Reader(data, "the cooperative-sticky user data").int32()
+    except ProtocolError:
+        return NO_GENERATION
+
+
+def _known_version(version: int) -> int:
+    if version < 0:
+        raise ProtocolError(f"ConsumerProtocol version {version} does not exist; versions are 0 to 3")
+    return min(version, NEWEST_VERSION)
+
+
+def _columns(partitions: Iterable[TopicPartition | tuple[str, int]]) -> PartitionList:
+    try:
+        return PartitionList.of(partitions)
+    except OverflowError as error:
+        raise ProtocolError("a partition number does not fit 32 bits; give 0 to 2147483647") from error
+
+
+def _sorted(partitions: PartitionList) -> PartitionList:
+    """By topic, then number."""
+    names = partitions.names
+    order = sorted(range(len(names)), key=lambda row: utf16_key(names[row]))
+    rank = np.empty(len(names), np.int32)
+    rank[order] = np.arange(len(names), dtype=np.int32)
+    _, ranks, numbers = sort_rows(
+        np.zeros(len(partitions), np.int32), rank[partitions.topics], partitions.partitions
+    )
+    return PartitionList(tuple(names[row] for row in order), ranks.astype(np.int32), numbers.astype(np.int32))
+
+
+def _grouped(partitions: PartitionList) -> PartitionList:
+    """By topic in the order of their first rows; a topic's rows keep their order."""
+    present, first = np.unique(partitions.topics, return_index=True)
+    return _in_order(partitions, present[np.argsort(first)])
+
+
+def _hashed(partitions: PartitionList) -> PartitionList:
+    """By topic as a HashMap filled by `computeIfAbsent`, one call a row, iterates."""
+    present, first = np.unique(partitions.topics, return_index=True)
+    topics = present[np.argsort(first)]
+    capacity = 16
+    if len(partitions) and first.max() < len(partitions) - 1:
+        # A call for a topic that is there doubles the table where the last new topic filled it.
+        capacity = max(16, 1 << (-(-4 * len(topics) // 3) - 1).bit_length())
+    hashes = string_hashes([partitions.names[topic] for topic in topics.tolist()])
+    order = hash_map_order(hashes, capacity=capacity, insert="head")
+    return _in_order(partitions, topics[order])
+
+
+def _in_order(partitions: PartitionList, topics: NDArray[np.int32]) -> PartitionList:
+    rank = np.empty(len(partitions.names), np.int32)
+    rank[topics] = np.arange(len(topics), dtype=np.int32)
+    rows = np.argsort(rank[partitions.topics], kind="stable")
+    return PartitionList(partitions.names, partitions.topics[rows], partitions.partitions[rows])
+
+
+def _write_partitions(writer: Writer, partitions: PartitionList) -> None:
+    """An array of topics, each with an array of its partitions; rows of a topic are next to each other."""
+    topics = partitions.topics
+    starts = np.flatnonzero(np.diff(topics, prepend=-1)).tolist()
+    writer.int32(len(starts))
+    for start, end in pairwise([*starts, len(topics)]):
+        writer.string(partitions.names[topics[start]])
+        writer.int32s(partitions.partitions[start:end])
+
+
+def _read_partitions(reader: Reader) -> PartitionList:
+    index: dict[str, int] = {}
+    topics = []
+    numbers = [np.empty(0, np.int32)]
+    for _ in range(reader.length()):
+        topics.append(index.setdefault(reader.string(), len(index)))
+        numbers.append(reader.int32s())
+    sizes = [len(each) for each in numbers[1:]]
+    return PartitionList(tuple(index), np.repeat(np.array(topics, np.int32), sizes), np.concatenate(numbers))
