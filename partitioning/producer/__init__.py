@@ -1,5 +1,12 @@
 """The producer around the partitioner: what its settings make of the placement."""
 
+from partitioning.producer.batching import (
+    BatchingResult,
+    BatchingSettings,
+    Broker,
+    BytesAwarePartitioner,
+    simulate_batching,
+)
 from partitioning.producer.delivery import (
     DeliveryResult,
     DeliverySettings,
@@ -10,6 +17,10 @@ from partitioning.producer.delivery import (
 from partitioning.producer.idempotence import ProducerState, SequencedBatch, Verdict
 
 __all__ = [
+    "BatchingResult",
+    "BatchingSettings",
+    "Broker",
+    "BytesAwarePartitioner",
     "DeliveryResult",
     "DeliverySettings",
     "Faults",
@@ -17,5 +28,6 @@ __all__ = [
     "ProducerState",
     "SequencedBatch",
     "Verdict",
+    "simulate_batching",
     "simulate_delivery",
 ]

@@ -1,0 +1,431 @@
+"""What `batch.size`, `linger.ms` and `buffer.memory` make of a stream of records.
+
+A discrete-event model of the Java client's `RecordAccumulator` and `Sender`, uncompressed, with one thread
+that calls `send()`. Time passes only on the network, in the brokers, and while `send()` waits for memory.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from partitioning.errors import InvalidConfigError, InvalidLayoutError
+from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size, record_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+
+class BytesAwarePartitioner(Protocol):
+    """Chooses partitions for unkeyed records by the bytes appended to them (KIP-794)."""
+
+    def peek(self) -> int:
+        """The partition that unkeyed records go to now."""
+        ...
+
+    def appended(self, size: int, *, enable_switch: bool) -> None:
+        """So many bytes went to that partition; `enable_switch` where its batches are all full."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchingSettings:
+    """The producer's batching settings under Kafka's names, with the defaults of 4.x."""
+
+    batch_size: int = 16_384
+    linger_ms: float = 5.0
+    buffer_memory: int = 33_554_432
+    max_block_ms: float = 60_000.0
+    max_request_size: int = 1_048_576
+    max_in_flight_requests_per_connection: int = 5
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "linger_ms", "max_block_ms"):
+            if getattr(self, name) < 0:
+                raise InvalidConfigError(f"{name} is {getattr(self, name)}; give 0 or more")
+        for name in ("buffer_memory", "max_request_size", "max_in_flight_requests_per_connection"):
+            if getattr(self, name) < 1:
+                raise InvalidConfigError(f"{name} is {getattr(self, name)}; give at least 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A broker as the producer feels it: it serves one request after another.
+
+    Attributes:
+        latency_ms: network and replication time of a request, whatever its size.
+        request_ms: time it works on each request.
+        batch_ms: time it works on each batch in it.
+        bytes_per_ms: how fast it takes bytes in.
+    """
+
+    latency_ms: float = 1.0
+    request_ms: float = 0.0
+    batch_ms: float = 0.0
+    bytes_per_ms: float = math.inf
+
+    def work_ms(self, batches: int, size: int) -> float:
+        """Time it works on a request of so many batches and bytes."""
+        return self.request_ms + self.batch_ms * batches + size / self.bytes_per_ms
+
+
+@dataclass(frozen=True, slots=True)
+class BatchingResult:
+    """What became of the records; times are ms on the records' own clock.
+
+    Attributes:
+        batch: batch of each record, -1 where `send()` timed out, shape (records,).
+        called_ms: when `send()` was called for each record: its time, or later where the thread was blocked.
+        appended_ms: when each record entered its batch; NaN where `send()` timed out.
+        partition: partition of each batch, shape (batches,).
+        records: records in each batch.
+        size: bytes of each batch, its 61 of overhead included.
+        sent_ms: when each batch left.
+        acknowledged_ms: when its answer came.
+        request: request of each batch.
+    """
+
+    batch: NDArray[np.int64]
+    called_ms: NDArray[np.float64]
+    appended_ms: NDArray[np.float64]
+    partition: NDArray[np.int32]
+    records: NDArray[np.int64]
+    size: NDArray[np.int64]
+    sent_ms: NDArray[np.float64]
+    acknowledged_ms: NDArray[np.float64]
+    request: NDArray[np.int64]
+
+    @property
+    def records_per_batch(self) -> float:
+        """Mean number of records in a batch; 0 where nothing was sent."""
+        return float(self.records.mean()) if len(self.records) else 0.0
+
+    @property
+    def requests(self) -> int:
+        """Number of produce requests."""
+        return int(self.request.max()) + 1 if len(self.request) else 0
+
+    @property
+    def timed_out(self) -> int:
+        """Records that `send()` gave up on after `max.block.ms` without memory."""
+        return int(np.count_nonzero(self.batch < 0))
+
+    @property
+    def blocked_ms(self) -> float:
+        """Time the calling thread waited for memory, appended records only."""
+        return float(np.nansum(self.appended_ms - self.called_ms))
+
+    def wait_ms(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
+        """Percentiles (0 .. 100) of the time a record waits in its batch before it is sent."""
+        kept = self.batch >= 0
+        return np.percentile(self.sent_ms[self.batch[kept]] - self.appended_ms[kept], percentiles)
+
+    def latency_ms(self, percentiles: Sequence[float]) -> NDArray[np.float64]:
+        """Percentiles (0 .. 100) of the time from the call of `send()` to the acknowledgement."""
+        kept = self.batch >= 0
+        return np.percentile(self.acknowledged_ms[self.batch[kept]] - self.called_ms[kept], percentiles)
+
+
+def simulate_batching(
+    times_ms: ArrayLike,
+    value_bytes: ArrayLike,
+    partitions: ArrayLike,
+    *,
+    leaders: Sequence[int],
+    brokers: Sequence[Broker],
+    unkeyed: BytesAwarePartitioner | None = None,
+    key_bytes: ArrayLike = -1,
+    settings: BatchingSettings | None = None,
+) -> BatchingResult:
+    """The batches and requests that a stream of records becomes, and how long each record waits.
+
+    The producer is closed after the last record, which sends what is left.
+
+    Args:
+        times_ms: when the application wants to send each record, ascending, shape (n,).
+        value_bytes: bytes of each value, or one number for all.
+        partitions: partition of each record, from any strategy's `partition_batch`; -1 leaves it to
+            `unkeyed`.
+        leaders: index into `brokers` of each partition's leader.
+        brokers: the brokers.
+        unkeyed: chooses for the records with partition -1.
+        key_bytes: bytes of each key, -1 for null, or one number for all.
+        settings: the producer's; the defaults of 4.x where None.
+
+    Raises:
+        InvalidConfigError: a record larger than `max.request.size` or `buffer.memory`, or times that go back.
+        InvalidLayoutError: a partition or leader that does not exist.
+    """
+    times = np.asarray(times_ms, np.float64)
+    placed = np.broadcast_to(np.asarray(partitions, np.int64), times.shape)
+    keys = np.broadcast_to(np.asarray(key_bytes, np.int64), times.shape)
+    values = np.broadcast_to(np.asarray(value_bytes, np.int64), times.shape)
+    settings = settings or BatchingSettings()
+    _check(times, placed, leaders, brokers, has_unkeyed=unkeyed is not None)
+    payloads = [payload_size(key, value) for key, value in zip(keys.tolist(), values.tolist(), strict=True)]
+    largest = max(payloads, default=0) + MAX_RECORD_OVERHEAD + BATCH_OVERHEAD
+    limit = min(settings.max_request_size, settings.buffer_memory)
+    if largest > limit:
+        raise InvalidConfigError(
+            f"record {int(np.argmax(payloads))} takes up to {largest} bytes, but max.request.size and "
+            f"buffer.memory allow {limit}; the Java client throws RecordTooLargeException"
+        )
+    return _Producer(settings, leaders, brokers, unkeyed).run(times.tolist(), placed.tolist(), payloads)
+
+
+def _check(
+    times: NDArray[np.float64],
+    placed: NDArray[np.int64],
+    leaders: Sequence[int],
+    brokers: Sequence[Broker],
+    *,
+    has_unkeyed: bool,
+) -> None:
+    if np.any(np.diff(times) < 0):
+        row = int(np.argmax(np.diff(times) < 0)) + 1
+        raise InvalidConfigError(f"record {row} comes before the one ahead of it; sort the records by time")
+    for partition, leader in enumerate(leaders):
+        if not 0 <= leader < len(brokers):
+            raise InvalidLayoutError(
+                f"partition {partition} has leader {leader}, but there are {len(brokers)} brokers"
+            )
+    wrong = (placed >= len(leaders)) | (placed < (-1 if has_unkeyed else 0))
+    if np.any(wrong):
+        row = int(np.argmax(wrong))
+        raise InvalidLayoutError(
+            f"record {row} goes to partition {placed[row]}, but the topic has {len(leaders)}"
+            + ("" if has_unkeyed else "; give `unkeyed` to place records with -1")
+        )
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """A batch in the accumulator; it is full when closed or filled to its buffer."""
+
+    partition: int
+    buffer: int
+    created_ms: float
+    base_timestamp: int
+    number: int = -1
+    records: int = 0
+    size: int = BATCH_OVERHEAD
+    closed: bool = False
+
+    @property
+    def full(self) -> bool:
+        return self.closed or self.size >= self.buffer
+
+    def try_append(self, payload: int, timestamp: int) -> int:
+        """Bytes the record adds, 0 where there is no room; a first record always fits."""
+        added = record_size(payload, self.records, timestamp - self.base_timestamp)
+        if self.closed or (self.records and self.size + added > self.buffer):
+            self.closed = True
+            return 0
+        self.records += 1
+        self.size += added
+        return added
+
+
+@dataclass(slots=True)
+class _Producer:
+    """Accumulator, sender and clock of one producer."""
+
+    settings: BatchingSettings
+    leaders: Sequence[int]
+    brokers: Sequence[Broker]
+    unkeyed: BytesAwarePartitioner | None
+
+    now: float = 0.0
+    closing: bool = False
+    blocked: bool = False
+    free: int = 0
+    requests: int = 0
+    _events: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
+    _tie: count[int] = field(default_factory=count)
+    _queues: list[deque[_Batch]] = field(default_factory=list)
+    _partitions_of: list[list[int]] = field(default_factory=list)
+    _drain_from: list[int] = field(default_factory=list)
+    _in_flight: list[int] = field(default_factory=list)
+    _busy_until: list[float] = field(default_factory=list)
+    _sent: list[tuple[_Batch, float, int]] = field(default_factory=list)
+    _acknowledged: dict[int, float] = field(default_factory=dict)
+
+    def run(self, times: list[float], placed: list[int], payloads: list[int]) -> BatchingResult:
+        self.free = self.settings.buffer_memory
+        self._queues = [deque() for _ in self.leaders]
+        self._partitions_of = [
+            [p for p, leader in enumerate(self.leaders) if leader == b] for b in range(len(self.brokers))
+        ]
+        self._drain_from = [0] * len(self.brokers)
+        self._in_flight = [0] * len(self.brokers)
+        self._busy_until = [0.0] * len(self.brokers)
+        batch_of: list[_Batch | None] = []
+        called: list[float] = []
+        appended: list[float] = []
+        for time, partition, payload in zip(times, placed, payloads, strict=True):
+            self._advance(max(time, self.now))
+            called.append(self.now)
+            batch_of.append(self._append(partition, payload))
+            appended.append(self.now if batch_of[-1] is not None else math.nan)
+        self.closing = True
+        self._send_all()
+        self._advance(math.inf)
+        return self._result(batch_of, called, appended)
+
+    def _result(
+        self, batch_of: list[_Batch | None], called: list[float], appended: list[float]
+    ) -> BatchingResult:
+        batches = [batch for batch, _, _ in self._sent]
+        requests = np.array([request for _, _, request in self._sent], np.int64)
+        answers = np.array([self._acknowledged[request] for request in range(self.requests)])
+        return BatchingResult(
+            np.array([-1 if batch is None else batch.number for batch in batch_of], np.int64),
+            np.array(called),
+            np.array(appended),
+            np.array([batch.partition for batch in batches], np.int32),
+            np.array([batch.records for batch in batches], np.int64),
+            np.array([batch.size for batch in batches], np.int64),
+            np.array([sent for _, sent, _ in self._sent]),
+            answers[requests] if len(requests) else np.empty(0),
+            requests,
+        )
+
+    # The thread that calls send().
+
+    def _append(self, placed: int, payload: int) -> _Batch | None:
+        """The batch that took the record; None where `max.block.ms` passed first."""
+        timestamp = int(self.now)
+        buffer = 0
+        while True:
+            partition = self._choose(placed)
+            queue = self._queues[partition]
+            added = queue[-1].try_append(payload, timestamp) if queue else 0
+            if not added and not buffer:
+                # The wait for memory may change which partition is best, so choose again after it.
+                buffer = max(self.settings.batch_size, 1, payload + MAX_RECORD_OVERHEAD + BATCH_OVERHEAD)
+                if not self._allocate(buffer):
+                    return None
+                continue
+            new = not added
+            if new:
+                queue.append(_Batch(partition, buffer, self.now, timestamp))
+                queue[-1].try_append(payload, timestamp)
+                added = queue[-1].size
+                self._at(self.now + self.settings.linger_ms, partial(self._send, self.leaders[partition]))
+            else:
+                self.free += buffer
+            batch = queue[-1]
+            if placed < 0 and self.unkeyed is not None:
+                self.unkeyed.appended(added, enable_switch=batch.full)
+            if new or batch.full:
+                self._send_all()  # the record may have closed a batch of another partition on its way
+            return batch
+
+    def _choose(self, placed: int) -> int:
+        if placed >= 0 or self.unkeyed is None:
+            return placed
+        queue = self._queues[self.unkeyed.peek()]
+        if not queue or queue[-1].full:
+            self.unkeyed.appended(0, enable_switch=True)
+        return self.unkeyed.peek()
+
+    def _allocate(self, size: int) -> bool:
+        """Take memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate)."""
+        deadline = self.now + self.settings.max_block_ms
+        self.blocked = self.free < size
+        if self.blocked:
+            self._send_all()
+        while self.free < size and self._events and self._events[0][0] <= deadline:
+            self._next_event()
+        self.blocked = False
+        if self.free < size:
+            self.now = deadline
+            return False
+        self.free -= size
+        return True
+
+    # The sender.
+
+    def _send_all(self) -> None:
+        for broker in range(len(self.brokers)):
+            self._send(broker)
+
+    def _send(self, broker: int) -> None:
+        """Send what is ready for a broker while it may have another request (Sender.sendProducerData)."""
+        while self._in_flight[broker] < self.settings.max_in_flight_requests_per_connection and self._ready(
+            broker
+        ):
+            self._send_request(broker, self._drain(broker))
+
+    def _ready(self, broker: int) -> bool:
+        queues = [self._queues[partition] for partition in self._partitions_of[broker]]
+        if self.closing or self.blocked:
+            return any(queues)
+        linger = self.settings.linger_ms
+        return any(
+            queue and (len(queue) > 1 or queue[0].full or queue[0].created_ms + linger <= self.now)
+            for queue in queues
+        )
+
+    def _drain(self, broker: int) -> list[_Batch]:
+        """The first batch of every partition, ready or not, up to `max.request.size`."""
+        partitions = self._partitions_of[broker]
+        drained: list[_Batch] = []
+        size = 0
+        start = self._drain_from[broker]
+        for step in range(len(partitions)):
+            index = (start + step) % len(partitions)
+            queue = self._queues[partitions[index]]
+            if not queue:
+                continue
+            if drained and size + queue[0].size > self.settings.max_request_size:
+                self._drain_from[broker] = index
+                break
+            queue[0].closed = True
+            size += queue[0].size
+            drained.append(queue.popleft())
+        return drained
+
+    def _send_request(self, broker: int, drained: list[_Batch]) -> None:
+        request, self.requests = self.requests, self.requests + 1
+        self._in_flight[broker] += 1
+        for batch in drained:
+            batch.number = len(self._sent)
+            self._sent.append((batch, self.now, request))
+        model = self.brokers[broker]
+        arrives = max(self.now + model.latency_ms / 2, self._busy_until[broker])
+        self._busy_until[broker] = arrives + model.work_ms(len(drained), sum(batch.size for batch in drained))
+        self._at(
+            self._busy_until[broker] + model.latency_ms / 2,
+            lambda: self._answered(broker, request, sum(batch.buffer for batch in drained)),
+        )
+
+    def _answered(self, broker: int, request: int, memory: int) -> None:
+        self._acknowledged[request] = self.now
+        self._in_flight[broker] -= 1
+        self.free += memory
+        self._send(broker)
+
+    # The clock.
+
+    def _at(self, time: float, event: Callable[[], None]) -> None:
+        heapq.heappush(self._events, (time, next(self._tie), event))
+
+    def _next_event(self) -> None:
+        self.now, _, event = heapq.heappop(self._events)
+        event()
+
+    def _advance(self, time: float) -> None:
+        while self._events and self._events[0][0] <= time:
+            self._next_event()
+        if time < math.inf:
+            self.now = time

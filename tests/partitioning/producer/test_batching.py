@@ -1,0 +1,148 @@
+"""Batches, requests and waits that a stream of records becomes."""
+
+import numpy as np
+import pytest
+
+from partitioning.errors import InvalidConfigError, InvalidLayoutError
+from partitioning.producer.batching import BatchingResult, BatchingSettings, Broker, simulate_batching
+from partitioning.producer.record_size import payload_size, record_size, varint_size
+
+FAST = Broker(latency_ms=5.0)
+
+
+def produce(
+    records: int,
+    partitions: int,
+    *,
+    every_ms: float = 0.4,
+    size: int = 512,
+    broker: Broker = FAST,
+    **settings: float,
+) -> BatchingResult:
+    """One producer, records round-robin over the partitions of one broker."""
+    return simulate_batching(
+        np.arange(records) * every_ms,
+        size,
+        np.arange(records) % partitions,
+        leaders=[0] * partitions,
+        brokers=[broker],
+        settings=BatchingSettings(**settings),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [(0, 1), (-1, 1), (63, 1), (-64, 1), (64, 2), (-65, 2), (8191, 2), (8192, 3), (2**31, 5)],
+)
+def test_varint_size(value: int, size: int) -> None:
+    assert varint_size(value) == size
+
+
+def test_a_record_of_known_size() -> None:
+    # length, attributes, timestamp, offset, key length, key, value length, value, header count
+    assert record_size(payload_size(3, 10), 0, 0) == 1 + 1 + 1 + 1 + 1 + 3 + 1 + 10 + 1
+
+
+def test_every_record_is_in_exactly_one_batch() -> None:
+    result = produce(1_000, 7)
+    np.testing.assert_array_equal(np.bincount(result.batch), result.records)
+
+
+def test_no_batch_outgrows_batch_size() -> None:
+    result = produce(3_000, 2, every_ms=0.01, linger_ms=50)
+    assert result.size.max() <= 16_384
+    assert result.size.max() + record_size(payload_size(-1, 512), 31, 1) > 16_384
+
+
+def test_a_record_larger_than_a_batch_has_one_of_its_own() -> None:
+    result = produce(3, 1, size=40_000, linger_ms=10)
+    assert result.records.tolist() == [1, 1, 1]
+    assert result.size.min() > 40_000
+
+
+@pytest.mark.parametrize(("partitions", "published_ms"), [(16, 205), (64, 819), (128, 1638)])
+def test_round_robin_waits_until_every_partition_has_a_full_batch(
+    partitions: int, published_ms: float
+) -> None:
+    # 512-byte records, 2,500 a second: the published fill time of 32; with overhead a batch holds 31.
+    result = produce(10_000, partitions, linger_ms=10_000)
+    assert result.wait_ms([99])[0] == pytest.approx(published_ms, rel=0.05)
+
+
+@pytest.mark.parametrize("linger_ms", [5.0, 50.0])
+def test_linger_bounds_the_wait(linger_ms: float) -> None:
+    result = produce(2_000, 128, linger_ms=linger_ms)
+    assert result.wait_ms([100])[0] <= linger_ms + 1e-9
+
+
+def test_a_request_takes_the_first_batch_of_every_partition_of_its_broker() -> None:
+    result = produce(160, 16, linger_ms=1_000, every_ms=0.01)
+    assert result.requests == 1
+    assert sorted(result.partition.tolist()) == list(range(16))
+
+
+def test_max_request_size_splits_a_request() -> None:
+    result = produce(160, 16, linger_ms=1_000, every_ms=0.01, max_request_size=20_000)
+    sizes = np.bincount(result.request, weights=result.size)
+    assert result.requests > 1
+    assert sizes.max() <= 20_000
+
+
+def test_with_one_in_flight_requests_do_not_overlap() -> None:
+    result = produce(200, 1, linger_ms=0, max_in_flight_requests_per_connection=1)
+    first = np.unique(result.request, return_index=True)[1]
+    assert np.all(result.sent_ms[first][1:] >= result.acknowledged_ms[first][:-1])
+
+
+def test_a_slow_broker_fills_batches() -> None:
+    quick = produce(2_000, 1, linger_ms=0, broker=Broker(latency_ms=1))
+    slow = produce(2_000, 1, linger_ms=0, broker=Broker(latency_ms=50))
+    assert slow.records_per_batch > 5 * quick.records_per_batch
+
+
+def test_without_memory_send_blocks_and_nothing_is_lost() -> None:
+    result = produce(500, 4, every_ms=0.01, broker=Broker(latency_ms=100), buffer_memory=65_536)
+    assert result.blocked_ms > 0
+    assert result.timed_out == 0
+
+
+def test_send_gives_up_after_max_block_ms() -> None:
+    result = produce(
+        500, 4, every_ms=0.01, broker=Broker(latency_ms=500), buffer_memory=65_536, max_block_ms=100
+    )
+    assert result.timed_out > 0
+    assert np.isnan(result.appended_ms[result.batch < 0]).all()
+    assert result.records.sum() + result.timed_out == 500
+
+
+def test_no_records_make_no_batches() -> None:
+    result = produce(0, 1)
+    assert (result.requests, result.records_per_batch, result.timed_out) == (0, 0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"partitions": [0, 9]}, InvalidLayoutError, "record 1 goes to partition 9, but the topic has 2"),
+        ({"partitions": [-1, 0]}, InvalidLayoutError, "give `unkeyed`"),
+        ({"leaders": [0, 3]}, InvalidLayoutError, "partition 1 has leader 3"),
+        ({"times_ms": [1.0, 0.5]}, InvalidConfigError, "record 1 comes before"),
+        ({"value_bytes": 2_000_000}, InvalidConfigError, "RecordTooLargeException"),
+    ],
+)
+def test_bad_input(change: dict[str, object], error: type[Exception], words: str) -> None:
+    good = {
+        "times_ms": [0.0, 1.0],
+        "value_bytes": 10,
+        "partitions": [0, 1],
+        "leaders": [0, 0],
+        "brokers": [FAST],
+    }
+    with pytest.raises(error, match=words):
+        simulate_batching(**{**good, **change})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("setting", ["batch_size", "linger_ms", "buffer_memory", "max_request_size"])
+def test_a_negative_setting_is_refused(setting: str) -> None:
+    with pytest.raises(InvalidConfigError, match=setting):
+        BatchingSettings(**{setting: -1})  # type: ignore[arg-type]
