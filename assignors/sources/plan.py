@@ -1,0 +1,150 @@
+"""What an assignor would do to a group as it is, or as it might be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.diff.state import GroupState, MemberIdentity
+from assignors.errors import SourceError
+from assignors.group import Group, Member, StickyUserData, Topic
+from assignors.partition_list import PartitionList
+from assignors.registry import get_assignor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assignors.assignment import Assignment
+
+ROUNDS = 10
+"""Rebalances after which a cooperative strategy must have settled; Kafka's own tests allow four."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """A change to the group before it is assigned.
+
+    Attributes:
+        add_members: how many members join; they subscribe to all topics.
+        remove_members: who leaves, by instance id, client id or member id.
+        partitions: new partition counts of topics.
+    """
+
+    add_members: int = 0
+    remove_members: tuple[str, ...] = ()
+    partitions: Mapping[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.add_members or self.remove_members or self.partitions)
+
+
+def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> GroupState:
+    """The group after this assignor has had its way, follow-up rebalances included.
+
+    Members carry what they own now into it, so sticky strategies keep what they can.
+
+    Raises:
+        SourceError: no such member or topic, a topic that would shrink, or a group without members.
+        UnknownStrategyError: no strategy of that name.
+        AssignorError: the strategy cannot assign this group.
+    """
+    what_if = what_if or WhatIf()
+    strategy = get_assignor(assignor)
+    warnings = list(state.warnings)
+    if any(member.topics is None for member in state.members):
+        warnings.append("subscriptions are unknown: every member is taken to subscribe to every topic")
+    if not state.complete:
+        warnings.append("partition counts are taken from the highest partition seen")
+    counts = _counts(state, what_if)
+    leaving = {_find(state, name) for name in what_if.remove_members}
+    owned = _owned(state)
+    members = [
+        Member(
+            identity.id,
+            state.topics if identity.topics is None else identity.topics,
+            instance_id=identity.instance_id,
+            owned=owned[number],
+            generation=1,
+            user_data=StickyUserData(owned[number], 1),
+        )
+        for number, identity in enumerate(state.members)
+        if number not in leaving
+    ]
+    identities = [identity for number, identity in enumerate(state.members) if number not in leaving]
+    for name in _new_names(state, what_if.add_members):
+        identities.append(MemberIdentity(name))
+        members.append(Member(name, state.topics))
+    if not members:
+        raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
+    group = Group([Topic(name, count) for name, count in counts.items()], members, generation=1)
+    assignment = strategy.assign(group)
+    for _ in range(ROUNDS):
+        if not assignment.transferring:
+            break
+        group = group.next(assignment)
+        assignment = strategy.assign(group)
+    return _state(assignment, identities, state.name, warnings)
+
+
+def _counts(state: GroupState, what_if: WhatIf) -> dict[str, int]:
+    highest = np.zeros(len(state.topics), np.int64)
+    np.maximum.at(highest, state.topic, state.partition.astype(np.int64) + 1)
+    counts = dict(zip(state.topics, highest.tolist(), strict=True))
+    for topic, count in what_if.partitions.items():
+        if topic not in counts:
+            known = ", ".join(sorted(counts)) or "no topic"
+            raise SourceError(f"--partitions {topic}={count}: the group reads {known}")
+        if count < counts[topic]:
+            raise SourceError(
+                f"--partitions {topic}={count}: it has {counts[topic]} already; a topic only grows"
+            )
+        counts[topic] = count
+    return counts
+
+
+def _find(state: GroupState, name: str) -> int:
+    for known in ("instance_id", "client_id", "id"):
+        found = [number for number, member in enumerate(state.members) if getattr(member, known) == name]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise SourceError(
+                f"--remove-member {name}: {len(found)} members have it as {known}; give a member id"
+            )
+    raise SourceError(f"--remove-member {name}: the group has no such instance id, client id or member id")
+
+
+def _owned(state: GroupState) -> list[PartitionList]:
+    order = np.argsort(state.member, kind="stable")
+    ends = np.searchsorted(state.member[order], np.arange(len(state.members) + 1)).tolist()
+    return [
+        PartitionList(state.topics, state.topic[order[start:end]], state.partition[order[start:end]])
+        for start, end in pairwise(ends)
+    ]
+
+
+def _new_names(state: GroupState, count: int) -> list[str]:
+    taken = {member.id for member in state.members}
+    names = (f"new-{number}" for number in range(count + len(taken)))
+    return [name for name in names if name not in taken][:count]
+
+
+def _state(
+    assignment: Assignment, identities: list[MemberIdentity], name: str | None, warnings: list[str]
+) -> GroupState:
+    given = GroupState.of(assignment)
+    of_id = {identity.id: identity for identity in identities}
+    return GroupState(
+        tuple(of_id[member.id] for member in given.members),
+        given.topics,
+        given.member,
+        given.topic,
+        given.partition,
+        complete=True,
+        name=name,
+        status="planned",
+        warnings=tuple(warnings),
+    )

@@ -1,0 +1,124 @@
+"""Our own file of a group at one moment: JSON, made to be kept and compared later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from assignors.diff.state import GroupState, MemberIdentity
+from assignors.errors import SourceError
+from assignors.extras import needs
+from assignors.sources.rows import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+with needs("a snapshot", "cli"):
+    import msgspec
+
+FORMAT_VERSION = "1.0"
+
+_Partition = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+
+
+class SnapshotMember(msgspec.Struct, omit_defaults=True):
+    """A member and its partitions, by topic."""
+
+    id: str
+    instance_id: str | None = None
+    client_id: str | None = None
+    host: str | None = None
+    topics: list[str] | None = None
+    partitions: dict[str, list[_Partition]] = {}
+
+
+class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defaults=True):
+    """A group; readers ignore keys they do not know, as a newer minor version may add some."""
+
+    format_version: str
+    members: list[SnapshotMember]
+    group: str | None = None
+    state: str | None = None
+    topics: dict[str, _Partition] = {}
+    """Partition count of each topic; none where the counts were not known."""
+    lag: dict[str, dict[_Partition, int]] = {}
+
+
+def parse_snapshot(content: str | bytes) -> GroupState:
+    """The group of a snapshot.
+
+    Raises:
+        SourceError: not a snapshot, or of a newer major version; the message carries the path to the fault.
+    """
+    try:
+        snapshot = msgspec.json.decode(content, type=Snapshot)
+    except msgspec.MsgspecError as error:
+        raise SourceError(f"not a group snapshot: {error}") from error
+    if snapshot.format_version.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
+        raise SourceError(
+            f"snapshot of format {snapshot.format_version}; this release reads {FORMAT_VERSION}"
+        )
+    rows = Rows()
+    missing = {topic: set(range(count)) for topic, count in snapshot.topics.items()}
+    for number, member in enumerate(snapshot.members):
+        topics = None if member.topics is None else tuple(member.topics)
+        rows.member(MemberIdentity(member.id, member.instance_id, member.client_id, member.host, topics))
+        for topic, partitions in member.partitions.items():
+            lags = snapshot.lag.get(topic, {})
+            for partition in partitions:
+                if topic in missing and partition >= snapshot.topics[topic]:
+                    raise SourceError(
+                        f"{topic}-{partition} does not exist, the topic has {snapshot.topics[topic]} "
+                        f"partitions - at `$.members[{number}].partitions`"
+                    )
+                rows.partition(topic, partition, member.id, lags.get(partition, -1))
+            missing.get(topic, set()).difference_update(partitions)
+    for topic, unowned in missing.items():
+        for partition in sorted(unowned):
+            rows.partition(topic, partition, None, snapshot.lag.get(topic, {}).get(partition, -1))
+    used = {topic for member in snapshot.members for topic in member.partitions}
+    return rows.state(
+        complete=bool(missing) and used <= missing.keys(), name=snapshot.group, status=snapshot.state
+    )
+
+
+def snapshot_bytes(state: GroupState) -> bytes:
+    """A state as a snapshot; the same state gives the same bytes."""
+    by_member: list[dict[str, list[int]]] = [{} for _ in state.members]
+    counts: dict[str, int] = {}
+    lag: dict[str, dict[int, int]] = {}
+    order = np.lexsort((state.partition, state.topic))
+    lags: Sequence[int] = [-1] * len(order) if state.lag is None else state.lag[order].tolist()
+    columns = (
+        state.member[order].tolist(),
+        state.topic[order].tolist(),
+        state.partition[order].tolist(),
+        lags,
+    )
+    for member, topic, partition, records in zip(*columns, strict=True):
+        name = state.topics[topic]
+        counts[name] = partition + 1
+        if member >= 0:
+            by_member[member].setdefault(name, []).append(partition)
+        if records >= 0:
+            lag.setdefault(name, {})[partition] = records
+    snapshot = Snapshot(
+        FORMAT_VERSION,
+        [
+            SnapshotMember(
+                identity.id,
+                identity.instance_id,
+                identity.client_id,
+                identity.host,
+                None if identity.topics is None else list(identity.topics),
+                partitions,
+            )
+            for identity, partitions in zip(state.members, by_member, strict=True)
+        ],
+        state.name,
+        state.status,
+        counts if state.complete else {},
+        lag,
+    )
+    return msgspec.json.format(msgspec.json.encode(snapshot, order="deterministic"), indent=1) + b"\n"

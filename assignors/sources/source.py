@@ -1,0 +1,145 @@
+"""One side of a diff, or both, from what the command line names."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assignors.errors import SourceError
+from assignors.simulation import Scenario, simulate
+from assignors.sources.capture import parse_capture
+from assignors.sources.live import read_live
+from assignors.sources.plan import WhatIf, plan
+from assignors.sources.replay import step_state
+from assignors.sources.snapshot import parse_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assignors.diff.state import GroupState
+
+_SCENARIOS = {".yaml", ".yml", ".toml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a source says.
+
+    Attributes:
+        state: the group.
+        later: what it will be, where the source knows: the target of a KIP-848 group, the last step of a
+            scenario.
+        live: whether it was read from a cluster.
+    """
+
+    state: GroupState
+    later: GroupState | None = None
+    live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Both sides of a diff.
+
+    Attributes:
+        before: the first.
+        after: the second.
+        planned: whether one was made from the other, so that equal member ids are equal members.
+        live: the side that was read from a cluster, if one was.
+    """
+
+    before: GroupState
+    after: GroupState
+    planned: bool = False
+    live: GroupState | None = None
+
+
+def read_source(name: str, config: Mapping[str, str] | None = None) -> Source:
+    """The group that a source names.
+
+    Args:
+        name: a path (a snapshot, a capture or a scenario, which stands for its first step), "-" for standard
+            input, `live:GROUP`, or `scenario.yaml#STEP`.
+        config: librdkafka settings for `live:GROUP`.
+
+    Raises:
+        SourceError: it cannot be read; the message names the source and what to do.
+        ScenarioError: it is a scenario that cannot be run.
+    """
+    kind, colon, rest = name.partition(":")
+    if colon and kind == "live":
+        return Source(*read_live(rest, config or {}), live=True)
+    if colon and kind == "plan":
+        raise SourceError(f"{name} plans from the other side; name a group for that side")
+    path, hash_, step = name.rpartition("#")
+    if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
+        return _scenario_step(path, step)
+    return _scenario(name) if Path(name).suffix.lower() in _SCENARIOS else _file(name)
+
+
+def read_pair(
+    before: str,
+    after: str | None = None,
+    *,
+    config: Mapping[str, str] | None = None,
+    what_if: WhatIf | None = None,
+) -> Pair:
+    """Both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other.
+
+    Without `after` the one source must know both: a KIP-848 group on its way to a target, or a scenario.
+
+    Raises:
+        SourceError: see `read_source`; also a what-if without a plan, and a single source with one state.
+    """
+    planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
+    if what_if and not planning:
+        raise SourceError("--add-members, --remove-member and --partitions change a plan; add plan:ASSIGNOR")
+    if after is None:
+        only = read_source(before, config)
+        if only.later is None:
+            raise SourceError(
+                f"{before} holds one state of the group; name a second source to compare it with"
+            )
+        return Pair(only.state, only.later, live=only.state if only.live else None)
+    if planning:
+        known = read_source(before if after == planning[-1] else after, config)
+        made = plan(known.state, planning[-1].removeprefix("plan:"), what_if)
+        sides = (known.state, made) if after == planning[-1] else (made, known.state)
+        return Pair(*sides, planned=True, live=known.state if known.live else None)
+    old, new = read_source(before, config), read_source(after, config)
+    live = next((side.state for side in (new, old) if side.live), None)
+    return Pair(old.state, new.state, live=live)
+
+
+def _file(name: str) -> Source:
+    try:
+        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SourceError(
+            f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR or scenario.yaml#STEP"
+        ) from None
+    except OSError as error:
+        raise SourceError(f"{name}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{name}: not UTF-8 text ({error})") from error
+    if Path(name).suffix.lower() == ".json" and '"group-snapshot"' not in text:
+        return _scenario(name)
+    try:
+        if text.lstrip().startswith("{"):
+            return Source(parse_snapshot(text))
+        return Source(*parse_capture(text))
+    except SourceError as error:
+        raise SourceError(f"{'standard input' if name == '-' else name}: {error}") from error
+
+
+def _scenario(path: str) -> Source:
+    result = simulate(Scenario.from_file(path))
+    return Source(step_state(result, 0), step_state(result, -1))
+
+
+def _scenario_step(path: str, step: str) -> Source:
+    if not step.removeprefix("-").isdecimal():
+        raise SourceError(f"{path}#{step}: a step is a number, 0 the first and -1 the last")
+    return Source(step_state(simulate(Scenario.from_file(path)), int(step)))
