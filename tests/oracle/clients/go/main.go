@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"hash"
 	"hash/crc32"
+	"hash/fnv"
 	"log"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 
@@ -23,6 +25,13 @@ type place func(key []byte, partitions int) int
 type rule struct {
 	profile, module, call string
 	place                 place
+}
+
+type hashes struct {
+	Hash   string   `json:"hash"`
+	Client string   `json:"client"`
+	Call   string   `json:"call"`
+	Values []*int32 `json:"values"`
 }
 
 type answer struct {
@@ -42,6 +51,7 @@ const (
 func main() {
 	counts, keys := readCounts(), readKeys()
 	out := json.NewEncoder(os.Stdout)
+	check(out.Encode(fnv1a(keys)))
 	for _, rule := range rules() {
 		for _, count := range counts {
 			partitions := make([]int, len(keys))
@@ -69,6 +79,20 @@ func rules() []rule {
 		{"kafka-go-murmur2", kafkaGoModule, "Murmur2Balancer{}", kafkaGoPlace(kafka.Murmur2Balancer{})},
 		{"kafka-go-murmur2-consistent", kafkaGoModule, "Murmur2Balancer{Consistent: true}", kafkaGoPlace(kafka.Murmur2Balancer{Consistent: true})},
 	}
+}
+
+// fnv1a is the hash that sarama and kafka-go start from.
+func fnv1a(keys [][]byte) hashes {
+	values := make([]*int32, len(keys))
+	for i, key := range keys {
+		if key != nil {
+			hash := fnv.New32a()
+			hash.Write(key)
+			value := int32(hash.Sum32())
+			values[i] = &value
+		}
+	}
+	return hashes{"fnv1a", runtime.Version(), "hash/fnv.New32a", values}
 }
 
 func saramaPlace(newPartitioner sarama.PartitionerConstructor) place {
