@@ -13,27 +13,55 @@ if TYPE_CHECKING:
 def sort_rows(
     high: NDArray[np.integer], middle: NDArray[np.integer], low: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The rows (high, middle, low) in ascending order, as three columns of non-negative numbers.
+    """The rows (high, middle, low) in ascending order, as three columns.
 
-    One sort of packed 64-bit integers is ten times as fast as a sort by three keys; numbers too large to pack
-    are replaced by their ranks first.
+    One sort of packed 64-bit integers is ten times as fast as a sort by three keys; numbers too far apart to
+    be packed are replaced by their ranks first.
     """
     if len(high) == 0:
         empty = np.empty(0, np.int64)
         return empty, empty, empty
-    middles, lows = int(middle.max()) + 1, int(low.max()) + 1
-    if (int(high.max()) + 1) * middles * lows >= 2**63:
-        values, ranks = np.unique(low, return_inverse=True)
-        high_, middle_, low_ = sort_rows(high, middle, ranks.reshape(-1))
-        return high_, middle_, values[low_].astype(np.int64)
+    first, firsts = _span(high)
+    second, seconds = _span(middle)
+    third, thirds = _span(low)
+    if firsts * seconds * thirds >= 2**63:
+        values, ranks = np.unique(middle, return_inverse=True)
+        highs, middles, lows = sort_rows(high, ranks.reshape(-1), low)
+        return highs, values[middles].astype(np.int64), lows
     key = high.astype(np.int64)
-    key *= middles
+    key -= first
+    key *= seconds
     key += middle
-    key *= lows
+    key -= second
+    key *= thirds
     key += low
+    key -= third
     key.sort()
-    rest = key // lows
-    key -= rest * lows
-    first = rest // middles
-    rest -= first * middles
-    return first, rest, key
+    rest = key // thirds
+    key -= rest * thirds
+    top = rest // seconds
+    rest -= top * seconds
+    key += third
+    rest += second
+    top += first
+    return top, rest, key
+
+
+def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """Brings the rows of each member together.
+
+    Returns:
+        The rows in their new order, which keeps the order inside a member, and where each member starts:
+        member m has rows `starts[m]:starts[m + 1]`.
+    """
+    sizes = np.bincount(member, minlength=members)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    if members <= 1 << 16:
+        member = member.astype(np.uint16)  # NumPy sorts these by radix
+    return np.argsort(member, kind="stable"), starts
+
+
+def _span(column: NDArray[np.integer]) -> tuple[int, int]:
+    """The lowest number and how many there are up to the highest."""
+    low = int(column.min())
+    return low, int(column.max()) - low + 1

@@ -1,0 +1,79 @@
+"""The "cooperative-sticky" assignor (KIP-429)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.interface import RebalanceProtocol
+from assignors.sticky.assignor import StickyLeader
+from assignors.sticky.ownership import NO_GENERATION, Memory
+
+if TYPE_CHECKING:
+    from assignors.assignment import Assignment
+    from assignors.group import Group, Member
+    from assignors.sticky.catalogue import Catalogue
+    from assignors.sticky.outcome import Outcome
+    from assignors.sticky.ownership import Ownership
+
+
+class CooperativeStickyAssignor:
+    """As "sticky", but a partition waits a round before it moves, so that its old owner can give it up first.
+
+    What waits is in the assignment's `transferring`; the members that lose partitions rejoin at once.
+    """
+
+    name = "cooperative-sticky"
+    protocols = frozenset({RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER})
+
+    def __init__(self) -> None:
+        self._leader = StickyLeader(recall_owned)
+
+    def assign(self, group: Group) -> Assignment:
+        """Who gets what in this round.
+
+        Raises:
+            AssignorError: where the JVM throws.
+        """
+        catalogue, owned, outcome = self._leader.decide(group)
+        if not catalogue.all_equal:
+            outcome = _with_transfers(catalogue, owned, outcome)
+        return outcome.assignment(catalogue, hold_back=True)
+
+
+def recall_owned(member: Member) -> Memory:
+    """What a cooperative member remembers: the partitions it owns and the generation it got them in (KIP-792).
+
+    Before generations were part of the subscription they were the user data.
+    """
+    if member.generation is not None and member.generation >= 0:
+        return Memory(member.owned, member.generation)
+    if member.user_data is None:
+        return Memory(member.owned, None)
+    data = bytes(member.user_data)
+    generation = int.from_bytes(data[:4], "big", signed=True) if len(data) >= 4 else NO_GENERATION
+    return Memory(member.owned, generation)
+
+
+def _with_transfers(catalogue: Catalogue, owned: Ownership, outcome: Outcome) -> Outcome:
+    """Marks what is new to its member while somebody else claims it without getting it again."""
+    members = len(catalogue.members)
+    claimed = owned.id < catalogue.total
+    claims = owned.id[claimed] * members + owned.member[claimed]
+    rows = np.flatnonzero((outcome.partition >= 0) & (outcome.partition < catalogue.counts[outcome.topic]))
+    ids = catalogue.starts[outcome.topic[rows]] + outcome.partition[rows]
+    gets = ids * members + outcome.member[rows]
+    given_up = claims[~np.isin(claims, gets)] // members
+    moving = ~np.isin(gets, claims) & np.isin(ids, given_up)
+    rows, ids = rows[moving], ids[moving]
+    if not len(rows):
+        return outcome
+    # Where a partition is assigned twice, the JVM holds it back from the member its HashMap visits last.
+    turn = np.empty(members, np.int64)
+    turn[catalogue.by_hash] = np.arange(members)
+    order = np.lexsort((rows, -turn[outcome.member[rows]], ids))
+    transferring = np.zeros(len(outcome.member), np.bool_)
+    transferring[rows[order[np.unique(ids[order], return_index=True)[1]]]] = True
+    return replace(outcome, transferring=transferring)
