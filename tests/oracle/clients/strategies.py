@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from partitioning.testing.mock_cluster import MockCluster
 from tests.oracle.clients import golden, programs, scenarios
+from tests.oracle.clients.clusters import real_cluster
 
 if TYPE_CHECKING:
     from tests.oracle.clients.golden import Json
@@ -30,11 +30,9 @@ def write_strategies() -> None:
 
 def _write_producer(version: str) -> None:
     questions = list(scenarios.produce())
-    with MockCluster() as cluster:
-        for question in questions:
-            cluster.create_topic(question["topic"], question["partitions"])
-        command = programs.java("before4", "Strategies", version)
-        _write(f"producer-{version}", questions, command, KAFKA_BOOTSTRAP_SERVERS=cluster.bootstrap_servers)
+    command = programs.java("before4", "Strategies", version)
+    with real_cluster({question["topic"]: question["partitions"] for question in questions}) as servers:
+        _write(f"producer-{version}", questions, command, KAFKA_BOOTSTRAP_SERVERS=servers)
 
 
 def _write(name: str, questions: list[Json], command: Command, **environment: str) -> None:
