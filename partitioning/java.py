@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from partitioning.errors import InvalidPartitionCountError, TreeBinError
+from partitioning.errors import TreeBinError
 from partitioning.hashing.java_string import hash_units
+from partitioning.topic_partition import checked_partition_count
 
 if TYPE_CHECKING:
     import uuid
@@ -99,7 +100,7 @@ def hash_map_order(
 
 
 def hash_map_keys(keys: Sequence[str], *, capacity: int = 16) -> list[str]:
-    """Distinct strings in the iteration order of a `HashMap` or `HashSet` that got them one after the other."""
+    """Distinct strings in the iteration order of a `HashMap` or `HashSet` they were put into one by one."""
     return [keys[i] for i in hash_map_order(string_hashes(keys), capacity=capacity).tolist()]
 
 
@@ -131,11 +132,10 @@ def coordinator_partition(group_or_transactional_id: str, num_partitions: int = 
     Raises:
         InvalidPartitionCountError: `num_partitions` is outside 1 .. 2**31 - 1.
     """
-    if not 1 <= num_partitions < 1 << 31:
-        raise InvalidPartitionCountError(f"num_partitions is {num_partitions}; give 1 to 2147483647")
+    count = checked_partition_count(num_partitions)
     value = string_hash(group_or_transactional_id)
     # Utils.abs: Integer.MIN_VALUE has no positive counterpart and becomes 0.
-    return 0 if value == -(1 << 31) else abs(value) % num_partitions
+    return 0 if value == -(1 << 31) else abs(value) % count
 
 
 def _table_length(spread: NDArray[np.uint32], capacity: int, insert: Literal["tail", "head"]) -> int:
@@ -154,8 +154,8 @@ def _table_length(spread: NDArray[np.uint32], capacity: int, insert: Literal["ta
                 if length >= _MIN_TREEIFY_LENGTH:
                     bucket = int(buckets[put:][crowded][0])
                     raise TreeBinError(
-                        f"over {most} keys fall into bin {bucket} of a Java HashMap with {length} bins: Java makes "
-                        "it a red-black tree, whose order is not reproduced; change the colliding names"
+                        f"over {most} keys fall into bin {bucket} of a Java HashMap with {length} bins: Java "
+                        "makes it a red-black tree, whose order is not reproduced; change the colliding names"
                     )
                 put = _first_crowding(buckets, put, most) + 1
                 length *= 2

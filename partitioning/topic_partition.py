@@ -1,6 +1,13 @@
-"""The name of one partition."""
+"""The name of one partition, and how many a topic can have."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+import operator
+from typing import NamedTuple, SupportsIndex
+
+from partitioning.errors import InvalidPartitionCountError
+
+MAX_PARTITIONS = 2**31 - 1
 
 
 class TopicPartition(NamedTuple):
@@ -11,3 +18,20 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def checked_partition_count(num_partitions: SupportsIndex) -> int:
+    """The count as an int.
+
+    Raises:
+        InvalidPartitionCountError: it is not an integer within 1 .. 2**31 - 1.
+    """
+    try:
+        count = operator.index(num_partitions)
+    except TypeError:
+        count = 0
+    if not 1 <= count <= MAX_PARTITIONS:
+        raise InvalidPartitionCountError(
+            f"num_partitions is {num_partitions!r}; give the topic's partition count, 1 to {MAX_PARTITIONS}"
+        )
+    return count

@@ -1,1 +1,53 @@
-"""Hash functions of Kafka clients: one module each, a scalar and a columnar twin, NumPy only."""
+"""Hash functions of Kafka clients: one module each, a scalar and a columnar twin.
+
+These modules import nothing of this project but each other, so that `partitioning.hashing` can be sent by
+value to machines that have NumPy and nothing of ours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from partitioning.hashing.crc32 import crc32, crc32_column
+from partitioning.hashing.fnv1a import fnv1a, fnv1a_column
+from partitioning.hashing.java_string import (
+    java_string,
+    java_string_bytes,
+    java_string_bytes_column,
+    java_string_column,
+)
+from partitioning.hashing.kafkajs_murmur2 import kafkajs_murmur2, kafkajs_murmur2_column
+from partitioning.hashing.murmur2 import murmur2, murmur2_column
+from partitioning.hashing.murmur3 import murmur3, murmur3_column
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class HashFunction(NamedTuple):
+    """A hash function's twins.
+
+    Attributes:
+        scalar: the signed 32-bit hash of one key.
+        column: the same, int32, of each key of a column given as offsets (n + 1) and bytes.
+    """
+
+    scalar: Callable[[bytes], int]
+    column: Callable[[NDArray[np.integer], NDArray[np.uint8]], NDArray[np.int32]]
+
+
+__all__ = ["HASHES", "HashFunction"]
+
+HASHES = {
+    "murmur2": HashFunction(murmur2, murmur2_column),
+    "crc32": HashFunction(crc32, crc32_column),
+    "fnv1a": HashFunction(fnv1a, fnv1a_column),
+    "murmur3": HashFunction(murmur3, murmur3_column),
+    "java-string": HashFunction(java_string, java_string_column),
+    "java-string-bytes": HashFunction(java_string_bytes, java_string_bytes_column),
+    "kafkajs-murmur2": HashFunction(kafkajs_murmur2, kafkajs_murmur2_column),
+}
+"""Every hash function by name."""

@@ -1,4 +1,4 @@
-"""Java's `String.hashCode`, over UTF-16 code units."""
+"""Java's `String.hashCode`: over UTF-16 code units as in Java, and over signed bytes as in Pulsar's C++."""
 
 from __future__ import annotations
 
@@ -6,27 +6,152 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partitioning.hashing.words import WordHash, constant, hash_words
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from partitioning.hashing.words import Words
+
+
+def java_string(key: bytes) -> int:
+    """`String.hashCode` of the text whose UTF-8 bytes the key is: signed 32-bit.
+
+    Raises:
+        ValueError: the key is not UTF-8.
+    """
+    return _polynomial(memoryview(key.decode().encode("utf-16-le")).cast("H"))
+
+
+def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """`String.hashCode` of the texts whose UTF-8 bytes the keys of a column are.
+
+    Args:
+        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
+        data: the bytes of all keys; contiguous.
+
+    Returns:
+        int32 array of n hashes.
+
+    Raises:
+        ValueError: a key is not UTF-8.
+    """
+    data = data[offsets[0] : offsets[-1]]
+    bounds = np.subtract(offsets, offsets[0], dtype=np.int64)
+    if data.max(initial=0) < 0x80:
+        return hash_units(data.astype(np.uint16), bounds)
+    starts = (data & 0xC0) != 0x80
+    text = _decoded(data)
+    if text is None or not starts[bounds[:-1][bounds[:-1] < bounds[1:]]].all():
+        raise ValueError(f"key in row {_first_bad_row(bounds, data)} is not UTF-8")
+    before = np.zeros(len(data) + 1, dtype=np.int64)
+    np.cumsum(starts.view(np.int8) + (data >= 0xF0), out=before[1:])  # four bytes are two units
+    return hash_units(np.frombuffer(text.encode("utf-16-le"), dtype="<u2"), before[bounds])
+
+
+def java_string_bytes(key: bytes) -> int:
+    """The polynomial of `String.hashCode` over signed bytes: signed 32-bit."""
+    return _polynomial(memoryview(key).cast("b"))
+
+
+def java_string_bytes_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """The polynomial of `String.hashCode` over the signed bytes of each key of a column.
+
+    Args:
+        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
+        data: the bytes of all keys; contiguous.
+
+    Returns:
+        int32 array of n hashes.
+    """
+    return hash_words(_BYTE_RULE, offsets, data).view(np.int32)
 
 
 def hash_units(units: NDArray[np.uint16], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
     """`String.hashCode` of many strings, given as UTF-16 code units.
 
     Args:
-        units: code units of all strings, one after the other.
+        units: code units of all strings, one after the other; contiguous.
         offsets: where each string begins, and where the last one ends; n + 1 entries.
 
     Returns:
         int32 array of n hashes.
     """
-    # hashCode is the sum of unit * 31**(units that follow), modulo 2**32: one running sum serves all strings.
-    ends = np.repeat(offsets[1:], np.diff(offsets))
-    following = ends - 1 - np.arange(len(units))
-    powers = np.empty(int(following.max(initial=0)) + 1, dtype=np.uint32)
-    powers[0] = 1
-    powers[1:] = 31
-    np.multiply.accumulate(powers, out=powers)
-    sums = np.zeros(len(units) + 1, dtype=np.uint32)
-    np.cumsum(units * powers[following], dtype=np.uint32, out=sums[1:])
-    return (sums[offsets[1:]] - sums[offsets[:-1]]).view(np.int32)
+    return hash_words(_UNIT_RULE, offsets * 2, units.astype("<u2", copy=False).view(np.uint8)).view(np.int32)
+
+
+def _polynomial(digits: memoryview[int]) -> int:
+    state = 0
+    for digit in digits:
+        state = (state * 31 + digit) & 0xFFFFFFFF
+    return state - (1 << 32) if state >= 1 << 31 else state
+
+
+def _decoded(data: NDArray[np.uint8]) -> str | None:
+    try:
+        return data.tobytes().decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _first_bad_row(bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> int:
+    rows = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+    return next(row for row, (begin, end) in enumerate(rows) if _decoded(data[begin:end]) is None)
+
+
+_1, _3, _8, _16, _24, _30, _31, _FF, _FFFF = map(constant, (1, 3, 8, 16, 24, 30, 31, 0xFF, 0xFFFF))
+
+
+def _start(lengths: Words) -> Words:
+    return np.zeros_like(lengths)
+
+
+def _mix_units(h: Words, word: Words, k: Words, t: Words) -> None:
+    np.bitwise_and(word, _FFFF, out=t)
+    np.right_shift(word, _16, out=k)
+    for unit in (t, k):
+        np.multiply(h, _31, out=h)
+        np.add(h, unit, out=h)
+
+
+def _tail_units(h: Words, tail: Words, lengths: Words, _k: Words, t: Words) -> None:
+    np.bitwise_and(lengths, _3, out=t)  # 2 where there is a unit left
+    np.multiply(t, np.uint32(15), out=t)
+    np.add(t, _1, out=t)
+    np.multiply(h, t, out=h)
+    np.add(h, tail, out=h)
+
+
+def _mix_bytes(h: Words, word: Words, k: Words, t: Words) -> None:
+    np.copyto(k, word)
+    for _ in range(4):
+        _signed_low_byte(k, t)
+        np.multiply(h, _31, out=h)
+        np.add(h, t, out=h)
+        np.right_shift(k, _8, out=k)
+
+
+def _tail_bytes(h: Words, tail: Words, lengths: Words, k: Words, t: Words) -> None:
+    partial = lengths & _3
+    for step in range(3):
+        np.greater(partial, step, out=k)
+        np.multiply(k, _30, out=k)
+        np.add(k, _1, out=k)  # 31 where there is a byte, else 1
+        np.multiply(h, k, out=h)
+        _signed_low_byte(tail, t)
+        np.add(h, t, out=h)
+        np.right_shift(tail, _8, out=tail)
+
+
+def _signed_low_byte(word: Words, out: Words) -> None:
+    np.left_shift(word, _24, out=out)
+    signed = out.view(np.int32)
+    np.right_shift(signed, 24, out=signed)
+
+
+def _finish(_h: Words, _lengths: Words, _t: Words) -> None:
+    pass
+
+
+_UNIT_RULE = WordHash(_start, _mix_units, _tail_units, _finish)
+_BYTE_RULE = WordHash(_start, _mix_bytes, _tail_bytes, _finish)

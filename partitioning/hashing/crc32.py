@@ -1,0 +1,84 @@
+"""CRC-32 as zlib, gzip and Ethernet have it (IEEE 802.3)."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partitioning.hashing.words import WordHash, constant, hash_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from partitioning.hashing.words import Words
+
+
+def crc32(key: bytes) -> int:
+    """CRC-32 of one key: signed 32-bit."""
+    value = zlib.crc32(key)
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def crc32_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """CRC-32 of each key of a column.
+
+    Args:
+        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
+        data: the bytes of all keys; contiguous.
+
+    Returns:
+        int32 array of n hashes.
+    """
+    return hash_words(_RULE, offsets, data).view(np.int32)
+
+
+def _byte_table() -> Words:
+    """What each byte makes of a zero state."""
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = np.where(table & 1, np.uint32(0xEDB88320), np.uint32(0)) ^ (table >> np.uint32(1))
+    return table
+
+
+def _zero_byte(states: Words) -> Words:
+    """The states after one more byte, a zero."""
+    advanced: Words = np.right_shift(states, _8) ^ _BYTE[states & _FF]
+    return advanced
+
+
+_8, _16, _FF, _FFFF = map(constant, (8, 16, 0xFF, 0xFFFF))
+_BYTE = _byte_table()
+_pair = np.arange(1 << 16, dtype=np.uint32)
+_HIGH = _zero_byte(_zero_byte(_pair))  # what a word's last two bytes make of a zero state
+_LOW = _zero_byte(_zero_byte(_HIGH))  # and its first two, with the other two still to come
+
+
+def _start(lengths: Words) -> Words:
+    return np.full_like(lengths, 0xFFFFFFFF)
+
+
+def _mix(crc: Words, word: Words, k: Words, t: Words) -> None:
+    np.bitwise_xor(crc, word, out=crc)
+    np.bitwise_and(crc, _FFFF, out=k)
+    np.right_shift(crc, _16, out=t)
+    np.take(_LOW, k, out=crc, mode="clip")
+    np.take(_HIGH, t, out=k, mode="clip")
+    np.bitwise_xor(crc, k, out=crc)
+
+
+def _tail(crc: Words, tail: Words, lengths: Words, k: Words, t: Words) -> None:
+    np.bitwise_xor(crc, tail, out=crc)
+    np.bitwise_and(lengths, np.uint32(3), out=k)
+    for step in range(3):
+        np.bitwise_and(crc, _FF, out=t)
+        advanced = np.bitwise_xor(_BYTE[t], crc >> _8)
+        np.copyto(crc, advanced, where=k > step)
+
+
+def _finish(crc: Words, _lengths: Words, _t: Words) -> None:
+    np.bitwise_not(crc, out=crc)
+
+
+_RULE = WordHash(_start, _mix, _tail, _finish)

@@ -1,0 +1,76 @@
+"""FNV-1a, 32 bits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partitioning.hashing.words import WordHash, constant, hash_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from partitioning.hashing.words import Words
+
+_OFFSET_BASIS = 0x811C9DC5
+_PRIME = 0x01000193
+
+
+def fnv1a(key: bytes) -> int:
+    """FNV-1a of one key: signed 32-bit."""
+    state = _OFFSET_BASIS
+    for byte in key:
+        state = (state ^ byte) * _PRIME & 0xFFFFFFFF
+    return state - (1 << 32) if state >= 1 << 31 else state
+
+
+def fnv1a_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """FNV-1a of each key of a column.
+
+    Args:
+        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
+        data: the bytes of all keys; contiguous.
+
+    Returns:
+        int32 array of n hashes.
+    """
+    return hash_words(_RULE, offsets, data).view(np.int32)
+
+
+_P = constant(_PRIME)
+_3, _8, _24, _FF = map(constant, (3, 8, 24, 0xFF))
+
+
+def _start(lengths: Words) -> Words:
+    return np.full_like(lengths, _OFFSET_BASIS)
+
+
+def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+    np.copyto(k, word)
+    for _ in range(3):
+        np.bitwise_and(k, _FF, out=t)
+        np.bitwise_xor(h, t, out=h)
+        np.multiply(h, _P, out=h)
+        np.right_shift(k, _8, out=k)
+    np.bitwise_xor(h, k, out=h)
+    np.multiply(h, _P, out=h)
+
+
+def _tail(h: Words, tail: Words, lengths: Words, k: Words, t: Words) -> None:
+    partial = lengths & _3
+    for step in range(3):
+        np.bitwise_and(tail, _FF, out=t)
+        np.bitwise_xor(h, t, out=h)  # a zero where the key is at its end
+        np.greater(partial, step, out=k)
+        np.multiply(k, _P - 1, out=k)
+        np.add(k, 1, out=k)  # the prime where there is a byte, else 1
+        np.multiply(h, k, out=h)
+        np.right_shift(tail, _8, out=tail)
+
+
+def _finish(_h: Words, _lengths: Words, _t: Words) -> None:
+    pass
+
+
+_RULE = WordHash(_start, _mix, _tail, _finish)

@@ -1,0 +1,96 @@
+"""murmur2 as kafkajs had it before 2.0, its `LegacyPartitioner`.
+
+It is Kafka's but for two mistakes: products are rounded to 53 bits, and the last bytes are hashed twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partitioning.hashing.words import WordHash, constant, hash_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from partitioning.hashing.words import Words
+
+_SEED = 0x9747B28C
+_MULTIPLIER = float(0x5BD1E995)
+
+
+def kafkajs_murmur2(key: bytes) -> int:
+    """The legacy murmur2 of kafkajs of one key: signed 32-bit."""
+    length = len(key)
+    state = _SEED ^ length
+    for offset in range(0, length, 4):
+        word = _rounded_product(int.from_bytes(key[offset : offset + 4], "little"))
+        state = _rounded_product(state) ^ _rounded_product(word ^ word >> 24)
+    if length % 4:
+        state = _rounded_product(state ^ int.from_bytes(key[length & ~3 :], "little"))
+    state = _rounded_product(state ^ state >> 13)
+    return _signed(state ^ state >> 15)
+
+
+def kafkajs_murmur2_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """The legacy murmur2 of kafkajs of each key of a column.
+
+    Args:
+        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
+        data: the bytes of all keys; contiguous.
+
+    Returns:
+        int32 array of n hashes.
+    """
+    return hash_words(_RULE, offsets, data).view(np.int32)
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def _rounded_product(value: int) -> int:
+    """JavaScript's `value * M | 0` as unsigned bits: a product of signed numbers, rounded to a double."""
+    return int(_signed(value) * _MULTIPLIER) & 0xFFFFFFFF
+
+
+_3, _13, _15, _24 = map(constant, (3, 13, 15, 24))
+
+
+def _multiply(x: Words) -> None:
+    product = x.view(np.int32) * np.float64(_MULTIPLIER)
+    np.copyto(x, product.astype(np.int64), casting="unsafe")
+
+
+def _start(lengths: Words) -> Words:
+    return lengths ^ np.uint32(_SEED)
+
+
+def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+    np.copyto(k, word)
+    _multiply(k)
+    np.right_shift(k, _24, out=t)
+    np.bitwise_xor(k, t, out=k)
+    _multiply(k)
+    _multiply(h)
+    np.bitwise_xor(h, k, out=h)
+
+
+def _tail(h: Words, tail: Words, lengths: Words, k: Words, t: Words) -> None:
+    mixed = h.copy()
+    _mix(mixed, tail, k, t)
+    np.bitwise_xor(mixed, tail, out=mixed)
+    _multiply(mixed)
+    np.copyto(h, mixed, where=(lengths & _3) != 0)
+
+
+def _finish(h: Words, _lengths: Words, t: Words) -> None:
+    np.right_shift(h, _13, out=t)
+    np.bitwise_xor(h, t, out=h)
+    _multiply(h)
+    np.right_shift(h, _15, out=t)
+    np.bitwise_xor(h, t, out=h)
+
+
+_RULE = WordHash(_start, _mix, _tail, _finish)

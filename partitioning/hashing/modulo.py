@@ -1,0 +1,35 @@
+"""How a signed 32-bit hash becomes a partition: three sign rules, a scalar and a columnar twin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SignRule: TypeAlias = Literal["mask", "unsigned", "absolute"]
+"""Clear the sign bit; read the hash as unsigned; or drop the sign of the signed remainder."""
+
+
+def partition_of(hash_value: int, num_partitions: int, sign: SignRule) -> int:
+    """The partition, 0 to `num_partitions` - 1, of one hash."""
+    if sign == "absolute":
+        return abs(hash_value) % num_partitions
+    return (hash_value & (0x7FFFFFFF if sign == "mask" else 0xFFFFFFFF)) % num_partitions
+
+
+def partitions_of(hashes: NDArray[np.int32], num_partitions: int, sign: SignRule) -> NDArray[np.int32]:
+    """The partition of each hash: int32 of the same shape."""
+    if sign == "absolute":
+        dividend = np.abs(hashes).view(np.uint32)  # -(2**31) stays as it is, which is right as unsigned
+    elif sign == "mask":
+        dividend = hashes.view(np.uint32) & np.uint32(0x7FFFFFFF)
+    else:
+        dividend = hashes.view(np.uint32)
+    # NumPy divides by a constant with multiplications, but takes remainders one division at a time.
+    quotient = dividend // np.uint32(num_partitions)
+    quotient *= np.uint32(num_partitions)
+    np.subtract(dividend, quotient, out=quotient)
+    return quotient.view(np.int32)

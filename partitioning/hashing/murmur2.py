@@ -1,0 +1,84 @@
+"""murmur2 as `org.apache.kafka.common.utils.Utils.murmur2` has it: 32 bits, seed 0x9747b28c."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partitioning.hashing.words import WordHash, constant, hash_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from partitioning.hashing.words import Words
+
+_SEED = 0x9747B28C
+_MULTIPLIER = 0x5BD1E995
+
+
+def murmur2(key: bytes) -> int:
+    """murmur2 of one key: signed 32-bit."""
+    length = len(key)
+    state = _SEED ^ length
+    tail = length & 3
+    for offset in range(0, length - tail, 4):
+        word = int.from_bytes(key[offset : offset + 4], "little") * _MULTIPLIER & 0xFFFFFFFF
+        word = (word ^ word >> 24) * _MULTIPLIER
+        state = (state * _MULTIPLIER ^ word) & 0xFFFFFFFF
+    if tail:
+        state = (state ^ int.from_bytes(key[length - tail :], "little")) * _MULTIPLIER & 0xFFFFFFFF
+    state = (state ^ state >> 13) * _MULTIPLIER & 0xFFFFFFFF
+    state ^= state >> 15
+    return state - (1 << 32) if state >= 1 << 31 else state
+
+
+def murmur2_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """murmur2 of each key of a column.
+
+    Args:
+        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
+        data: the bytes of all keys; contiguous.
+
+    Returns:
+        int32 array of n hashes.
+    """
+    return hash_words(_RULE, offsets, data).view(np.int32)
+
+
+_M = constant(_MULTIPLIER)
+_M_LESS_1 = constant(_MULTIPLIER - 1)
+_1, _3, _13, _15, _24 = map(constant, (1, 3, 13, 15, 24))
+
+
+def _start(lengths: Words) -> Words:
+    return lengths ^ np.uint32(_SEED)
+
+
+def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+    np.multiply(word, _M, out=k)
+    np.right_shift(k, _24, out=t)
+    np.bitwise_xor(k, t, out=k)
+    np.multiply(k, _M, out=k)
+    np.multiply(h, _M, out=h)
+    np.bitwise_xor(h, k, out=h)
+
+
+def _tail(h: Words, tail: Words, lengths: Words, _k: Words, t: Words) -> None:
+    np.bitwise_xor(h, tail, out=h)
+    np.bitwise_and(lengths, _3, out=t)
+    np.minimum(t, _1, out=t)
+    np.multiply(t, _M_LESS_1, out=t)
+    np.add(t, _1, out=t)  # the multiplier where there is a tail, else 1
+    np.multiply(h, t, out=h)
+
+
+def _finish(h: Words, _lengths: Words, t: Words) -> None:
+    np.right_shift(h, _13, out=t)
+    np.bitwise_xor(h, t, out=h)
+    np.multiply(h, _M, out=h)
+    np.right_shift(h, _15, out=t)
+    np.bitwise_xor(h, t, out=h)
+
+
+_RULE = WordHash(_start, _mix, _tail, _finish)

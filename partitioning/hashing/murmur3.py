@@ -1,0 +1,81 @@
+"""murmur3_32 with seed 0 (x86, 32 bits)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import mmh3
+import numpy as np
+
+from partitioning.hashing.words import WordHash, constant, hash_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from partitioning.hashing.words import Words
+
+
+def murmur3(key: bytes) -> int:
+    """murmur3_32 of one key: signed 32-bit."""
+    value: int = mmh3.hash(key)
+    return value
+
+
+def murmur3_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """murmur3_32 of each key of a column.
+
+    Args:
+        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
+        data: the bytes of all keys; contiguous.
+
+    Returns:
+        int32 array of n hashes.
+    """
+    return hash_words(_RULE, offsets, data).view(np.int32)
+
+
+_C1, _C2, _C3, _C4, _C5 = map(constant, (0xCC9E2D51, 0x1B873593, 0xE6546B64, 0x85EBCA6B, 0xC2B2AE35))
+_5, _13, _15, _16, _17, _19 = map(constant, (5, 13, 15, 16, 17, 19))
+
+
+def _start(lengths: Words) -> Words:
+    return np.zeros_like(lengths)
+
+
+def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
+    _absorb(h, word, k, t)
+    _rotate(h, _13, _19, t)
+    np.multiply(h, _5, out=h)
+    np.add(h, _C3, out=h)
+
+
+def _tail(h: Words, tail: Words, _lengths: Words, k: Words, t: Words) -> None:
+    _absorb(h, tail, k, t)  # an empty tail is a zero and changes nothing
+
+
+def _finish(h: Words, lengths: Words, t: Words) -> None:
+    np.bitwise_xor(h, lengths, out=h)
+    np.right_shift(h, _16, out=t)
+    np.bitwise_xor(h, t, out=h)
+    np.multiply(h, _C4, out=h)
+    np.right_shift(h, _13, out=t)
+    np.bitwise_xor(h, t, out=h)
+    np.multiply(h, _C5, out=h)
+    np.right_shift(h, _16, out=t)
+    np.bitwise_xor(h, t, out=h)
+
+
+def _absorb(h: Words, word: Words, k: Words, t: Words) -> None:
+    np.multiply(word, _C1, out=k)
+    _rotate(k, _15, _17, t)
+    np.multiply(k, _C2, out=k)
+    np.bitwise_xor(h, k, out=h)
+
+
+def _rotate(x: Words, left: NDArray[np.uint32], right: NDArray[np.uint32], t: Words) -> None:
+    np.left_shift(x, left, out=t)
+    np.right_shift(x, right, out=x)
+    np.bitwise_or(x, t, out=x)
+
+
+_RULE = WordHash(_start, _mix, _tail, _finish)

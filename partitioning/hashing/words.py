@@ -1,0 +1,173 @@
+"""Hashes a column of keys by 32-bit little-endian words: one word position of many keys at a time.
+
+Keys are taken in chunks. Where all keys of a chunk have one length, a word position is a strided column of
+the data. Otherwise the keys are sorted by length, longest first, and copied into rows of equal width, so that
+the keys that still have a word at some position are the first ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    Words: TypeAlias = NDArray[np.uint32]
+
+# Measured: what one step touches stays in the cache, and the fixed cost of a NumPy call stays small.
+_CHUNK_ROWS = 1 << 16
+_CHUNK_BYTES = 1 << 24
+_BLOCK_ROWS = 1 << 14
+_BLOCK_BYTES = 1 << 20
+_MIN_BLOCK_ROWS = 1 << 8
+
+
+class WordHash(NamedTuple):
+    """A hash function as steps on many states. All but `start` work in place and may overwrite the scratch.
+
+    Attributes:
+        start: from the keys' lengths in bytes, the first states.
+        mix: (states, words, scratch, scratch) take a full word of each key.
+        tail: (states, tails, lengths, scratch, scratch) take the last 0 to 3 bytes, zero-padded to a
+            word; not called where no key has any.
+        finish: (states, lengths, scratch) make the states the hashes.
+    """
+
+    start: Callable[[Words], Words]
+    mix: Callable[[Words, Words, Words, Words], None]
+    tail: Callable[[Words, Words, Words, Words, Words], None]
+    finish: Callable[[Words, Words, Words], None]
+
+
+def constant(value: int) -> NDArray[np.uint32]:
+    """A uint32 operand that NumPy need not convert on each call."""
+    return np.array(value, dtype=np.uint32)
+
+
+_ONE = constant(1)
+_THREE = constant(3)
+
+
+def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> Words:
+    """Hash every key of a column.
+
+    Args:
+        rule: the hash function.
+        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
+        data: the bytes of all keys; contiguous.
+
+    Returns:
+        uint32 array of n hashes.
+    """
+    bounds = np.asarray(offsets, dtype=np.int64)
+    out = np.empty(len(bounds) - 1, dtype=np.uint32)
+    for first, last in _chunks(bounds):
+        out[first:last] = _hash_chunk(rule, bounds[first : last + 1], data)
+    return out
+
+
+def _chunks(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    first, rows = 0, len(bounds) - 1
+    while first < rows:
+        fitting = int(np.searchsorted(bounds, bounds[first] + _CHUNK_BYTES, side="right")) - 1
+        last = min(rows, first + _CHUNK_ROWS, max(fitting, first + 1))
+        yield first, last
+        first = last
+
+
+def _hash_chunk(rule: WordHash, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> Words:
+    lengths = np.diff(bounds)
+    longest = int(lengths.max())
+    if longest == lengths.min():
+        sizes = lengths.astype(np.uint32)
+        states = rule.start(sizes)
+        if longest % 4 == 0:
+            words = data[bounds[0] : bounds[-1]].view("<u4").reshape(len(lengths), longest // 4)
+            _hash_columns(rule, states, sizes, words if words.flags.aligned else words.copy())
+        else:
+            _hash_rows(rule, states, sizes, bounds[:-1], data)
+        return states
+    order, sizes = _longest_first(lengths, longest)
+    states = rule.start(sizes)
+    _hash_rows(rule, states, sizes, bounds[order], data)
+    out = np.empty_like(states)
+    out[order] = states
+    return out
+
+
+def _longest_first(lengths: NDArray[np.int64], longest: int) -> tuple[NDArray[np.intp], Words]:
+    """The stable order of the keys by falling length, and the lengths in that order."""
+    if longest >= 1 << 16:
+        order = np.argsort(-lengths, kind="stable")
+        return order, lengths[order].astype(np.uint32)
+    # Sorting plain integers is twice as fast as argsort; a row number fits beside the length.
+    packed = ((longest - lengths) << 16).astype(np.uint32)
+    packed |= np.arange(len(lengths), dtype=np.uint32)
+    packed.sort()
+    return (packed & 0xFFFF).astype(np.intp), np.subtract(longest, packed >> 16, dtype=np.uint32)
+
+
+def _hash_columns(rule: WordHash, states: Words, lengths: Words, matrix: Words) -> None:
+    """Keys of one length, a multiple of four."""
+    rows = _block_rows(matrix.shape[1] + 1)
+    scratch = np.empty((2, min(rows, len(states))), dtype=np.uint32)
+    for begin in range(0, len(states), rows):
+        block = slice(begin, begin + rows)
+        state = states[block]
+        k, t = scratch[:, : len(state)]
+        for column in matrix[block].T:
+            rule.mix(state, column, k, t)
+        rule.finish(state, lengths[block], t)
+
+
+def _hash_rows(
+    rule: WordHash, states: Words, lengths: Words, starts: NDArray[np.int64], data: NDArray[np.uint8]
+) -> None:
+    """Keys longest first: those with 2**i to 2**(i + 1) - 1 full words are copied out together."""
+    words = lengths >> 2
+    # A row is copied with the bytes that follow its key, so the last keys need some to follow.
+    base, limit = int(starts.min()), int(starts.max()) + (int(words[0]) + 1) * 4
+    data = data[base:limit]
+    if base + len(data) < limit:
+        data = np.append(data, np.zeros(limit - base - len(data), dtype=np.uint8))
+    begin = 0
+    while begin < len(states):
+        most = int(words[begin])
+        least = 1 << (most.bit_length() - 1) if most else 0
+        end = min(begin + _block_rows(most + 1), int(np.count_nonzero(words >= least)))
+        width = (most + 1) * 4
+        every = np.ndarray((len(data) - width + 1,), dtype=f"V{width}", buffer=data, strides=(1,))
+        matrix = every[starts[begin:end] - base].view("<u4").reshape(-1, most + 1)
+        _hash_block(rule, states[begin:end], lengths[begin:end], matrix)
+        begin = end
+
+
+def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) -> None:
+    rows, width = matrix.shape
+    # How many keys have more than j full words. The tail of the others is in their row's first word after.
+    needed = np.arange(4, 4 * width + 4, 4, dtype=np.uint32)
+    having = (rows - np.searchsorted(lengths[::-1], needed)).tolist()
+    k, t, tails = np.empty((3, rows), dtype=np.uint32)
+    left = rows
+    for j, live in enumerate(having):
+        if live < left:
+            tails[live:left] = matrix[live:left, j]
+            left = live
+        if live:
+            rule.mix(states[:live], matrix[:live, j], k[:live], t[:live])
+    np.bitwise_and(lengths, _THREE, out=t)
+    if t.any():
+        np.left_shift(t, _THREE, out=t)
+        np.left_shift(_ONE, t, out=t)
+        np.subtract(t, _ONE, out=t)
+        np.bitwise_and(tails, t, out=tails)
+        rule.tail(states, tails, lengths, k, t)
+    rule.finish(states, lengths, t)
+
+
+def _block_rows(words: int) -> int:
+    return max(_MIN_BLOCK_ROWS, min(_BLOCK_ROWS, _BLOCK_BYTES // (4 * words)))

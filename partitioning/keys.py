@@ -1,0 +1,169 @@
+"""A key column: bytes lists, Arrow arrays and NumPy object arrays become offsets, data and a null mask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+
+from partitioning.errors import InvalidKeyError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class ArrowArray(Protocol):
+    """Anything with the Arrow PyCapsule interface of one array."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+
+class ArrowStream(Protocol):
+    """Anything with the Arrow PyCapsule interface of a stream of arrays, such as a chunked one."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Keys: TypeAlias = "Sequence[bytes | None] | NDArray[np.object_] | ArrowArray | ArrowStream | KeyColumn"
+"""What every columnar function takes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyColumn:
+    """Many keys as columns: `key_column` makes one, every columnar function takes it.
+
+    Attributes:
+        offsets: int64 array of n + 1 entries: key i is `data[offsets[i]:offsets[i + 1]]`.
+        data: uint8 array, contiguous, the bytes of all keys.
+        nulls: bool array of n entries, True where the key is null; None where none is. A null has no bytes.
+    """
+
+    offsets: NDArray[np.int64]
+    data: NDArray[np.uint8]
+    nulls: NDArray[np.bool_] | None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def empty(self) -> NDArray[np.bool_]:
+        """True where a key has no bytes, null or not."""
+        return np.equal(self.offsets[1:], self.offsets[:-1])
+
+
+def key_column(keys: Keys) -> KeyColumn:
+    """The keys as columns.
+
+    Args:
+        keys: a sequence of bytes and None, a NumPy object array of these, or an Arrow binary or string
+            array of any layout (32 and 64-bit offsets, views, dictionary, fixed size, slices, chunks). A
+            string stands for its UTF-8 bytes.
+
+    Raises:
+        InvalidKeyError: the column, or a row of it, is of another type.
+        MissingDependencyError: the keys are an Arrow array and pyarrow is not installed.
+    """
+    if isinstance(keys, KeyColumn):
+        return keys
+    if hasattr(keys, "__arrow_c_array__") or hasattr(keys, "__arrow_c_stream__"):
+        return _from_arrow(keys)
+    if isinstance(keys, np.ndarray):
+        return _from_list(_object_list(keys))
+    if isinstance(keys, str | bytes | bytearray | memoryview) or not isinstance(keys, Iterable):
+        raise InvalidKeyError(
+            f"a key column is a sequence of bytes and None or an Arrow array, not {type(keys).__name__}; "
+            "put a single key into a list"
+        )
+    return _from_list(keys if isinstance(keys, list | tuple) else list(keys))
+
+
+def _object_list(keys: NDArray[Any]) -> list[Any]:
+    if keys.dtype.kind == "S":
+        raise InvalidKeyError(
+            f"a NumPy array of {keys.dtype} loses the zero bytes at the end of its keys; "
+            "give a list of bytes or an object array made from one"
+        )
+    if keys.dtype != object or keys.ndim != 1:
+        raise InvalidKeyError(
+            f"a NumPy key column is a one-dimensional object array of bytes and None, "
+            f"not {keys.ndim}-dimensional {keys.dtype}"
+        )
+    values: list[Any] = keys.tolist()
+    return values
+
+
+def _from_list(keys: Sequence[bytes | None]) -> KeyColumn:
+    kinds = set(map(type, keys))
+    nulls = None
+    if type(None) in kinds:
+        kinds.remove(type(None))
+        nulls = np.fromiter((key is None for key in keys), dtype=np.bool_, count=len(keys))
+        keys = [key or b"" for key in keys]
+    if not all(issubclass(kind, bytes) for kind in kinds):
+        row, key = next((i, key) for i, key in enumerate(keys) if not isinstance(key, bytes))
+        raise InvalidKeyError(f"key in row {row} is {type(key).__name__}, not bytes; {advice(key)}")
+    offsets = np.zeros(len(keys) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, keys), dtype=np.int64, count=len(keys)), out=offsets[1:])  # type: ignore[arg-type]
+    return KeyColumn(offsets, np.frombuffer(b"".join(keys), dtype=np.uint8), nulls)  # type: ignore[arg-type]
+
+
+def advice(key: object) -> str:
+    """What to do about a key that is not bytes."""
+    if isinstance(key, str):
+        return "a partitioner hashes serialized bytes: encode the text as the producer's key serializer does"
+    return "a partitioner hashes serialized bytes: give what the producer's key serializer makes of it"
+
+
+def _from_arrow(keys: Any) -> KeyColumn:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - optional
+    except ImportError as error:
+        raise MissingDependencyError(
+            "a key column in Arrow form needs pyarrow: pip install 'copartition[spark]'"
+        ) from error
+    if not isinstance(keys, pa.Array | pa.ChunkedArray):
+        keys = pa.array(keys) if hasattr(keys, "__arrow_c_array__") else pa.chunked_array(keys)
+    chunks = keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]
+    columns = [_from_arrow_array(chunk, pa) for chunk in chunks if len(chunk)]
+    return columns[0] if len(columns) == 1 else _concatenated(columns)
+
+
+def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
+    rows = len(array)
+    if pa.types.is_null(array.type):
+        return KeyColumn(np.zeros(rows + 1, np.int64), np.empty(0, np.uint8), np.ones(rows, np.bool_))
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if str(array.type) in {"binary_view", "string_view"} or pa.types.is_fixed_size_binary(array.type):
+        array = array.cast(pa.large_binary())
+    width = {"binary": np.int32, "string": np.int32, "large_binary": np.int64, "large_string": np.int64}.get(
+        str(array.type)
+    )
+    if width is None:
+        raise InvalidKeyError(
+            f"an Arrow key column is binary or string, not {array.type}; "
+            "serialize the keys as the producer does"
+        )
+    nulls = None
+    if array.null_count:
+        nulls = array.is_null().to_numpy(zero_copy_only=False)
+        array = array.fill_null("" if "string" in str(array.type) else b"")  # a null slot may hide bytes
+    _, offset_buffer, data_buffer = array.buffers()
+    offsets = np.frombuffer(offset_buffer, dtype=width)[array.offset : array.offset + rows + 1].astype(
+        np.int64
+    )
+    data = np.frombuffer(data_buffer or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
+    return KeyColumn(offsets - offsets[0], data, nulls)
+
+
+def _concatenated(columns: Sequence[KeyColumn]) -> KeyColumn:
+    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(column.offsets) for column in columns)])
+    nulls = None
+    if any(column.nulls is not None for column in columns):
+        nulls = np.concatenate(
+            [np.zeros(len(column), np.bool_) if column.nulls is None else column.nulls for column in columns]
+        )
+    data = np.concatenate([np.empty(0, np.uint8), *(column.data for column in columns)])
+    return KeyColumn(np.cumsum(sizes), data, nulls)

@@ -1,0 +1,151 @@
+"""Where a keyed record goes under a profile: one key, or a column."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from partitioning.errors import InvalidKeyError
+from partitioning.hashing import HASHES
+from partitioning.hashing.modulo import partition_of, partitions_of
+from partitioning.hashing.murmur2 import murmur2_column
+from partitioning.keys import advice, key_column
+from partitioning.profiles import Profile, find_profile
+from partitioning.topic_partition import checked_partition_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from partitioning.hashing.modulo import SignRule
+    from partitioning.keys import Keys
+
+    _Rule: TypeAlias = Callable[[Any, int], int | None]
+
+UNKEYED = -1
+"""What a column of partitions holds where the scalar function gives None."""
+
+
+def murmur2_batch(keys: Keys) -> NDArray[np.int32]:
+    """murmur2 of each key, as `murmur2`; 0 where the key is null.
+
+    Args:
+        keys: n keys, as `key_column` takes them.
+
+    Returns:
+        int32 array of shape (n,).
+
+    Raises:
+        InvalidKeyError: the column, or a row of it, is of another type.
+    """
+    column = key_column(keys)
+    hashes = murmur2_column(column.offsets, column.data)
+    if column.nulls is not None:
+        hashes[column.nulls] = 0
+    return hashes
+
+
+def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = "java") -> int | None:
+    """The partition this profile's client puts a record with this key into.
+
+    Args:
+        key: the serialized key.
+        num_partitions: how many partitions the topic has, 1 to 2**31 - 1.
+        profile: a name in `profiles.PROFILES`.
+
+    Returns:
+        The partition, or None where the profile does not hash such a key: a null one, or an empty one.
+
+    Raises:
+        InvalidKeyError: the key is not bytes, or not UTF-8 where the profile hashes text.
+        InvalidPartitionCountError: `num_partitions` is out of range.
+        UnknownStrategyError: there is no such profile.
+    """
+    try:
+        return _rules[profile](key, num_partitions)
+    except (TypeError, ValueError, OverflowError):  # a null, or something the caller must hear about
+        pass
+    return _place(find_profile(profile), key, num_partitions)
+
+
+def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -> NDArray[np.int32]:
+    """The partition of each key, as `partition_for_key`; -1 where that gives None.
+
+    Args:
+        keys: n keys, as `key_column` takes them.
+        num_partitions: how many partitions the topic has, 1 to 2**31 - 1.
+        profile: a name in `profiles.PROFILES`.
+
+    Returns:
+        int32 array of shape (n,).
+
+    Raises:
+        InvalidKeyError: the column, or a row of it, is of another type, or not UTF-8 where the profile hashes
+            text.
+        InvalidPartitionCountError: `num_partitions` is out of range.
+        UnknownStrategyError: there is no such profile.
+    """
+    rule = find_profile(profile)
+    count = checked_partition_count(num_partitions)
+    column = key_column(keys)
+    try:
+        hashes = HASHES[rule.hash].column(column.offsets, column.data)
+    except ValueError as error:
+        raise InvalidKeyError(f"profile {profile!r} hashes text: {error}") from None
+    partitions = partitions_of(hashes, count, rule.sign)
+    if rule.null == "unkeyed" and column.nulls is not None:
+        partitions[column.nulls] = UNKEYED
+    if rule.empty == "unkeyed":
+        partitions[column.empty] = UNKEYED
+    return partitions
+
+
+def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | None:
+    count = checked_partition_count(num_partitions)
+    if key is None:
+        if profile.null == "unkeyed":
+            return None
+        key = b""
+    if not isinstance(key, bytes):
+        raise InvalidKeyError(f"the key is {type(key).__name__}, not bytes; {advice(key)}")
+    if not key and profile.empty == "unkeyed":
+        return None
+    try:
+        hash_value = HASHES[profile.hash].scalar(key)
+    except ValueError as error:
+        raise InvalidKeyError(f"profile {profile.name!r} hashes text: the key is not UTF-8") from error
+    return partition_of(hash_value, count, profile.sign)
+
+
+class _Rules(dict[str, "_Rule"]):
+    """The fastest exact rule of each profile, chosen when it is first asked for.
+
+    A rule raises TypeError, ValueError or OverflowError for what is not a key and a partition count.
+    """
+
+    def __missing__(self, name: str) -> _Rule:
+        profile = find_profile(name)
+        rule = _native_rule(profile) or partial(_place, profile)
+        self[name] = rule
+        return rule
+
+
+def _native_rule(profile: Profile) -> _Rule | None:
+    """The function of librdkafka that is exactly this rule, if there is one."""
+    try:
+        from confluent_kafka import consistent, fnv1a, murmur2  # noqa: PLC0415 - optional, slow to import
+    except ImportError:
+        return None
+    if profile.empty != "hashed":
+        return None
+    functions: dict[tuple[str, SignRule], _Rule] = {
+        ("murmur2", "mask"): murmur2,
+        ("fnv1a", "absolute"): fnv1a,
+        ("crc32", "unsigned"): consistent,
+    }
+    return functions.get((profile.hash, profile.sign))
+
+
+_rules = _Rules()
