@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from assignors.diff.state import GroupState
 
 _NOTHING = "-"
-_FREE_TEXT = {"CLIENT-ID", "ASSIGNMENT"}
+_WORDS = {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "HOST", "#PARTITIONS"}
+"""Columns that cannot hold a blank; group, client and member ids can."""
 _STATUSES = {
     "has no active members": "Empty",
     "is rebalancing": "PreparingRebalance",
 }
-_ABSENT = re.compile(r"[Cc]onsumer group '(.*)' does not exist|GroupIdNotFoundException: (.*)")
+_ABSENT = re.compile(
+    r"[Cc]onsumer group '(.*)' does not exist|GroupIdNotFoundException: Group (.*) not found"
+)
 _WITH_TOPICS = (
     re.compile(r"([A-Za-z0-9._-]+)\(([0-9,]+)\)(?:, )?"),  # before 3.8
     re.compile(r"([A-Za-z0-9._-]+):([0-9,]+)(?:;|$)"),  # from 4.0 on
@@ -119,8 +122,8 @@ def _slice(line: int, content: str, columns: dict[str, int]) -> dict[str, str]:
     for index, name in enumerate(columns):
         field = content[starts[index] : max(starts[index], starts[index + 1] - 1)]
         boundary = content[starts[index] - 1 : starts[index]] if index else " "
-        inside = re.search(r"\S\s+\S", field) is not None and not any(word in name for word in _FREE_TEXT)
-        if boundary.strip() or inside or (field.strip() and field[0] == " "):
+        shifted = boundary.strip() or field.strip() != field.rstrip()
+        if shifted or (name in _WORDS and len(field.split()) > 1):
             raise SourceError(
                 f"line {line}: the row does not line up with the header at {name}; "
                 "capture the output again without reformatting it"

@@ -28,7 +28,7 @@ class WhatIf:
     """A change to the group before it is assigned.
 
     Attributes:
-        add_members: how many members join; they subscribe to all topics.
+        add_members: how many members join; they subscribe to every topic that the group reads.
         remove_members: who leaves, by instance id, client id or member id.
         partitions: new partition counts of topics.
     """
@@ -54,8 +54,9 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
     what_if = what_if or WhatIf()
     strategy = get_assignor(assignor)
     warnings = list(state.warnings)
+    topics = _read_topics(state)
     if any(member.topics is None for member in state.members):
-        warnings.append("subscriptions are unknown: every member is taken to subscribe to every topic")
+        warnings.append(f"subscriptions are unknown; taken for everybody's: {', '.join(topics) or 'nothing'}")
     if not state.complete:
         warnings.append("partition counts are taken from the highest partition seen")
     counts = _counts(state, what_if)
@@ -64,7 +65,7 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
     members = [
         Member(
             identity.id,
-            state.topics if identity.topics is None else identity.topics,
+            topics if identity.topics is None else identity.topics,
             instance_id=identity.instance_id,
             owned=owned[number],
             generation=1,
@@ -76,7 +77,7 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
     identities = [identity for number, identity in enumerate(state.members) if number not in leaving]
     for name in _new_names(state, what_if.add_members):
         identities.append(MemberIdentity(name))
-        members.append(Member(name, state.topics))
+        members.append(Member(name, topics))
     if not members:
         raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
     group = Group([Topic(name, count) for name, count in counts.items()], members, generation=1)
@@ -103,6 +104,12 @@ def _counts(state: GroupState, what_if: WhatIf) -> dict[str, int]:
             )
         counts[topic] = count
     return counts
+
+
+def _read_topics(state: GroupState) -> tuple[str, ...]:
+    """Topics the group reads; one that nobody has a partition of is a leftover of commits, unless all are."""
+    read = [state.topics[number] for number in np.unique(state.topic[state.member >= 0])]
+    return tuple(sorted(read or state.topics))
 
 
 def _find(state: GroupState, name: str) -> int:

@@ -1,0 +1,130 @@
+"""Take the captures in this folder from a real broker with the tools of three Kafka releases.
+
+    KAFKA_BOOTSTRAP_SERVERS=localhost:9092 python -m tests.assignors.sources.captures.make
+
+The broker must be 4.0 or newer and hold no group or topic of these names; Maven fetches the tools.
+"""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+from threading import Event, Thread
+
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.support.jars import cache_folder, fetch
+
+HERE = Path(__file__).parent
+SERVERS = os.environ.get("KAFKA_BOOTSTRAP_SERVERS", "localhost:9092")
+TOPICS = {"orders": 4, "clicks": 2, "legacy": 1}
+TOOLS = {
+    "3.7.2": "kafka.admin.ConsumerGroupCommand",
+    "3.9.1": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "4.3.1": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+}
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>copartition</groupId><artifactId>captures</artifactId><version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{version}</version>
+    </dependency>
+    <dependency>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{version}</version>
+      <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>
+    </dependency>
+    <dependency>
+      <groupId>net.sf.jopt-simple</groupId><artifactId>jopt-simple</artifactId><version>5.0.4</version>
+    </dependency>
+    <dependency>
+      <groupId>org.slf4j</groupId><artifactId>slf4j-nop</artifactId><version>1.7.36</version>
+    </dependency>
+  </dependencies>
+</project>
+"""
+
+
+class Worker:
+    """A consumer that polls in the background until it is told to stand still or stop."""
+
+    def __init__(self, group: str, client_id: str, **config: object) -> None:
+        self._consumer = Consumer(
+            {"bootstrap.servers": SERVERS, "group.id": group, "client.id": client_id, **config}
+        )
+        self._consumer.subscribe(["orders", "clicks"])
+        self._stopped = Event()
+        self.still = Event()
+        self._thread = Thread(target=self._poll, daemon=True)
+        self._thread.start()
+
+    def _poll(self) -> None:
+        while not self._stopped.is_set():
+            if self.still.is_set():
+                time.sleep(0.1)
+            else:
+                self._consumer.poll(0.1)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self._consumer.close()
+
+
+def capture(name: str, version: str, group: str, *options: str) -> None:
+    pom = cache_folder() / f"captures-{version}.xml"
+    pom.parent.mkdir(parents=True, exist_ok=True)
+    pom.write_text(POM.format(version=version))
+    jars = fetch(pom)
+    command = ["java", "-cp", f"{jars}/*", TOOLS[version], "--bootstrap-server", SERVERS]
+    run = subprocess.run(
+        [*command, "--describe", "--group", group, *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    (HERE / f"{name}.txt").write_text(run.stdout)
+
+
+def main() -> None:
+    admin = AdminClient({"bootstrap.servers": SERVERS})
+    for topic in admin.create_topics([NewTopic(name, count) for name, count in TOPICS.items()]).values():
+        topic.result()
+    committed = [TopicPartition("legacy", 0, 0), TopicPartition("orders", 3, 0)]
+    for group in ("billing", "empty"):
+        asked = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, committed)])
+        asked[group].result()
+
+    # Five members and four partitions of the larger topic: under range the last one is idle.
+    workers = [Worker("billing", f"worker-{number}") for number in range(3)]
+    workers += [
+        Worker("billing", "slow worker"),
+        Worker("billing", "worker-4", **{"group.instance.id": "pod-4"}),
+    ]
+    time.sleep(8)
+    for version in TOOLS:
+        capture(f"offsets-{version}", version, "billing")
+        capture(f"members-{version}", version, "billing", "--members", "--verbose")
+    capture("offsets-verbose-4.3.1", "4.3.1", "billing", "--verbose")
+    capture("members-short-4.3.1", "4.3.1", "billing", "--members")
+    capture("empty-4.3.1", "4.3.1", "empty")
+    capture("unknown-3.9.1", "3.9.1", "no-such-group")
+    capture("unknown-4.3.1", "4.3.1", "no-such-group")
+
+    # The first member of a KIP-848 group stands still, so the target stays ahead of what members have.
+    new = {"group.protocol": "consumer"}
+    slow = Worker("shipping", "first", **new)
+    time.sleep(8)
+    slow.still.set()
+    workers += [slow, Worker("shipping", "second", **new)]
+    time.sleep(8)
+    capture("reconciling-4.3.1", "4.3.1", "shipping", "--members", "--verbose")
+    slow.still.clear()
+    for worker in workers:
+        worker.stop()
+
+
+if __name__ == "__main__":
+    main()
