@@ -65,7 +65,7 @@ class Oracle:
 
     def __init__(self, *options: str, timeout: float = 120) -> None:
         folder = build()
-        command = [
+        self._command = [
             "java",
             "--add-opens=java.base/java.util=ALL-UNNAMED",
             *options,
@@ -74,8 +74,11 @@ class Oracle:
             "copartition.oracle.Oracle",
         ]
         self._timeout = timeout
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", bufsize=1
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", bufsize=1
         )
 
     def ask(self, op: str, **request: Any) -> dict[str, Any]:
@@ -98,6 +101,9 @@ class Oracle:
         answer: dict[str, Any] = json.loads(line)
         if "oracle_error" in answer:
             raise OracleError(f"{answer['oracle_error']} on: {op} {request}")
+        if answer.get("endless"):
+            self.close()
+            self._process = self._start()
         return answer
 
     def versions(self) -> dict[str, str]:
@@ -105,10 +111,13 @@ class Oracle:
         return self.ask("versions")
 
     def assign(self, scenario: dict[str, Any]) -> list[dict[str, Any]]:
-        """The steps of a scenario with every member resolved and the JVM's answer or exception."""
+        """The steps of a scenario with every member resolved and the JVM's answer or exception.
+
+        A step on which the JVM runs for ever is the last one.
+        """
         steps = scenario["steps"]
         answers = self.ask("assign", assignor=scenario["assignor"], steps=steps)["steps"]
-        return [{"topics": step["topics"], **answer} for step, answer in zip(steps, answers, strict=True)]
+        return [{"topics": step["topics"], **answer} for step, answer in zip(steps, answers, strict=False)]
 
     def close(self) -> None:
         """Ends the process."""

@@ -100,7 +100,7 @@ def step(topics: dict[str, int] | Sequence[Json], members: Sequence[Json], **exp
     Args:
         topics: partition counts by name, or topics.
         members: in JoinGroup order.
-        expect: `lists` (member: partitions as text, in any order), `exception` or `transferring`
+        expect: `lists` (member: partitions as text, in any order), `exception`, `endless` or `transferring`
             (partition as text: member).
     """
     made = (

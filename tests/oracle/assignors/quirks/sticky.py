@@ -493,3 +493,19 @@ def _general(assignor: str) -> Iterator[Json]:
             ],
         ),
     )
+    yield named(
+        "partitions_that_move_in_a_circle_for_ever",
+        step(
+            {"orders": 14, "clicks": 22, "users": 17},
+            [
+                told("c0", ["clicks"], "clicks-7 clicks-9 clicks-12 clicks-15 clicks-18 clicks-21", 8),
+                told("c1", ["orders"], "orders-1 orders-4 orders-6 orders-7 orders-8 orders-12 orders-13", 8),
+                told("c2", ["clicks", "users"], "clicks-13 clicks-16 clicks-19", 8),
+                told("c3", ["orders"], "orders-0 orders-2 orders-3 orders-5 orders-9 orders-10 orders-11", 8),
+                told("c5", ["clicks"], " ".join(f"clicks-{p}" for p in (3, 4, 6, 8, 10, 11, 14, 17, 20)), 8),
+                told("c6", ["clicks", "users"], "clicks-0 clicks-1 clicks-2 clicks-5", 8),
+                told("c9", ["orders", "clicks"], "", 8),
+            ],
+            endless=True,
+        ),
+    )

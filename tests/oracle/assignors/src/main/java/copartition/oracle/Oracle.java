@@ -10,7 +10,11 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import org.apache.kafka.common.utils.internals.AppInfoParser;
 
-/** Answers one JSON request per line of stdin with one JSON line on stdout. */
+/**
+ * Answers one JSON request per line of stdin with one JSON line on stdout.
+ *
+ * <p>After an answer that says "endless" the process ends.
+ */
 public final class Oracle {
     static final ObjectMapper JSON = new ObjectMapper();
 
@@ -27,6 +31,9 @@ public final class Oracle {
             }
             answers.println(JSON.writeValueAsString(answer));
             answers.flush();
+            if (answer.has("endless")) {
+                Runtime.getRuntime().halt(0); // the only way to stop the thread that is still at it
+            }
         }
     }
 

@@ -3,13 +3,21 @@ package copartition.oracle;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.apache.kafka.common.TopicPartition;
 
 /** One leader's lifetime: rebalances of a group, one after the other. */
 final class Scenario {
+    private static final Duration PATIENCE = Duration.ofSeconds(10);
+
     /** What decides: one instance lives as long as one leader, or one coordinator. */
     interface Leader {
         /** The member with its memory of earlier steps filled in. */
@@ -55,14 +63,36 @@ final class Scenario {
             ArrayNode resolved = result.putArray("members");
             members.forEach(member -> resolved.add(member.toJson()));
             try {
-                Answer answer = leader.assign(topics, members);
+                Answer answer = withinReason(() -> leader.assign(topics, members));
                 answer.writeTo(result);
                 leader.handOut(members, answer, generation);
+            } catch (TimeoutException e) {
+                result.putObject("error").putNull("exception").put("message", "still running after " + PATIENCE.toSeconds() + " s");
+                answers.put("endless", true);
+                return answers;
             } catch (RuntimeException e) {
                 result.set("error", Oracle.thrown(e));
             }
         }
         return answers;
+    }
+
+    /** Some groups send an assignor round in circles for ever. */
+    private static Answer withinReason(Supplier<Answer> call) throws TimeoutException {
+        FutureTask<Answer> task = new FutureTask<>(call::get);
+        Thread thread = new Thread(task, "assign");
+        thread.setDaemon(true);
+        thread.start();
+        try {
+            return task.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof RuntimeException cause) {
+                throw cause;
+            }
+            throw new AssertionError(e.getCause());
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
     }
 
     static Leader leader(String assignor) {
