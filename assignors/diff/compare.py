@@ -122,6 +122,8 @@ class AssignmentDiff:
     def flows(self) -> tuple[Flow, ...]:
         """Partitions that changed owners, by pair of members, in member order; nobody comes last."""
         rows = np.flatnonzero((self.action != Action.KEEP) & (self.source != self.target))
+        if len(rows) == 0:
+            return ()
         nobody = len(self.members)
         source, target = (np.where(side[rows] < 0, nobody, side[rows]) for side in (self.source, self.target))
         pair = source.astype(np.int64) * (nobody + 1) + target

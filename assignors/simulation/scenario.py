@@ -151,6 +151,12 @@ class Scenario:
             raise ScenarioError(f"seed is {self.seed}; give a number from 0 to 2**64 - 1")
         _check_events(self)
 
+    @property
+    def membership(self) -> str:
+        """Whether the consumers at the start are "static", "dynamic" or "mixed"."""
+        kinds = {"static" if consumer.static else "dynamic" for consumer in self.consumers}
+        return kinds.pop() if len(kinds) == 1 else "mixed"
+
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Scenario:
         """A scenario from a YAML, TOML or JSON file, by its ending.

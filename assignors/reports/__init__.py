@@ -1,0 +1,1 @@
+"""Diffs and simulations as text, JSON, ndjson, CSV, Markdown, HTML and SVG; import the module you need."""

@@ -1,0 +1,46 @@
+"""Partitions and times as people read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from assignors.partition_list import PartitionList
+
+
+def ranges(numbers: NDArray[np.integer]) -> str:
+    """Ascending numbers with runs drawn together: 0-4,7."""
+    if len(numbers) == 0:
+        return ""
+    breaks = np.flatnonzero(np.diff(numbers) != 1)
+    firsts = numbers[np.concatenate([[0], breaks + 1])].tolist()
+    lasts = numbers[np.concatenate([breaks, [len(numbers) - 1]])].tolist()
+    return ",".join(
+        str(first) if first == last else f"{first}-{last}" for first, last in zip(firsts, lasts, strict=True)
+    )
+
+
+def partition_ranges(partitions: PartitionList) -> str:
+    """Partitions sorted by topic and number: orders:15-19 pay:2."""
+    topics = np.unique(partitions.topics)
+    return " ".join(
+        f"{partitions.names[topic]}:{ranges(partitions.partitions[partitions.topics == topic])}"
+        for topic in topics.tolist()
+    )
+
+
+def duration(milliseconds: float) -> str:
+    """A time in the unit that suits it: 850 ms, 2.9 s, 3 min 54 s, 2 h 05 min."""
+    if milliseconds < 1_000:
+        return f"{milliseconds:.0f} ms"
+    if milliseconds < 59_950:
+        return f"{milliseconds / 1_000:.1f} s"
+    seconds = round(milliseconds / 1_000)
+    if seconds < 3_600:
+        return f"{seconds // 60} min {seconds % 60:02d} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min"
