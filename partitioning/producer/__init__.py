@@ -4,7 +4,6 @@ from partitioning.producer.batching import (
     BatchingResult,
     BatchingSettings,
     Broker,
-    BytesAwarePartitioner,
     simulate_batching,
 )
 from partitioning.producer.delivery import (
@@ -20,7 +19,6 @@ __all__ = [
     "BatchingResult",
     "BatchingSettings",
     "Broker",
-    "BytesAwarePartitioner",
     "DeliveryResult",
     "DeliverySettings",
     "Faults",

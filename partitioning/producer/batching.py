@@ -12,11 +12,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
+from partitioning.interface import TopicLayout
 from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size, record_size
 
 if TYPE_CHECKING:
@@ -24,17 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-
-class BytesAwarePartitioner(Protocol):
-    """Chooses partitions for unkeyed records by the bytes appended to them (KIP-794)."""
-
-    def peek(self) -> int:
-        """The partition that unkeyed records go to now."""
-        ...
-
-    def appended(self, size: int, *, enable_switch: bool) -> None:
-        """So many bytes went to that partition; `enable_switch` where its batches are all full."""
-        ...
+    from partitioning.interface import BytesAware
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +133,7 @@ def simulate_batching(
     *,
     leaders: Sequence[int],
     brokers: Sequence[Broker],
-    unkeyed: BytesAwarePartitioner | None = None,
+    unkeyed: BytesAware | None = None,
     key_bytes: ArrayLike = -1,
     settings: BatchingSettings | None = None,
 ) -> BatchingResult:
@@ -179,7 +170,8 @@ def simulate_batching(
             f"record {int(np.argmax(payloads))} takes up to {largest} bytes, but max.request.size and "
             f"buffer.memory allow {limit}; the Java client throws RecordTooLargeException"
         )
-    return _Producer(settings, leaders, brokers, unkeyed).run(times.tolist(), placed.tolist(), payloads)
+    producer = _Producer(settings, leaders, brokers, unkeyed, TopicLayout(len(leaders)))
+    return producer.run(times.tolist(), placed.tolist(), payloads)
 
 
 def _check(
@@ -242,7 +234,8 @@ class _Producer:
     settings: BatchingSettings
     leaders: Sequence[int]
     brokers: Sequence[Broker]
-    unkeyed: BytesAwarePartitioner | None
+    unkeyed: BytesAware | None
+    layout: TopicLayout
 
     now: float = 0.0
     closing: bool = False
@@ -325,7 +318,7 @@ class _Producer:
                 self.free += buffer
             batch = queue[-1]
             if placed < 0 and self.unkeyed is not None:
-                self.unkeyed.appended(added, enable_switch=batch.full)
+                self.unkeyed.appended(added, self.layout, enable_switch=batch.full)
             if new or batch.full:
                 self._send_all()  # the record may have closed a batch of another partition on its way
             return batch
@@ -333,10 +326,10 @@ class _Producer:
     def _choose(self, placed: int) -> int:
         if placed >= 0 or self.unkeyed is None:
             return placed
-        queue = self._queues[self.unkeyed.peek()]
+        queue = self._queues[self.unkeyed.peek(self.layout)]
         if not queue or queue[-1].full:
-            self.unkeyed.appended(0, enable_switch=True)
-        return self.unkeyed.peek()
+            self.unkeyed.appended(0, self.layout, enable_switch=True)
+        return self.unkeyed.peek(self.layout)
 
     def _allocate(self, size: int) -> bool:
         """Take memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate)."""

@@ -1,1 +1,6 @@
-"""What a test of code that places records needs."""
+"""What a test of code that places records needs: a mock cluster, and the rules every partitioner keeps."""
+
+from partitioning.testing.conformance import check_partitioner
+from partitioning.testing.mock_cluster import MockCluster
+
+__all__ = ["MockCluster", "check_partitioner"]

@@ -1,0 +1,101 @@
+"""What every partitioner is, ours and a stranger's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from partitioning.errors import InvalidLayoutError
+from partitioning.topic_partition import checked_partition_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from partitioning.keys import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLayout:
+    """What a producer knows of a topic.
+
+    Attributes:
+        partitions: how many partitions it has, those without a leader included.
+        available: partitions that have a leader, in the order of the client's metadata; None stands for all.
+        racks: rack of each partition's leader, None where it has none; None where the cluster has no racks.
+
+    Raises:
+        InvalidPartitionCountError: `partitions` is outside 1 .. 2**31 - 1.
+        InvalidLayoutError: `available` names a partition twice or one that does not exist, or is empty, or
+            `racks` has another length than the topic.
+    """
+
+    partitions: int
+    available: Sequence[int] | None = None
+    racks: Sequence[str | None] | None = None
+
+    def __post_init__(self) -> None:
+        checked_partition_count(self.partitions)
+        if self.available is not None:
+            if not len(self.available):
+                raise InvalidLayoutError(
+                    "`available` is empty; leave it out (None) if every partition has a leader"
+                )
+            if len(set(self.available)) != len(self.available):
+                raise InvalidLayoutError(f"`available` names a partition twice: {list(self.available)}")
+            if not 0 <= min(self.available) <= max(self.available) < self.partitions:
+                raise InvalidLayoutError(
+                    f"`available` is {list(self.available)}, but there are {self.partitions} partitions"
+                )
+        if self.racks is not None and len(self.racks) != self.partitions:
+            raise InvalidLayoutError(
+                f"`racks` has {len(self.racks)} entries for {self.partitions} partitions; give one each"
+            )
+
+
+@runtime_checkable
+class TopicPartitioner(Protocol):
+    """Places the records of one topic; holds that topic's state, so it needs no lock."""
+
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        """The partition of one record, 0 .. layout.partitions - 1."""
+        ...
+
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
+        """The partition of each record of a column: int32 of shape (n,), as n calls of `partition`."""
+        ...
+
+
+@runtime_checkable
+class Partitioner(Protocol):
+    """Chooses the partition of records."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the registry."""
+        ...
+
+    def for_topic(self, topic: str) -> TopicPartitioner:
+        """A partitioner for one topic, with state of its own."""
+        ...
+
+
+@runtime_checkable
+class BytesAware(Protocol):
+    """The power of a topic partitioner that places unkeyed records by the bytes appended so far (KIP-794)."""
+
+    def peek(self, layout: TopicLayout) -> int:
+        """The partition that unkeyed records go to now."""
+        ...
+
+    def appended(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
+        """An unkeyed record went to the current partition.
+
+        Args:
+            layout: the topic as it is now, for the choice of the next partition.
+            size: bytes it added to the batches of that partition; 0 where only `enable_switch` is news.
+            enable_switch: whether all batches of that partition are full or gone.
+        """
+        ...

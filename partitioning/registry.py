@@ -1,0 +1,148 @@
+"""Strategies by name: built in, registered in this process, or from an installed package's entry points."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from partitioning.errors import (
+    BrokenPluginError,
+    InvalidConfigError,
+    StrategyConflictError,
+    UnknownStrategyError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from importlib.metadata import EntryPoint
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyInfo:
+    """One strategy that can be had by name.
+
+    Attributes:
+        name: what to ask for.
+        origin: "built-in", "registered", or the distribution it comes from.
+        summary: one line on what it does.
+        fault: why it cannot be used; None where it can.
+    """
+
+    name: str
+    origin: str
+    summary: str
+    fault: str | None = None
+
+
+class Registry(Generic[S]):
+    """All strategies of one kind.
+
+    Args:
+        kind: what messages call them, such as "partitioner".
+        group: entry-point group in which installed packages name theirs.
+        built_in: factory of each strategy of ours; their names cannot be taken.
+    """
+
+    def __init__(self, kind: str, group: str, built_in: Mapping[str, Callable[..., S]]) -> None:
+        self._kind = kind
+        self._group = group
+        self._built_in = built_in
+        self._registered: dict[str, Callable[..., S]] = {}
+
+    @cached_property
+    def _installed(self) -> dict[str, list[EntryPoint]]:
+        found: dict[str, list[EntryPoint]] = {}
+        for point in entry_points(group=self._group):
+            found.setdefault(point.name, []).append(point)
+        return found
+
+    def get(self, name: str, **config: object) -> S:
+        """A new instance of the strategy.
+
+        Raises:
+            UnknownStrategyError: there is none of this name.
+            InvalidConfigError: it has no such setting.
+            StrategyConflictError: two installed packages have one of this name.
+            BrokenPluginError: the package it comes from cannot be loaded.
+        """
+        factory = self._factory(name)
+        try:
+            inspect.signature(factory).bind(**config)
+        except TypeError as error:
+            raise InvalidConfigError(f"{self._kind} {name!r}: {error}") from error
+        except ValueError:  # a factory written in C may have no signature
+            pass
+        return factory(**config)
+
+    def register(self, name: str, factory: Callable[..., S]) -> None:
+        """Make a strategy known by name in this process.
+
+        Raises:
+            StrategyConflictError: the name is taken by one of ours or by an earlier registration.
+        """
+        if name in self._built_in or name in self._registered:
+            owner = "built in" if name in self._built_in else "registered already"
+            raise StrategyConflictError(f"{self._kind} {name!r} is {owner}; choose another name")
+        self._registered[name] = factory
+
+    def infos(self) -> list[StrategyInfo]:
+        """Every strategy by name, also those that are broken, each with its fault."""
+        infos = [
+            StrategyInfo(name, "built-in", _summary(factory)) for name, factory in self._built_in.items()
+        ]
+        infos += [
+            StrategyInfo(name, "registered", _summary(factory)) for name, factory in self._registered.items()
+        ]
+        for name, points in self._installed.items():
+            origins = " and ".join(sorted(_distribution(point) for point in points))
+            if name in self._built_in or name in self._registered:
+                infos.append(StrategyInfo(name, origins, "", f"{name!r} is taken; it cannot be replaced"))
+                continue
+            try:
+                infos.append(StrategyInfo(name, origins, _summary(self._load(name, points))))
+            except (StrategyConflictError, BrokenPluginError) as error:
+                infos.append(StrategyInfo(name, origins, "", str(error)))
+        return sorted(infos, key=lambda info: (info.name, info.origin != "built-in"))
+
+    def _factory(self, name: str) -> Callable[..., S]:
+        if name in self._built_in:
+            return self._built_in[name]
+        if name in self._registered:
+            return self._registered[name]
+        if name in self._installed:
+            return self._load(name, self._installed[name])
+        known = sorted({*self._built_in, *self._registered, *self._installed})
+        close = get_close_matches(name, known, n=3)
+        hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(known)}"
+        raise UnknownStrategyError(f"no {self._kind} {name!r}; {hint}")
+
+    def _load(self, name: str, points: list[EntryPoint]) -> Callable[..., S]:
+        if len(points) > 1:
+            origins = " and ".join(sorted(_distribution(point) for point in points))
+            raise StrategyConflictError(f"{self._kind} {name!r} comes from {origins}; uninstall one of them")
+        try:
+            factory = points[0].load()
+        except Exception as error:
+            origin = _distribution(points[0])
+            raise BrokenPluginError(
+                f"{self._kind} {name!r} of {origin} cannot be loaded: {error!r}"
+            ) from error
+        if not callable(factory):
+            raise BrokenPluginError(
+                f"{self._kind} {name!r} of {_distribution(points[0])} is not callable: {factory!r}"
+            )
+        return factory  # type: ignore[no-any-return]
+
+
+def _distribution(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else point.value
+
+
+def _summary(factory: Callable[..., object]) -> str:
+    return (inspect.getdoc(factory) or "").partition("\n")[0]
