@@ -1,0 +1,59 @@
+"""Who consumes what: Kafka's assignors with the JVM's answers, simulated and compared before they run."""
+
+from assignors.assignment import Assignment, AssignmentArrays
+from assignors.diff import AssignmentDiff, diff
+from assignors.errors import (
+    AssignorError,
+    AssignorsError,
+    InvalidGroupError,
+    ProtocolError,
+    ScenarioError,
+    SourceError,
+)
+from assignors.group import Group, Member, StickyUserData, Topic
+from assignors.interface import Assignor, RebalanceProtocol
+from assignors.partition_list import PartitionList
+from assignors.protocol import (
+    Subscription,
+    decode_assignment,
+    decode_sticky_user_data,
+    decode_subscription,
+    encode_assignment,
+    encode_sticky_user_data,
+    encode_subscription,
+)
+from assignors.registry import get_assignor, list_assignors, register_assignor
+from assignors.simulation import Scenario, SimulationResult, simulate
+
+__all__ = [
+    "Assignment",
+    "AssignmentArrays",
+    "AssignmentDiff",
+    "Assignor",
+    "AssignorError",
+    "AssignorsError",
+    "Group",
+    "InvalidGroupError",
+    "Member",
+    "PartitionList",
+    "ProtocolError",
+    "RebalanceProtocol",
+    "Scenario",
+    "ScenarioError",
+    "SimulationResult",
+    "SourceError",
+    "StickyUserData",
+    "Subscription",
+    "Topic",
+    "decode_assignment",
+    "decode_sticky_user_data",
+    "decode_subscription",
+    "diff",
+    "encode_assignment",
+    "encode_sticky_user_data",
+    "encode_subscription",
+    "get_assignor",
+    "list_assignors",
+    "register_assignor",
+    "simulate",
+]

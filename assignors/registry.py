@@ -1,0 +1,56 @@
+"""Assignors by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assignors.cooperative_sticky import CooperativeStickyAssignor
+from assignors.range import RangeAssignor
+from assignors.round_robin import RoundRobinAssignor
+from assignors.sticky import StickyAssignor
+from partitioning.registry import Registry, StrategyInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assignors.interface import Assignor
+
+_REGISTRY: Registry[Assignor] = Registry(
+    "assignor",
+    "copartition.assignors",
+    {
+        "range": RangeAssignor,
+        "roundrobin": RoundRobinAssignor,
+        "sticky": StickyAssignor,
+        "cooperative-sticky": CooperativeStickyAssignor,
+    },
+)
+
+
+def get_assignor(name: str, **config: object) -> Assignor:
+    """A new assignor: one leader's lifetime.
+
+    "range", "roundrobin", "sticky", "cooperative-sticky", and those of installed packages (entry points
+    `copartition.assignors`).
+
+    Raises:
+        UnknownStrategyError: there is none of this name.
+        InvalidConfigError: it has no such setting.
+        StrategyConflictError: two installed packages have one of this name.
+        BrokenPluginError: the package it comes from cannot be loaded.
+    """
+    return _REGISTRY.get(name, **config)
+
+
+def list_assignors() -> list[StrategyInfo]:
+    """Every assignor by name, also those that are broken, each with its fault."""
+    return _REGISTRY.infos()
+
+
+def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
+    """Make an assignor known by name in this process.
+
+    Raises:
+        StrategyConflictError: the name is taken.
+    """
+    _REGISTRY.register(name, factory)
