@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
-from partitioning.interface import TopicLayout
+from partitioning.interface import BytesAware, TopicLayout
 from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size, record_size
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from partitioning.interface import BytesAware
+    from partitioning.interface import TopicPartitioner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ def simulate_batching(
     *,
     leaders: Sequence[int],
     brokers: Sequence[Broker],
-    unkeyed: BytesAware | None = None,
+    unkeyed: TopicPartitioner | None = None,
     key_bytes: ArrayLike = -1,
     settings: BatchingSettings | None = None,
 ) -> BatchingResult:
@@ -148,7 +148,7 @@ def simulate_batching(
             `unkeyed`.
         leaders: index into `brokers` of each partition's leader.
         brokers: the brokers.
-        unkeyed: chooses for the records with partition -1.
+        unkeyed: chooses for the records with partition -1, as `get_partitioner("sticky").for_topic(name)`.
         key_bytes: bytes of each key, -1 for null, or one number for all.
         settings: the producer's; the defaults of 4.x where None.
 
@@ -234,7 +234,7 @@ class _Producer:
     settings: BatchingSettings
     leaders: Sequence[int]
     brokers: Sequence[Broker]
-    unkeyed: BytesAware | None
+    unkeyed: TopicPartitioner | None
     layout: TopicLayout
 
     now: float = 0.0
@@ -298,8 +298,11 @@ class _Producer:
         """The batch that took the record; None where `max.block.ms` passed first."""
         timestamp = int(self.now)
         buffer = 0
+        partition = placed
+        unkeyed = self.unkeyed if placed < 0 else None
         while True:
-            partition = self._choose(placed)
+            if unkeyed is not None and (not buffer or isinstance(unkeyed, BytesAware)):
+                partition = self._choose(unkeyed)
             queue = self._queues[partition]
             added = queue[-1].try_append(payload, timestamp) if queue else 0
             if not added and not buffer:
@@ -317,19 +320,20 @@ class _Producer:
             else:
                 self.free += buffer
             batch = queue[-1]
-            if placed < 0 and self.unkeyed is not None:
-                self.unkeyed.appended(added, self.layout, enable_switch=batch.full)
+            if isinstance(unkeyed, BytesAware):
+                unkeyed.appended(added, enable_switch=batch.full)
             if new or batch.full:
                 self._send_all()  # the record may have closed a batch of another partition on its way
             return batch
 
-    def _choose(self, placed: int) -> int:
-        if placed >= 0 or self.unkeyed is None:
-            return placed
-        queue = self._queues[self.unkeyed.peek(self.layout)]
-        if not queue or queue[-1].full:
-            self.unkeyed.appended(0, self.layout, enable_switch=True)
-        return self.unkeyed.peek(self.layout)
+    def _choose(self, unkeyed: TopicPartitioner) -> int:
+        """The partition of an unkeyed record; a sticky one moves on where all its batches are full."""
+        partition = unkeyed.partition(None, self.layout)
+        if isinstance(unkeyed, BytesAware):
+            queue = self._queues[partition]
+            if (not queue or queue[-1].full) and unkeyed.appended(0, enable_switch=True):
+                return unkeyed.peek()
+        return partition
 
     def _allocate(self, size: int) -> bool:
         """Take memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate)."""
