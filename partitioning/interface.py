@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from partitioning.errors import InvalidLayoutError
 from partitioning.topic_partition import checked_partition_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from partitioning.keys import Keys
+
+NONE_AVAILABLE: Final = range(0)
+"""`TopicLayout.available` where no partition has a leader; any other empty list is taken for a mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +41,11 @@ class TopicLayout:
 
     def __post_init__(self) -> None:
         checked_partition_count(self.partitions)
-        if self.available is not None:
+        if self.available is not None and self.available is not NONE_AVAILABLE:
             if not len(self.available):
                 raise InvalidLayoutError(
-                    "`available` is empty; leave it out (None) if every partition has a leader"
+                    "`available` is empty; leave it out (None) if every partition has a leader, "
+                    "give NONE_AVAILABLE if none has"
                 )
             if len(set(self.available)) != len(self.available):
                 raise InvalidLayoutError(f"`available` names a partition twice: {list(self.available)}")
@@ -98,4 +102,42 @@ class BytesAware(Protocol):
             size: bytes it added to the batches of that partition; 0 where only `enable_switch` is news.
             enable_switch: whether all batches of that partition are full or gone.
         """
+        ...
+
+
+@runtime_checkable
+class LoadAware(Protocol):
+    """The power of a topic partitioner that prefers partitions with short queues (KIP-794)."""
+
+    def update_load(self, queue_sizes: Mapping[int, int] | None, layout: TopicLayout) -> None:
+        """The producer's queues have changed.
+
+        Args:
+            queue_sizes: how many batches wait for each partition that may be chosen, in the order of the
+                producer's queues; None while the producer knows too little.
+            layout: the topic as it is now.
+        """
+        ...
+
+
+@runtime_checkable
+class BatchAware(Protocol):
+    """The power of a topic partitioner that the Java producer 2.4 to 3.9 asks again for a new batch."""
+
+    def new_batch(self, partition: int, layout: TopicLayout) -> None:
+        """A record opens a batch; the producer calls `partition` again for it.
+
+        Args:
+            partition: what `partition` answered for the record at first.
+            layout: the topic as it is now.
+        """
+        ...
+
+
+@runtime_checkable
+class TimeAware(Protocol):
+    """The power of a topic partitioner that moves on with time (librdkafka)."""
+
+    def advance(self, now_ms: float) -> None:
+        """The time of the records to come, on any clock that does not go back."""
         ...

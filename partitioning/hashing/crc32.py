@@ -81,4 +81,4 @@ def _finish(crc: Words, _lengths: Words, _t: Words) -> None:
     np.bitwise_not(crc, out=crc)
 
 
-_RULE = WordHash(_start, _mix, _tail, _finish)
+_RULE = WordHash(crc32, _start, _mix, _tail, _finish)

@@ -73,4 +73,4 @@ def _finish(_h: Words, _lengths: Words, _t: Words) -> None:
     pass
 
 
-_RULE = WordHash(_start, _mix, _tail, _finish)
+_RULE = WordHash(fnv1a, _start, _mix, _tail, _finish)

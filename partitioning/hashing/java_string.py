@@ -20,7 +20,7 @@ def java_string(key: bytes) -> int:
     Raises:
         ValueError: the key is not UTF-8.
     """
-    return _polynomial(memoryview(key.decode().encode("utf-16-le")).cast("H"))
+    return _units_hash(key.decode().encode("utf-16-le"))
 
 
 def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
@@ -78,6 +78,10 @@ def hash_units(units: NDArray[np.uint16], offsets: NDArray[np.int64]) -> NDArray
         int32 array of n hashes.
     """
     return hash_words(_UNIT_RULE, offsets * 2, units.astype("<u2", copy=False).view(np.uint8)).view(np.int32)
+
+
+def _units_hash(units: bytes) -> int:
+    return _polynomial(memoryview(units).cast("H"))
 
 
 def _polynomial(digits: memoryview[int]) -> int:
@@ -153,5 +157,5 @@ def _finish(_h: Words, _lengths: Words, _t: Words) -> None:
     pass
 
 
-_UNIT_RULE = WordHash(_start, _mix_units, _tail_units, _finish)
-_BYTE_RULE = WordHash(_start, _mix_bytes, _tail_bytes, _finish)
+_UNIT_RULE = WordHash(_units_hash, _start, _mix_units, _tail_units, _finish)
+_BYTE_RULE = WordHash(java_string_bytes, _start, _mix_bytes, _tail_bytes, _finish)

@@ -24,12 +24,16 @@ _CHUNK_BYTES = 1 << 24
 _BLOCK_ROWS = 1 << 14
 _BLOCK_BYTES = 1 << 20
 _MIN_BLOCK_ROWS = 1 << 8
+# For so few keys of so many words, a step of all costs more than a step of each.
+_FEW_ROWS = 8
+_MANY_WORDS = 64
 
 
 class WordHash(NamedTuple):
     """A hash function as steps on many states. All but `start` work in place and may overwrite the scratch.
 
     Attributes:
+        scalar: the hash of one key, modulo 2**32; for a few keys that are much longer than the others.
         start: from the keys' lengths in bytes, the first states.
         mix: (states, words, scratch, scratch) take a full word of each key.
         tail: (states, tails, lengths, scratch, scratch) take the last 0 to 3 bytes, zero-padded to a
@@ -37,6 +41,7 @@ class WordHash(NamedTuple):
         finish: (states, lengths, scratch) make the states the hashes.
     """
 
+    scalar: Callable[[bytes], int]
     start: Callable[[Words], Words]
     mix: Callable[[Words, Words, Words, Words], None]
     tail: Callable[[Words, Words, Words, Words, Words], None]
@@ -85,7 +90,7 @@ def _hash_chunk(rule: WordHash, bounds: NDArray[np.int64], data: NDArray[np.uint
     if longest == lengths.min():
         sizes = lengths.astype(np.uint32)
         states = rule.start(sizes)
-        if longest % 4 == 0:
+        if longest % 4 == 0 and len(sizes) >= _FEW_ROWS:
             words = data[bounds[0] : bounds[-1]].view("<u4").reshape(len(lengths), longest // 4)
             _hash_columns(rule, states, sizes, words if words.flags.aligned else words.copy())
         else:
@@ -139,10 +144,15 @@ def _hash_rows(
         most = int(words[begin])
         least = 1 << (most.bit_length() - 1) if most else 0
         end = min(begin + _block_rows(most + 1), int(np.count_nonzero(words >= least)))
-        width = (most + 1) * 4
-        every = np.ndarray((len(data) - width + 1,), dtype=f"V{width}", buffer=data, strides=(1,))
-        matrix = every[starts[begin:end] - base].view("<u4").reshape(-1, most + 1)
-        _hash_block(rule, states[begin:end], lengths[begin:end], matrix)
+        if end - begin < _FEW_ROWS and most > _MANY_WORDS:
+            for row in range(begin, end):
+                at = int(starts[row]) - base
+                states[row] = rule.scalar(data[at : at + int(lengths[row])].tobytes()) & 0xFFFFFFFF
+        else:
+            width = (most + 1) * 4
+            every = np.ndarray((len(data) - width + 1,), dtype=f"V{width}", buffer=data, strides=(1,))
+            matrix = every[starts[begin:end] - base].view("<u4").reshape(-1, most + 1)
+            _hash_block(rule, states[begin:end], lengths[begin:end], matrix)
         begin = end
 
 

@@ -49,6 +49,7 @@ LENGTHS = {
     "wide": list(range(300)),
     "long": [70_000, 3, 70_001, 65_536, 0, 65_535],
     "one long": [8] * 3000 + [5000],
+    "a few long": [5000, 5000, 5000],
     "more than a chunk": [1 + row % 3 for row in range(70_000)],
     "more bytes than a chunk": [9_000_000, 9_000_001, 4, 9_000_000],
 }
@@ -83,7 +84,9 @@ def test_signed_bytes_differ_from_java_beyond_ascii():
 
 
 @pytest.mark.parametrize("name", HASHES)
-@pytest.mark.parametrize("lengths", ["multiple of four", "odd", "short", "mixed", "wide", "none", "one long"])
+@pytest.mark.parametrize(
+    "lengths", ["multiple of four", "odd", "short", "mixed", "wide", "none", "one long", "a few long"]
+)
 def test_column_agrees_with_scalar(name, lengths):
     keys = random_keys(LENGTHS[lengths], text=name == "java-string")
     assert column_of(name, keys) == [HASHES[name].scalar(key) for key in keys]

@@ -129,5 +129,9 @@ def test_a_column_of_another_type_is_refused(keys, message):
 
 
 def test_a_list_needs_no_pyarrow():
-    code = "import sys; from partitioning.keys import key_column; key_column([b'a']); assert 'pyarrow' not in sys.modules"
+    code = (
+        "import sys; from partitioning.keys import key_column\n"
+        "key_column([b'a'])\n"
+        "assert 'pyarrow' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
