@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _REGISTRY: Registry[Assignor] = Registry(
     "assignor",
     "copartition.assignors",
-    Assignor,
+    Assignor,  # type: ignore[type-abstract]
     {
         "range": Strategy(RangeAssignor, "each topic in contiguous ranges, co-partitioned (KIP-881)"),
         "roundrobin": Strategy(RoundRobinAssignor, "all partitions in turn"),

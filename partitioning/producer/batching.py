@@ -300,8 +300,9 @@ class _Producer:
         buffer = 0
         partition = placed
         unkeyed = self.unkeyed if placed < 0 else None
+        sticky = unkeyed if isinstance(unkeyed, BytesAware) else None
         while True:
-            if unkeyed is not None and (not buffer or isinstance(unkeyed, BytesAware)):
+            if unkeyed is not None and (sticky is not None or not buffer):
                 partition = self._choose(unkeyed)
             queue = self._queues[partition]
             added = queue[-1].try_append(payload, timestamp) if queue else 0
@@ -320,8 +321,8 @@ class _Producer:
             else:
                 self.free += buffer
             batch = queue[-1]
-            if isinstance(unkeyed, BytesAware):
-                unkeyed.appended(added, enable_switch=batch.full)
+            if sticky is not None:
+                sticky.appended(added, enable_switch=batch.full)
             if new or batch.full:
                 self._send_all()  # the record may have closed a batch of another partition on its way
             return batch
