@@ -128,7 +128,7 @@ class Assignment(Mapping[str, PartitionList]):
     def _owners(self) -> NDArray[np.int32]:
         """Member index of every partition of every topic, -1 where nobody has it."""
         owners = np.full(int(self._base[-1]), -1, np.int32)
-        known = self._partition < self._counts[self._topic]
+        known = (self._partition >= 0) & (self._partition < self._counts[self._topic])
         owners[self._base[self._topic[known]] + self._partition[known]] = self._member_column[known]
         return owners
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assignors.protocol import decode_cooperative_user_data
 from assignors.interface import RebalanceProtocol
 from assignors.sticky.assignor import StickyLeader
-from assignors.sticky.ownership import NO_GENERATION, Memory
+from assignors.sticky.ownership import Memory
 
 if TYPE_CHECKING:
     from assignors.assignment import Assignment
@@ -43,18 +44,19 @@ class CooperativeStickyAssignor:
         return outcome.assignment(catalogue, hold_back=True)
 
 
-def recall_owned(member: Member) -> Memory:
-    """What a cooperative member remembers: the partitions it owns and the generation it got them in (KIP-792).
+def recall_owned(catalogue: Catalogue) -> Memory:
+    """What cooperative members remember: the partitions they own, and since which generation (KIP-792)."""
+    members = catalogue.members
+    return Memory([member.owned for member in members], [_generation(member) for member in members])
 
-    Before generations were part of the subscription they were the user data.
-    """
-    if member.generation is not None and member.generation >= 0:
-        return Memory(member.owned, member.generation)
-    if member.user_data is None:
-        return Memory(member.owned, None)
-    data = bytes(member.user_data)
-    generation = int.from_bytes(data[:4], "big", signed=True) if len(data) >= 4 else NO_GENERATION
-    return Memory(member.owned, generation)
+
+def _generation(member: Member) -> int | None:
+    """A member's generation: from its subscription, or else its user data, where it was before KIP-792."""
+    generation = member.generation
+    if generation is not None and generation >= 0:
+        return generation
+    data = member.user_data
+    return None if data is None else decode_cooperative_user_data(bytes(data))
 
 
 def _with_transfers(catalogue: Catalogue, owned: Ownership, outcome: Outcome) -> Outcome:

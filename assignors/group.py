@@ -11,6 +11,8 @@ import numpy as np
 from assignors.columns import sort_rows
 from assignors.errors import InvalidGroupError
 from assignors.partition_list import PartitionList
+from assignors.protocol import encode_sticky_user_data
+from partitioning.java import utf16_key
 
 if TYPE_CHECKING:
     import uuid
@@ -83,9 +85,7 @@ class StickyUserData:
     generation: int | None
 
     def __bytes__(self) -> bytes:
-        from assignors.protocol import encode_sticky_user_data  # noqa: PLC0415 - bytes are made only when asked for
-
-        return encode_sticky_user_data(self.partitions, self.generation)
+        return encode_sticky_user_data(self.partitions.by_topic(), self.generation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def _check_members(ids: Collection[str], assignment: Assignment, leave: Collecti
 def _sorted_lists(assignment: Assignment) -> dict[str, PartitionList]:
     """Every member's partitions by topic and number, the order in which a consumer reports them (KIP-429)."""
     members, topics, member, topic, partition = assignment.to_arrays()
-    order = sorted(range(len(topics)), key=lambda row: topics[row].encode("utf-16-be", "surrogatepass"))
+    order = sorted(range(len(topics)), key=lambda row: utf16_key(topics[row]))
     rank = np.empty(len(topics), np.int32)
     rank[order] = np.arange(len(topics), dtype=np.int32)
     rows, ranks, numbers = sort_rows(member, rank[topic], partition)

@@ -48,6 +48,12 @@ class PartitionList(Sequence[TopicPartition]):
         columns = np.array(pairs, dtype=np.int32).reshape(-1, 2)
         return cls(tuple(index), columns[:, 0].copy(), columns[:, 1].copy())
 
+    def by_topic(self) -> PartitionList:
+        """The partitions grouped by topic, topics in the order in which they first occur."""
+        _, first, which = np.unique(self.topics, return_index=True, return_inverse=True)
+        rows = np.argsort(first[which.reshape(-1)], kind="stable")
+        return PartitionList(self.names, self.topics[rows], self.partitions[rows])
+
     def __len__(self) -> int:
         return len(self.topics)
 

@@ -73,14 +73,19 @@ class Catalogue:
         return {name: topic for topic, name in enumerate(self.topics)}
 
     @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """Member ids."""
+        return tuple([member.id for member in self.members])
+
+    @cached_property
     def by_id(self) -> list[int]:
         """Members in ascending order of member id."""
-        return java_order([member.id for member in self.members])
+        return java_order(self.ids)
 
     @cached_property
     def by_hash(self) -> list[int]:
         """Members in the order in which the leader's HashMap iterates over them."""
-        order: list[int] = hash_map_order(string_hashes([member.id for member in self.members])).tolist()
+        order: list[int] = hash_map_order(string_hashes(self.ids)).tolist()
         return order
 
     @cached_property
@@ -109,13 +114,13 @@ class Catalogue:
 
 
 def _distinct_subscriptions(members: Sequence[Member]) -> tuple[list[int], list[tuple[str, ...]]]:
-    by_identity: dict[int, int] = {}
-    by_value: dict[tuple[str, ...], int] = {}
-    codes = []
-    for member in members:
-        code = by_identity.get(id(member.topics))
-        if code is None:
-            code = by_value.setdefault(tuple(member.topics), len(by_value))
-            by_identity[id(member.topics)] = code
-        codes.append(code)
-    return codes, list(by_value)
+    """The subscription of each member as an index into the distinct ones; most often there are few."""
+    lists = [member.topics for member in members]
+    code_of: dict[int, int] = {}
+    distinct: dict[tuple[str, ...], int] = {}
+    latest, code = None, -1
+    for identity, topics in {id(topics): topics for topics in lists}.items():
+        if topics != latest:  # comparing neighbours is cheaper than hashing each
+            code = distinct.setdefault(tuple(topics), len(distinct))
+        code_of[identity], latest = code, topics
+    return [code_of[id(topics)] for topics in lists], list(distinct)

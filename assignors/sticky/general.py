@@ -6,7 +6,7 @@ move until no move makes the assignment more balanced.
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,7 @@ from assignors.sticky.outcome import Outcome
 from assignors.sticky.ownership import NO_GENERATION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
     from typing import TypeAlias
 
     from numpy.typing import NDArray
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     # Topics and some of their partitions, in the order they are looked at.
     Batches: TypeAlias = list[tuple[int, Sequence[int]]]
+
+_USUAL_LAPS = 8  # more are suspicious
 
 
 def assign_general(catalogue: Catalogue, owned: Ownership, racks: Racks | None) -> Outcome:
@@ -83,9 +85,9 @@ class _General:
         self._lists: list[dict[int, None]] = [
             dict.fromkeys(grouped[start:end]) for start, end in zip(ends, ends[1:], strict=False)
         ]
-        owner = np.full(len(self._topic_of), -1)
+        owner = np.full(len(self._topic_of), -1)  # phantoms included
         owner[ids] = member
-        self._owner: list[int] = owner.tolist()
+        self._owner: list[int] = owner[: self._catalogue.total].tolist()
         # Members that keep a partition which then is assigned once more.
         self._ghosts: dict[int, int] = {}
         self._initializing = not len(ids)
@@ -169,7 +171,7 @@ class _General:
                 self._catalogue, load, self._audiences, self._owner, self._ghosts, full, self._is_near
             )
         else:
-            audience_of = np.array(self._audiences.of_topic)[self._topic_of]
+            audience_of = np.repeat(self._audiences.of_topic, self._catalogue.counts)
             self._balance = IndexedBalance(load, self._audiences, audience_of, self._owner, full)
 
         imbalance = load.imbalance()
@@ -224,28 +226,46 @@ class _General:
         return self._racks is not None and self._racks.is_near(self._by_id[member], partition)
 
     def _reassign(self, batches: Batches) -> bool:
-        """Goes over partitions again and again until none moves; whether any did."""
-        balance, load, owner, previous = self._balance, self._load, self._owner, self._previous
-        size = load.size
+        """Goes over partitions again and again until none moves; whether any did.
+
+        Quirk: moves of one partition in place of another can go round in a circle, which the JVM follows for
+        ever. A state that comes back gives it away.
+        """
         moved = False
-        moving = True
-        while moving:
-            moving = False
-            for topic, partitions in batches:
-                audience = self._audiences.of_topic[topic]
-                for partition in partitions:
-                    if balance.is_balanced():
-                        return moved
-                    back = previous.get(partition)
-                    if back is not None and self._goes_back(partition, topic, back):
-                        self._move(partition, topic, back)
-                    elif balance.has_lighter(partition, topic, owner[partition]):
-                        lightest = load.lightest(audience)
-                        assert lightest is not None
-                        self._move(partition, topic, lightest)
-                    else:
-                        continue
-                    moved = moving = True
+        states: set[Hashable] = set()
+        for lap in count():
+            if not self._lap(batches):
+                return moved
+            moved = True
+            if lap < _USUAL_LAPS:
+                continue
+            state = tuple(self._owner), self._movements.state()
+            if state in states:
+                raise AssignorError(
+                    "balancing never ends: the same partitions go round in a circle, and a JVM leader hangs here; "
+                    "let members subscribe to the same topics, or use another assignor"
+                )
+            states.add(state)
+        raise AssertionError("counting never ends")
+
+    def _lap(self, batches: Batches) -> bool:
+        """Goes over partitions once, or until the assignment is balanced; whether any moved."""
+        balance, load, owner, previous = self._balance, self._load, self._owner, self._previous
+        moved = False
+        for topic, partitions in batches:
+            audience = self._audiences.of_topic[topic]
+            for partition in partitions:
+                if balance.is_balanced():
+                    return moved
+                back = previous.get(partition)
+                if back is not None and self._goes_back(partition, topic, back):
+                    self._move(partition, topic, back)
+                    moved = True
+                elif balance.has_lighter(partition, topic, owner[partition]):
+                    lightest = load.lightest(audience)
+                    assert lightest is not None
+                    self._move(partition, topic, lightest)
+                    moved = True
         return moved
 
     def _goes_back(self, partition: int, topic: int, previous: int) -> bool:

@@ -11,6 +11,8 @@ from partitioning.errors import TreeBinError
 from partitioning.java import string_hashes, topic_partition_hashes
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from assignors.sticky.catalogue import Catalogue
 
 
@@ -50,6 +52,12 @@ class Movements:
                 return
         self._of_partition[partition] = source, destination
         moves.setdefault((source, destination), _HashSet()).add(partition, self._spread(partition, topic))
+
+    def state(self) -> Hashable:
+        """Everything that later answers depend on."""
+        return tuple(
+            (topic, pair, moved.state()) for topic, moves in self._of_topic.items() for pair, moved in moves.items()
+        )
 
     def _spread(self, partition: int, topic: int) -> int:
         """The hash of a partition as HashMap spreads it."""
@@ -102,6 +110,9 @@ class _HashSet:
                 "whose order is not reproduced; change the number of partitions or members"
             )
         return first
+
+    def state(self) -> Hashable:
+        return self._length, tuple(self._spread)
 
     def _grow(self) -> None:
         self._length *= 2

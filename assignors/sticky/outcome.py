@@ -46,9 +46,9 @@ class Outcome:
                 member[held].astype(np.int32),
             )
             member, topic, partition = member[stay], topic[stay], partition[stay]
-        order, starts = group_rows(member, len(catalogue.members))
+        order, starts = group_rows(member, len(catalogue.ids))
         return Assignment(
-            tuple(each.id for each in catalogue.members),
+            catalogue.ids,
             catalogue.topics,
             catalogue.counts,
             starts,

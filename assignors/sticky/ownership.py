@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assignors.partition_list import PartitionList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -21,11 +21,17 @@ if TYPE_CHECKING:
 NO_GENERATION = -1
 
 
-class Memory(NamedTuple):
-    """What a member remembers of earlier rebalances, as its assignor reads it from the subscription."""
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What members remember of earlier rebalances, as their assignor reads it from the subscriptions.
 
-    partitions: Sequence[TopicPartition]
-    generation: int | None
+    Attributes:
+        partitions: what each member claims.
+        generation: in which generation it got that, None where it does not say.
+    """
+
+    partitions: list[Sequence[TopicPartition]]
+    generation: list[int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,35 +64,26 @@ class Ownership:
     highest: int
 
 
-def ownership(catalogue: Catalogue, recall: Callable[[Member], Memory], highest: int) -> Ownership:
-    """Reads every member's memory and settles who owns what.
+def ownership(catalogue: Catalogue, memory: Memory, highest: int) -> Ownership:
+    """Settles who owns what.
 
     Args:
         catalogue: topics and members.
-        recall: reads a member's memory.
+        memory: what the members remember.
         highest: the highest generation the leader has seen so far.
     """
-    memories = [recall(member) for member in catalogue.members]
-    generation = [memory.generation for memory in memories]
-    claiming = [row for row, memory in enumerate(memories) if len(memory.partitions)]
-    lists = [PartitionList.of(memories[row].partitions) for row in claiming]
+    claiming = [row for row, partitions in enumerate(memory.partitions) if partitions]
+    lists = [PartitionList.of(memory.partitions[row]) for row in claiming]
     topic, partition = _columns(lists, catalogue.index)
     member = np.repeat(np.array(claiming, np.int32), [len(each) for each in lists])
     known = topic >= 0
     if not known.all():
         topic, partition, member = topic[known], partition[known], member[known]
     ids, phantoms = _ids(topic, partition, catalogue)
-    valid, contested = _settle(catalogue, member, ids, generation)
+    valid, contested = _settle(catalogue, member, ids, memory.generation)
+    seen = [generation for generation in memory.generation if generation is not None]
     return Ownership(
-        member,
-        topic,
-        partition,
-        ids,
-        phantoms,
-        valid,
-        contested,
-        generation,
-        max([highest, *(NO_GENERATION if each is None else each for each in generation)]),
+        member, topic, partition, ids, phantoms, valid, contested, memory.generation, max([highest, *seen])
     )
 
 
