@@ -5,26 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assignors.cooperative_sticky import CooperativeStickyAssignor
-from assignors.interface import Assignor
 from assignors.range import RangeAssignor
 from assignors.round_robin import RoundRobinAssignor
 from assignors.sticky import StickyAssignor
-from partitioning.registry import Registry, Strategy, StrategyInfo
+from partitioning.registry import Registry, StrategyInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from assignors.interface import Assignor
+
 _REGISTRY: Registry[Assignor] = Registry(
     "assignor",
     "copartition.assignors",
-    Assignor,  # type: ignore[type-abstract]
     {
-        "range": Strategy(RangeAssignor, "each topic in contiguous ranges, co-partitioned (KIP-881)"),
-        "roundrobin": Strategy(RoundRobinAssignor, "all partitions in turn"),
-        "sticky": Strategy(StickyAssignor, "balanced, moves as little as it can, eager (KIP-54, KIP-341)"),
-        "cooperative-sticky": Strategy(
-            CooperativeStickyAssignor, "as sticky, without stopping the group (KIP-429)"
-        ),
+        "range": RangeAssignor,
+        "roundrobin": RoundRobinAssignor,
+        "sticky": StickyAssignor,
+        "cooperative-sticky": CooperativeStickyAssignor,
     },
 )
 
@@ -46,7 +44,7 @@ def get_assignor(name: str, **config: object) -> Assignor:
 
 def list_assignors() -> list[StrategyInfo]:
     """Every assignor by name, also those that are broken, each with its fault."""
-    return _REGISTRY.list()
+    return _REGISTRY.infos()
 
 
 def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:

@@ -237,6 +237,7 @@ class _Producer:
     unkeyed: TopicPartitioner | None
     layout: TopicLayout
 
+    _sticky: BytesAware | None = None
     now: float = 0.0
     closing: bool = False
     blocked: bool = False
@@ -253,6 +254,7 @@ class _Producer:
     _acknowledged: dict[int, float] = field(default_factory=dict)
 
     def run(self, times: list[float], placed: list[int], payloads: list[int]) -> BatchingResult:
+        self._sticky = self.unkeyed if isinstance(self.unkeyed, BytesAware) else None
         self.free = self.settings.buffer_memory
         self._queues = [deque() for _ in self.leaders]
         self._partitions_of = [
@@ -299,11 +301,12 @@ class _Producer:
         timestamp = int(self.now)
         buffer = 0
         partition = placed
-        unkeyed = self.unkeyed if placed < 0 else None
-        sticky = unkeyed if isinstance(unkeyed, BytesAware) else None
+        sticky = self._sticky if placed < 0 else None
+        if placed < 0 and sticky is None and self.unkeyed is not None:
+            partition = self.unkeyed.partition(None, self.layout)
         while True:
-            if unkeyed is not None and (sticky is not None or not buffer):
-                partition = self._choose(unkeyed)
+            if sticky is not None:
+                partition = self._stick(sticky)
             queue = self._queues[partition]
             added = queue[-1].try_append(payload, timestamp) if queue else 0
             if not added and not buffer:
@@ -322,19 +325,17 @@ class _Producer:
                 self.free += buffer
             batch = queue[-1]
             if sticky is not None:
-                sticky.appended(added, enable_switch=batch.full)
+                sticky.appended(added, self.layout, enable_switch=batch.full)
             if new or batch.full:
                 self._send_all()  # the record may have closed a batch of another partition on its way
             return batch
 
-    def _choose(self, unkeyed: TopicPartitioner) -> int:
-        """The partition of an unkeyed record; a sticky one moves on where all its batches are full."""
-        partition = unkeyed.partition(None, self.layout)
-        if isinstance(unkeyed, BytesAware):
-            queue = self._queues[partition]
-            if (not queue or queue[-1].full) and unkeyed.appended(0, enable_switch=True):
-                return unkeyed.peek()
-        return partition
+    def _stick(self, sticky: BytesAware) -> int:
+        """The partition of an unkeyed record, the next one where all batches of the current one are full."""
+        queue = self._queues[sticky.peek(self.layout)]
+        if not queue or queue[-1].full:
+            sticky.appended(0, self.layout, enable_switch=True)
+        return sticky.peek(self.layout)
 
     def _allocate(self, size: int) -> bool:
         """Take memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate)."""
