@@ -1,7 +1,7 @@
 """The JVM's own assignors in a process of their own: one JSON request a line in, one JSON answer a line out.
 
-The Java program is in `tests/oracle/assignors`. Maven builds it once into a cache folder
-(`COPARTITION_CACHE`, or `~/.cache/copartition`) under a name made from its sources.
+The Java program is in `tests/oracle/assignors`. It is compiled once, into the cache folder of
+`tests.support.jars`.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import threading
 from pathlib import Path
 from typing import Any, Self
+
+from tests.support import jars
 
 PROJECT = Path(__file__).parents[1] / "oracle" / "assignors"
 
@@ -23,36 +24,39 @@ class OracleError(RuntimeError):
     """The Java program could not be built, died, or could not make sense of a request."""
 
 
-def cache_folder() -> Path:
-    """Where what takes long to build is kept between runs."""
-    return Path(os.environ.get("COPARTITION_CACHE", "~/.cache/copartition")).expanduser()
-
-
-def is_available() -> bool:
-    """Whether this machine has what the oracle needs: a JVM and Maven."""
-    return shutil.which("java") is not None and shutil.which("mvn") is not None
-
-
-def build() -> Path:
-    """The folder with `oracle.jar` and its libraries, built where it is not there yet."""
-    sources = [PROJECT / "pom.xml", *sorted((PROJECT / "src").rglob("*.java"))]
+def class_path() -> str:
+    """Where the program and its libraries are, compiled and fetched where they are not there yet."""
+    libraries = jars.fetch(PROJECT / "pom.xml")
+    sources = sorted((PROJECT / "src").rglob("*.java"))
     digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
-    folder = cache_folder() / f"assignor-oracle-{digest}"
-    if folder.exists():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="building-") as scratch:
-        made = Path(scratch) / "build"
-        command = ["mvn", "-q", "-B", "-f", PROJECT / "pom.xml", f"-Dbuild.folder={made}", "package"]
+    classes = jars.cache_folder() / f"assignor-oracle-{digest}"
+    if not classes.exists():
+        _compile(sources, libraries, classes)
+    return f"{classes}{os.pathsep}{libraries}{os.sep}*"
+
+
+def _compile(sources: list[Path], libraries: Path, classes: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=classes.parent, prefix="compiling-") as scratch:
+        made = Path(scratch) / "classes"
+        command = [
+            "javac",
+            "--release",
+            "17",
+            "-Xlint:all",
+            "-cp",
+            f"{libraries}{os.sep}*",
+            "-d",
+            made,
+            *sources,
+        ]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         if run.returncode:
-            raise OracleError(f"Maven could not build {PROJECT}:\n{run.stdout}{run.stderr}")
+            raise OracleError(f"javac could not compile {PROJECT}:\n{run.stdout}{run.stderr}")
         try:
-            made.rename(folder)
+            made.rename(classes)
         except OSError:
-            if not folder.exists():  # else another process was first, with the same thing
+            if not classes.exists():  # else another process was first, with the same thing
                 raise
-    return folder
 
 
 class Oracle:
@@ -64,13 +68,12 @@ class Oracle:
     """
 
     def __init__(self, *options: str, timeout: float = 120) -> None:
-        folder = build()
         self._command = [
             "java",
             "--add-opens=java.base/java.util=ALL-UNNAMED",
             *options,
             "-cp",
-            f"{folder / 'oracle.jar'}{os.pathsep}{folder / 'lib'}{os.sep}*",
+            class_path(),
             "copartition.oracle.Oracle",
         ]
         self._timeout = timeout

@@ -8,19 +8,22 @@ from __future__ import annotations
 import json
 import lzma
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.oracle.assignors import protocol_cases
 from tests.oracle.assignors.hash_orders import hash_orders
 from tests.oracle.assignors.scenarios import ASSIGNORS, families, scenarios
 from tests.oracle.assignors.worlds import partitions
-from tests.support.golden import GOLDEN
 from tests.support.oracle import Oracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.oracle.assignors.worlds import Json, Runs
+
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "assignors"
 
 
 class UnexpectedAnswerError(AssertionError):

@@ -8,6 +8,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
@@ -128,7 +129,8 @@ final class Timing {
         List<Inputs.Member> fresh = new ArrayList<>();
         for (int m = 0; m < count; m++) {
             int from = Math.min(m / memberBlock * topicBlock, names.size());
-            List<String> subscribed = names.subList(from, Math.min(from + topicBlock, names.size()));
+            List<String> subscribed = new ArrayList<>(names.subList(from, Math.min(from + topicBlock, names.size())));
+            Collections.sort(subscribed);
             String rack = racks > 0 ? "rack" + m % racks : null;
             fresh.add(new Inputs.Member("member" + m, subscribed, null, rack, null, null, null, null));
         }
