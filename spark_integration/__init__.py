@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from spark_integration.columns import kafka_partition as kafka_partition
     from spark_integration.errors import BrokerUnreachableError as BrokerUnreachableError
     from spark_integration.errors import ColumnError as ColumnError
+    from spark_integration.errors import ConnectorError as ConnectorError
     from spark_integration.errors import DeliveryError as DeliveryError
     from spark_integration.errors import PartitionCountError as PartitionCountError
     from spark_integration.errors import RecordError as RecordError
@@ -30,6 +31,7 @@ _HOME = {
     "kafka_partition": "columns",
     "BrokerUnreachableError": "errors",
     "ColumnError": "errors",
+    "ConnectorError": "errors",
     "DeliveryError": "errors",
     "PartitionCountError": "errors",
     "RecordError": "errors",
@@ -43,7 +45,7 @@ _HOME = {
     "register": "sinks",
 }
 
-__all__ = [*_HOME]
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
@@ -56,6 +58,6 @@ def __getattr__(name: str) -> Any:
         if package not in {"pyspark", "pyarrow", "pandas"}:
             raise
         raise MissingDependencyError(
-            f"spark_integration.{name} needs {package}, which is not installed: pip install 'copartition[spark]'"
+            f"spark_integration.{name} needs {package}: pip install 'copartition[spark]'"
         ) from error
     return getattr(module, name)

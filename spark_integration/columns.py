@@ -2,13 +2,86 @@
 
 from __future__ import annotations
 
-from partitioning.errors import InvalidPartitionCountError
+from typing import TYPE_CHECKING, Literal
+
+from pyspark.sql import functions as sf
+
+from partitioning.errors import InvalidConfigError
+from partitioning.profiles import find_profile
+from partitioning.topic_partition import checked_partition_count
+from spark_integration.hash_columns import hash_column
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from partitioning.hashing.modulo import SignRule
 
 PARTITIONS = "copartition.partitions"
 """Metadata of a partition column: the partition count it was computed for."""
 
+ALL_COLUMNS = ("*",)
 
-def check_partition_count(num_partitions: int) -> None:
-    """Raise `InvalidPartitionCountError` unless a topic can have this many partitions."""
-    if not 1 <= num_partitions < 2**31:
-        raise InvalidPartitionCountError(f"num_partitions is {num_partitions}; a topic has 1 to 2**31 - 1")
+
+def kafka_partition(
+    key: Column | str,
+    num_partitions: int,
+    *,
+    profile: str = "java",
+    nulls: Literal["spread", "error", "null"] = "spread",
+    spread_by: tuple[Column | str, ...] = ALL_COLUMNS,
+) -> Column:
+    """The partition a client puts each row's key into: an int column named `partition`.
+
+    The result is lazy, works on classic Spark and on Connect, and remembers `num_partitions`, so that `route`
+    refuses to route it to another count. Executors need NumPy and PyArrow, and nothing at all for the crc32
+    profiles.
+
+    Args:
+        key: the serialized key, a binary column, or a string column, which stands for its UTF-8 bytes. For
+            keys of other types see `spark_integration.keys`.
+        num_partitions: partitions of the topic, 1 to 2**31 - 1.
+        profile: whose rule, a name in `partitioning.profiles.PROFILES`: "java", "librdkafka", "sarama" ...
+        nulls: what becomes of a row whose key that client does not hash: a null one and, under some profiles,
+            an empty one. The client itself would choose by time or at random. "spread" gives the row the
+            partition that a hash of `spread_by` says: even, and the same each time the row is computed, so a
+            task that Spark runs again neither loses nor doubles it. "error" fails the job. "null" leaves the
+            choice to whoever writes.
+        spread_by: columns that tell keyless rows apart, by default all columns of the row. Name them where
+            "*" has no meaning (in `groupBy`), or where the row has a map, which Spark does not hash.
+
+    Raises:
+        UnknownStrategyError: there is no such profile.
+        InvalidPartitionCountError: `num_partitions` is out of range.
+        InvalidConfigError: `nulls` has another value, or `spread_by` is empty.
+    """
+    rule, count = find_profile(profile), checked_partition_count(num_partitions)
+    key_bytes = (sf.col(key) if isinstance(key, str) else key).cast("binary")
+    if rule.null == "empty":
+        key_bytes = sf.coalesce(key_bytes, sf.lit(b""))
+    if rule.empty == "unkeyed":
+        key_bytes = sf.when(sf.length(key_bytes) > 0, key_bytes)
+    partition = _partition_of(hash_column(rule.hash, key_bytes), count, rule.sign)
+    if nulls == "spread":
+        if not spread_by:
+            raise InvalidConfigError("spread_by names no column; leave it out to spread by all of them")
+        spread = sf.pmod(sf.xxhash64(*spread_by), sf.lit(count)).cast("int")
+        partition = sf.coalesce(partition, spread)
+    elif nulls == "error":
+        fault = (
+            f"copartition: a row has no key that profile '{profile}' hashes, and nulls='error' was asked for"
+        )
+        partition = sf.coalesce(partition, sf.raise_error(sf.lit(fault)).cast("int"))
+    elif nulls != "null":
+        raise InvalidConfigError(f"nulls is {nulls!r}; give 'spread', 'error' or 'null'")
+    return partition.alias("partition", metadata={PARTITIONS: count})
+
+
+def _partition_of(hashed: Column, count: int, sign: SignRule) -> Column:
+    """The columnar `hashing.modulo.partition_of`, in the JVM; `hashed` is a signed int, null stays null."""
+    if sign == "mask":
+        remainder = hashed.bitwiseAND(0x7FFFFFFF) % count
+    elif sign == "unsigned":
+        remainder = hashed.cast("bigint").bitwiseAND(0xFFFFFFFF) % count
+    else:
+        remainder = sf.abs(hashed % count)
+    return remainder.cast("int")

@@ -1,13 +1,14 @@
 """What can go wrong between Spark and Kafka.
 
 SparkIntegrationError
- |- ColumnError            a column that is missing, misspelt or of the wrong type         (also ValueError)
- |- PartitionCountError    a column computed for another partition count than is asked for (also ValueError)
- |- RoutingError           rows that are not where Kafka would put them                    (also ValueError)
- |- RecordError            a row that cannot be a record of its topic                      (also ValueError)
- |- SinkConfigError        an option of the sink that is missing, unknown or meaningless   (also ValueError)
- |- BrokerUnreachableError no broker answers, or it refuses us                             (also ConnectionError)
- |- UnknownTopicError      a topic the cluster does not have                               (also LookupError)
+ |- ColumnError            a column that is missing, misspelt or of the wrong type      (also ValueError)
+ |- PartitionCountError    a column that was computed for another partition count      (also ValueError)
+ |- RoutingError           rows that are not where Kafka would put them                (also ValueError)
+ |- RecordError            a row that cannot be a record of its topic                  (also ValueError)
+ |- ConnectorError         Spark's own Kafka connector is missing, or a part of it
+ |- SinkConfigError        an option that is missing, unknown or meaningless           (also ValueError)
+ |- BrokerUnreachableError no broker answers, or it refuses us                         (also ConnectionError)
+ |- UnknownTopicError      a topic the cluster does not have                           (also LookupError)
  `- DeliveryError          records that were not acknowledged by the broker
 """
 
@@ -47,6 +48,10 @@ class RoutingError(SparkIntegrationError, ValueError):
 
 class RecordError(SparkIntegrationError, ValueError):
     """A row that cannot be a record of its topic."""
+
+
+class ConnectorError(SparkIntegrationError):
+    """Spark's own Kafka connector is missing, or a part of it."""
 
 
 class SinkConfigError(SparkIntegrationError, ValueError):

@@ -1,9 +1,9 @@
 """Lay a DataFrame out as its topic is: Spark partition i holds exactly Kafka partition i.
 
-Route last. The layout survives `filter`, `withColumn`, `sortWithinPartitions`, `mapInArrow` and caching; it is lost
-by `coalesce`, `repartition`, `orderBy`, `limit`, `union`, and by a join or aggregation that shuffles again.
-`assert_routed` finds such a loss. A join of two routed frames needs no further exchange if the partition column
-is among its keys: Spark cannot know that the partition follows from the key.
+Route last. The layout survives `filter`, `withColumn`, `sortWithinPartitions`, `mapInArrow` and caching; it
+is lost by `coalesce`, `repartition`, `orderBy`, `limit`, `union`, and by a join or aggregation that shuffles
+again. `assert_routed` finds such a loss. A join of two routed frames needs no further exchange if the
+partition column is among its keys: Spark cannot know that the partition follows from the key.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
 
 from partitioning.errors import InvalidPartitionCountError
-from spark_integration.columns import PARTITIONS, check_partition_count
+from partitioning.topic_partition import MAX_PARTITIONS, checked_partition_count
+from spark_integration.columns import PARTITIONS
 from spark_integration.errors import ColumnError, PartitionCountError, RoutingError
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def route(
 ) -> DataFrame:
     """The same rows, laid out so that Spark partition i holds exactly Kafka partition i.
 
-    One shuffle; empty partitions stay, and adaptive execution leaves the layout alone. Rows arrive in no particular
+    One shuffle; empty partitions stay, and adaptive execution leaves the layout alone. Rows arrive in no
+    particular
     order: follow with `sortWithinPartitions` where the order in the topic matters.
 
     Args:
@@ -41,9 +43,10 @@ def route(
         num_partitions: partitions of the topic.
         by: the column that holds the partition. It comes back as an int that is checked: a task fails on the
             first null or value outside 0 .. num_partitions - 1, and names it.
-        lanes: Spark partitions (and tasks) for each Kafka partition, for topics with fewer partitions than the
-            cluster has cores: Spark partition i then holds a part of Kafka partition i // lanes. A key stays in one
-            lane, so the order of a key's rows can be kept; the order between keys of a partition cannot.
+        lanes: Spark partitions (and tasks) for each Kafka partition, for topics with fewer partitions than
+            the cluster has cores: Spark partition i then holds a part of Kafka partition i // lanes. A key
+            stays in one lane, so the order of a key's rows can be kept; the order between keys of a partition
+            cannot.
         key: the column by which rows are given a lane; unused with one lane.
 
     Raises:
@@ -89,7 +92,9 @@ def assert_routed(df: DataFrame, num_partitions: int, *, by: str = "partition", 
     misplaced = strays.count()
     if misplaced:
         examples = strays.take(EXAMPLES)
-        shown = "; ".join(f"Spark partition {r[0]} holds a row of Kafka partition {r[1]}" for r in examples[:3])
+        shown = "; ".join(
+            f"Spark partition {r[0]} holds a row of Kafka partition {r[1]}" for r in examples[:3]
+        )
         raise RoutingError(
             f"{misplaced} rows are not in the Spark partition of their Kafka partition ({shown}). coalesce, "
             f"repartition, orderBy, limit, union, joins and aggregations destroy routing: call route() last.",
@@ -134,8 +139,8 @@ def _checked(by: str, num_partitions: int) -> Column:
 
 
 def _partition_field(df: DataFrame, num_partitions: int, by: str, lanes: int) -> StructField:
-    check_partition_count(num_partitions)
-    if lanes < 1 or num_partitions * lanes >= 2**31:
+    checked_partition_count(num_partitions)
+    if lanes < 1 or num_partitions * lanes > MAX_PARTITIONS:
         raise InvalidPartitionCountError(
             f"lanes is {lanes}; give at least 1, and at most 2**31 - 1 lanes of all partitions together"
         )

@@ -17,7 +17,8 @@ def register(spark: SparkSession) -> None:
     options and the guarantees.
 
     Raises:
-        MissingDependencyError: Spark has no Python data sources (before 4.0), or the driver no confluent-kafka.
+        MissingDependencyError: Spark has no Python data sources (before 4.0), or the driver no
+            confluent-kafka.
     """
     try:
         import confluent_kafka  # noqa: F401, PLC0415

@@ -65,7 +65,7 @@ def checked_counts(options: SinkOptions) -> dict[str, int]:
         return counts
     if options.topic not in counts:
         raise UnknownTopicError(
-            f"the cluster at {options.servers!r} has no topic {options.topic!r} that we may see: create it first"
+            f"the cluster at {options.servers!r} has no topic {options.topic!r} that we may see: create it"
         )
     actual = counts[options.topic]
     if options.partitions not in {None, actual}:

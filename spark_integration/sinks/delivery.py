@@ -30,7 +30,9 @@ class _Failures:
 
     def check(self) -> None:
         if self.count:
-            raise DeliveryError(f"{self.count} or more records were not acknowledged; the first: {self.first}")
+            raise DeliveryError(
+                f"{self.count} or more records were not acknowledged; the first: {self.first}"
+            )
 
 
 def deliver(
@@ -60,7 +62,12 @@ def deliver(
                 while True:
                     try:
                         producer.produce(
-                            name, value=value, key=key, partition=partition, timestamp=timestamp, headers=headers
+                            name,
+                            value=value,
+                            key=key,
+                            partition=partition,
+                            timestamp=timestamp,
+                            headers=headers,
                         )
                         break
                     except BufferError:

@@ -1,4 +1,4 @@
-"""Rows of a DataFrame as records: which columns a record has, of which types, and what a producer is given."""
+"""Rows of a DataFrame as records: the columns of a record, their types, and what a producer is given."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def records(batch: pa.RecordBatch, counts: Mapping[str, int], topic: str | None)
         topic: topic of every record; None where the rows name theirs.
 
     Raises:
-        RecordError: a row without a topic, with a topic or partition the cluster does not have, with a timestamp
-            that Kafka does not take, or with a header without a name.
+        RecordError: a row without a topic, with a topic or partition the cluster does not have, with a
+            timestamp that Kafka does not take, or with a header without a name.
     """
     columns: dict[str, pa.Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
     topics = [topic] * batch.num_rows if topic is not None else columns["topic"].to_pylist()
@@ -93,7 +93,9 @@ def as_batches(items: Iterator[Any], size: int = 10_000) -> Iterator[pa.RecordBa
         rows = [first, *islice(items, size - 1)]
         columns = {name: [row[name] for row in rows] for name in first.__fields__}
         if "headers" in columns:
-            columns["headers"] = [headers and [h and h.asDict() for h in headers] for headers in columns["headers"]]
+            columns["headers"] = [
+                headers and [h and h.asDict() for h in headers] for headers in columns["headers"]
+            ]
         if "timestamp" in columns:
             # Rows carry local time without a zone, which Arrow would take for UTC.
             columns["timestamp"] = [time and time.astimezone(UTC) for time in columns["timestamp"]]
@@ -126,7 +128,8 @@ def _timestamps(column: pa.Array) -> list[int]:
     earliest = pc.min(milliseconds).as_py()
     if earliest is not None and earliest <= 0:
         raise RecordError(
-            f"a row has a timestamp {-earliest} ms before, or at, 1970-01-01T00:00:00Z; Kafka takes only later ones"
+            f"a row has a timestamp {-earliest} ms before, or at, 1970-01-01T00:00:00Z; "
+            "Kafka takes only later ones"
         )
     filled: list[int] = milliseconds.fill_null(NOW).to_pylist()
     return filled

@@ -1,26 +1,29 @@
 """The data source behind `format("copartition")`: Spark's interface around `deliver`.
 
-Columns are those of Spark's Kafka sink and a timestamp: `value` (string or binary), and as wanted `key` (string or
-binary), `partition` (int), `headers` (array<struct<key:string,value:binary>>), `timestamp`, `topic` (string). A
-column of another name is refused, not ignored. A row without a partition goes where the Java client would put its key.
+Columns are those of Spark's Kafka sink and a timestamp: `value` (string or binary), and as wanted `key`
+(string or binary), `partition` (int), `headers` (array<struct<key:string,value:binary>>), `timestamp`,
+`topic` (string). A column of another name is refused, not ignored. A row without a partition goes where the
+Java client would put its key.
 
 Options:
     kafka.bootstrap.servers: the brokers (also `bootstrap.servers`, or the variable KAFKA_BOOTSTRAP_SERVERS).
     topic: topic of every row; wins over the column.
-    partitions: the count the partition column was computed for; the write is refused if the topic has another.
+    partitions: the count the partition column was computed for; the write is refused if the topic has
+        another.
     kafka.*: any setting of librdkafka's producer, for example kafka.compression.type or kafka.sasl.username
         (also KAFKA_SECURITY_PROTOCOL, KAFKA_SASL_* and KAFKA_SSL_* where the driver runs).
 
-Before a row is sent the driver asks the cluster for the topic and its partitions; each task checks its rows against
-them. At least once: a write that returns has been acknowledged in full, a write that fails may have been written in
-part, and a task that Spark runs again sends its rows again (so keep speculative execution off).
+Before a row is sent the driver asks the cluster for the topic and its partitions; each task checks its rows
+against them. At least once: a write that returns has been acknowledged in full, a write that fails may have
+been written in part, and a task that Spark runs again sends its rows again (so keep speculative execution
+off).
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark import cloudpickle
 from pyspark.sql import datasource
@@ -40,8 +43,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 # Executors unpickle the writer without having this package.
-cloudpickle.register_pickle_by_value(spark_integration.errors)
-cloudpickle.register_pickle_by_value(spark_integration.sinks)
+for _package in (spark_integration.errors, spark_integration.sinks):
+    cast(Any, cloudpickle).register_pickle_by_value(_package)
 
 # Arrow batches reach a stream's writer since Spark 4.1, rows before.
 _StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", datasource.DataSourceStreamWriter)
@@ -55,14 +58,14 @@ class KafkaSink(datasource.DataSource):
         """The name in `format(...)`."""
         return "copartition"
 
-    def writer(self, schema: StructType, overwrite: bool) -> datasource.DataSourceWriter:  # noqa: FBT001 - Spark's
+    def writer(self, schema: StructType, overwrite: bool) -> datasource.DataSourceWriter:
         """Called by Spark on the driver, before any task starts."""
         if overwrite:
             raise SinkConfigError("a topic can only be appended to: use mode('append')")
         return _BatchWriter(_destination(schema, self.options))
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, FBT001, N802
-        """Called by Spark on the driver for each micro-batch; every output mode appends, as in Spark's sink."""
+    def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, N802
+        """Called by Spark on the driver for each micro-batch; every output mode appends."""
         writer: datasource.DataSourceStreamWriter = _StreamWriter(_destination(schema, self.options))
         return writer
 

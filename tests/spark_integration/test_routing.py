@@ -58,7 +58,7 @@ def layout(df: DataFrame) -> list[tuple[int, int | None, int | None, int]]:
     return sorted(tuple(row) for row in described.collect())
 
 
-# Each n costs n Python tasks here, so the counts are few; test_every_count_up_to_200 has them all, without Python.
+# Each n costs n Python tasks here, so the counts are few; the next test has more, without Python.
 @pytest.mark.parametrize("num_partitions", [1, 2, 7, 16])
 def test_spark_partition_i_holds_exactly_kafka_partition_i(
     spark: SparkSession, exchange: str, adaptive: str, num_partitions: int

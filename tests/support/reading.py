@@ -32,19 +32,25 @@ def read_topic(servers: str, topic: str) -> list[Read]:
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
         found: list[Read] = []
         while partitions:
-            messages = consumer.consume(10_000, timeout=20)
-            assert messages, f"{topic}: no record for 20 s, partitions {partitions} not read to their end"
-            for message in messages:
-                error = message.error()
-                if error is None:
-                    headers = tuple(message.headers() or ())
-                    found.append(
-                        Read(message.partition(), message.key(), message.value(), message.timestamp()[1], headers)
+            message = consumer.poll(20)
+            assert message is not None, (
+                f"{topic}: silent for 20 s, partitions {partitions} not read to their end"
+            )
+            error = message.error()
+            if error is None:
+                found.append(
+                    Read(
+                        message.partition(),
+                        message.key(),
+                        message.value(),
+                        message.timestamp()[1],
+                        tuple(message.headers() or ()),
                     )
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    partitions.discard(message.partition())
-                else:
-                    raise KafkaException(error)
+                )
+            elif error.code() == KafkaError._PARTITION_EOF:
+                partitions.discard(message.partition())
+            else:
+                raise KafkaException(error)
         return found
     finally:
         consumer.close()

@@ -47,15 +47,15 @@ def flights(spark: SparkSession, rows: int = 3000) -> DataFrame:
     )
 
 
-def write(df: DataFrame, cluster: MockCluster, topic: str | None = None, **options: str) -> None:
+def write(df: DataFrame, cluster: MockCluster, **options: str) -> None:
     writer = df.write.format("copartition").option("kafka.bootstrap.servers", cluster.bootstrap_servers)
-    if topic is not None:
-        writer = writer.option("topic", topic)
     writer.options(**options).mode("append").save()
 
 
-def test_every_row_arrives_once_in_its_partition(spark: SparkSession, cluster: MockCluster, topic: str) -> None:
-    write(flights(spark), cluster, topic)
+def test_every_row_arrives_once_in_its_partition(
+    spark: SparkSession, cluster: MockCluster, topic: str
+) -> None:
+    write(flights(spark), cluster, topic=topic)
     read = read_topic(cluster.bootstrap_servers, topic)
     expected = [(row.partition, row.key.encode(), row.value.encode()) for row in flights(spark).collect()]
     assert sorted(record[:3] for record in read) == sorted(expected)
@@ -64,7 +64,7 @@ def test_every_row_arrives_once_in_its_partition(spark: SparkSession, cluster: M
 def test_routed_and_sorted_rows_keep_the_order_of_their_keys(
     spark: SparkSession, cluster: MockCluster, topic: str
 ) -> None:
-    write(route(flights(spark), 6).sortWithinPartitions(sf.col("value").cast("int")), cluster, topic)
+    write(route(flights(spark), 6).sortWithinPartitions(sf.col("value").cast("int")), cluster, topic=topic)
     last: dict[bytes | None, int] = {}
     for record in read_topic(cluster.bootstrap_servers, topic):
         assert int(record.value or b"") > last.get(record.key, -1)
@@ -80,7 +80,7 @@ def test_headers_and_timestamps_arrive(spark: SparkSession, cluster: MockCluster
         sf.when(sf.col("value") == "0", sf.array(header, header)).alias("headers"),
         sf.lit(datetime(2013, 1, 1, 12, tzinfo=UTC)).alias("timestamp"),
     )
-    write(df, cluster, topic)
+    write(df, cluster, topic=topic)
     noon = 1357041600000
     twice = (("source", b"spark"), ("source", b"spark"))
     assert read_topic(cluster.bootstrap_servers, topic) == [
@@ -94,7 +94,11 @@ def test_a_topic_column_sends_rows_to_several_topics(spark: SparkSession, cluste
     cluster.create_topic(names[0], 2)
     cluster.create_topic(names[1], 3)
     topic = sf.when(sf.col("partition") < 2, names[0]).otherwise(names[1])
-    df = flights(spark).withColumn("topic", topic).withColumn("partition", (sf.col("partition") / 2).cast("int"))
+    df = (
+        flights(spark)
+        .withColumn("topic", topic)
+        .withColumn("partition", (sf.col("partition") / 2).cast("int"))
+    )
     write(df, cluster)
     read = {name: Counter(r.partition for r in read_topic(cluster.bootstrap_servers, name)) for name in names}
     expected = Counter((row.topic, row.partition) for row in df.collect())
@@ -106,19 +110,25 @@ def test_rows_without_a_partition_go_where_the_java_client_puts_them(
     spark: SparkSession, cluster: MockCluster, topic: str, how: str
 ) -> None:
     df = flights(spark).drop("partition")
-    write(df if how == "no column" else df.withColumn("partition", sf.lit(None).cast("int")), cluster, topic)
+    write(
+        df if how == "no column" else df.withColumn("partition", sf.lit(None).cast("int")),
+        cluster,
+        topic=topic,
+    )
     read = read_topic(cluster.bootstrap_servers, topic)
     assert len(read) == 3000
     assert [r.partition for r in read] == [confluent_kafka.murmur2(r.key, 6) for r in read]
 
 
 def test_an_empty_frame_writes_nothing(spark: SparkSession, cluster: MockCluster, topic: str) -> None:
-    write(flights(spark).where("1 = 0"), cluster, topic)
+    write(flights(spark).where("1 = 0"), cluster, topic=topic)
     assert read_topic(cluster.bootstrap_servers, topic) == []
 
 
-def test_a_queue_of_a_few_records_is_waited_for(spark: SparkSession, cluster: MockCluster, topic: str) -> None:
-    write(flights(spark), cluster, topic, **{"kafka.queue.buffering.max.messages": "10"})
+def test_a_queue_of_a_few_records_is_waited_for(
+    spark: SparkSession, cluster: MockCluster, topic: str
+) -> None:
+    write(flights(spark), cluster, topic=topic, **{"kafka.queue.buffering.max.messages": "10"})
     assert len(read_topic(cluster.bootstrap_servers, topic)) == 3000
 
 
@@ -127,7 +137,9 @@ def test_a_stream_is_written_and_restarts_from_its_checkpoint(
 ) -> None:
     for batch in range(2):
         flights(spark, 100).write.mode("append").parquet(str(tmp_path / "in"))
-        stream = spark.readStream.schema("key string, value string, partition int").parquet(str(tmp_path / "in"))
+        stream = spark.readStream.schema("key string, value string, partition int").parquet(
+            str(tmp_path / "in")
+        )
         query = (
             stream.writeStream.format("copartition")
             .option("kafka.bootstrap.servers", cluster.bootstrap_servers)
@@ -144,20 +156,28 @@ def test_a_stream_is_written_and_restarts_from_its_checkpoint(
     ("change", "options", "message"),
     [
         (lambda df: df.withColumnRenamed("partition", "Partition"), {}, "did you mean 'partition'"),
-        (lambda df: df.withColumn("partition", sf.col("partition").cast("long")), {}, "'partition' is of type bigint"),
+        (
+            lambda df: df.withColumn("partition", sf.col("partition").cast("long")),
+            {},
+            "'partition' is of type bigint",
+        ),
         (lambda df: df, {"topic": "nowhere"}, "no topic 'nowhere'"),
         (lambda df: df, {"partitions": "12"}, "has 6 partitions, not 12"),
         (lambda df: df, {"kafka.linger": "5"}, "No such configuration property"),
         (lambda df: df, {"lingerMs": "5"}, "no option 'lingerms'"),
         (lambda df: df.withColumn("partition", sf.lit(6)), {}, "partition 6 of topic .* has 6 partitions"),
-        (lambda df: df.withColumn("value", sf.repeat(sf.lit("x"), 10**7)).limit(1), {}, "Message size too large"),
+        (
+            lambda df: df.withColumn("value", sf.repeat(sf.lit("x"), 10**7)).limit(1),
+            {},
+            "Message size too large",
+        ),
     ],
 )
 def test_a_write_that_cannot_be_done_says_why_and_writes_nothing(
     spark: SparkSession, cluster: MockCluster, topic: str, change, options: dict[str, str], message: str
 ) -> None:
     with pytest.raises(Exception, match=message):
-        write(change(flights(spark)), cluster, topic, **options)
+        write(change(flights(spark)), cluster, **{"topic": topic, **options})
     assert read_topic(cluster.bootstrap_servers, topic) == []
 
 
@@ -171,5 +191,7 @@ def test_a_broker_that_is_not_there_is_reported_within_seconds(spark: SparkSessi
     with MockCluster() as gone:
         servers = gone.bootstrap_servers
     writer = flights(spark).write.format("copartition").option("topic", "t").mode("append")
-    with pytest.raises(Exception, match=r"no broker of '127.0.0.1:\d+' answered within 10 s: .*Connection refused"):
+    with pytest.raises(
+        Exception, match=r"no broker of '127.0.0.1:\d+' answered within 10 s: .*Connection refused"
+    ):
         writer.option("kafka.bootstrap.servers", servers).save()

@@ -66,9 +66,15 @@ def test_an_empty_batch_has_no_records() -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ({"partition": pa.array([0, 4], pa.int32())}, r"partition 4 of topic 't', which has 4 partitions \(0 to 3\)"),
+        (
+            {"partition": pa.array([0, 4], pa.int32())},
+            r"partition 4 of topic 't', which has 4 partitions \(0 to 3\)",
+        ),
         ({"partition": pa.array([0, -1], pa.int32())}, "partition -1 of topic 't'"),
-        ({"timestamp": pa.array([NOON, datetime(1969, 12, 31, tzinfo=UTC)], TIMESTAMP)}, "before, or at, 1970"),
+        (
+            {"timestamp": pa.array([NOON, datetime(1969, 12, 31, tzinfo=UTC)], TIMESTAMP)},
+            "before, or at, 1970",
+        ),
         ({"timestamp": pa.array([NOON, datetime(1970, 1, 1, tzinfo=UTC)], TIMESTAMP)}, "before, or at, 1970"),
         ({"headers": pa.array([[], [{"key": None, "value": b""}]], HEADERS)}, "header without a name"),
         ({"headers": pa.array([[], [None]], HEADERS)}, "header without a name"),
@@ -80,7 +86,8 @@ def test_a_row_that_cannot_be_a_record_is_refused(column: dict[str, pa.Array], m
 
 
 @pytest.mark.parametrize(
-    ("topic", "message"), [(None, "null in column 'topic'"), ("u", "topic 'u', which the cluster does not have")]
+    ("topic", "message"),
+    [(None, "null in column 'topic'"), ("u", "topic 'u', which the cluster does not have")],
 )
 def test_a_row_of_no_known_topic_is_refused(topic: str | None, message: str) -> None:
     with pytest.raises(RecordError, match=message):
@@ -92,14 +99,20 @@ def test_a_row_of_no_known_topic_is_refused(topic: str | None, message: str) -> 
     [
         ({"value": "binary", "Partition": "int"}, "t", "did you mean 'partition'"),
         ({"value": "binary", "seq": "bigint"}, "t", "leave it out with select"),
-        ({"value": "binary", "partition": "bigint"}, "t", "'partition' is of type bigint; a record takes int"),
+        (
+            {"value": "binary", "partition": "bigint"},
+            "t",
+            "'partition' is of type bigint; a record takes int",
+        ),
         ({"value": "struct<a:int>"}, "t", "'value' is of type .*string or binary"),
         ({"value": "binary", "timestamp": "bigint"}, "t", "takes timestamp"),
         ({"key": "binary"}, "t", "needs a column 'value'"),
         ({"value": "binary"}, None, "no topic"),
     ],
 )
-def test_columns_that_make_no_record_are_refused(columns: dict[str, str], topic: str | None, message: str) -> None:
+def test_columns_that_make_no_record_are_refused(
+    columns: dict[str, str], topic: str | None, message: str
+) -> None:
     with pytest.raises(ColumnError, match=message):
         check_columns(columns, topic=topic)
 
@@ -107,7 +120,8 @@ def test_columns_that_make_no_record_are_refused(columns: dict[str, str], topic:
 def test_rows_of_a_spark_without_arrow_writers_become_batches() -> None:
     local = NOON.astimezone().replace(tzinfo=None)
     rows = [
-        Row(value=b"v", timestamp=local, headers=[Row(key="h", value=b"1")], partition=n % 4) for n in range(5)
+        Row(value=b"v", timestamp=local, headers=[Row(key="h", value=b"1")], partition=n % 4)
+        for n in range(5)
     ]
     batches = list(as_batches(iter(rows), size=2))
     assert [b.num_rows for b in batches] == [2, 2, 1]

@@ -1,0 +1,134 @@
+import functools
+from collections import Counter
+
+import numpy as np
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from partitioning import partition_for_key
+from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, UnknownStrategyError
+from partitioning.profiles import PROFILES
+from spark_integration import kafka_partition
+
+TEXTS = ["", "a", "key", "user-1", "한글", "\x00", "x" * 300, *(f"flight-{n * 7919:x}" for n in range(200))]
+
+
+@pytest.fixture(params=["arrow", "pandas"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both kinds of Python function, on a Spark that has both."""
+    if request.param == "pandas":
+        monkeypatch.delattr(sf, "arrow_udf", raising=False)
+    elif not hasattr(sf, "arrow_udf"):
+        pytest.skip("this Spark has no arrow_udf")
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def keys(spark: SparkSession) -> DataFrame:
+    """Keys as text and as bytes, and one null."""
+    random = np.random.default_rng(3)
+    binary = [random.bytes(length) for length in range(70)]
+    texts = [(text, bytearray(text.encode())) for text in TEXTS] + [(None, None)]
+    rows = texts + [(None, bytearray(value)) for value in binary]
+    return spark.createDataFrame(rows, "text string, binary binary").cache()
+
+
+def expected(key: bytes | None, num_partitions: int, profile: str) -> int | None:
+    return partition_for_key(None if key is None else bytes(key), num_partitions, profile=profile)
+
+
+@pytest.mark.parametrize("num_partitions", [1, 12, 1000, 2**31 - 1])
+def test_text_and_bytes_go_where_the_java_client_puts_them(
+    keys: DataFrame, engine: str, num_partitions: int
+) -> None:
+    placed = keys.select(
+        "*",
+        kafka_partition("binary", num_partitions, nulls="null").alias("of_binary"),
+        kafka_partition(sf.col("text"), num_partitions, nulls="null").alias("of_text"),
+    ).collect()
+    for row in placed:
+        assert row.of_binary == expected(row.binary, num_partitions, "java")
+        assert row.of_text == (None if row.text is None else row.of_binary)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_profile_places_as_in_python(keys: DataFrame, profile: str) -> None:
+    # Pulsar's Java client hashes text; what is not UTF-8 has no answer there.
+    rows = keys.where("text is not null or binary is null") if profile == "pulsar-java" else keys
+    placed = rows.select("binary", kafka_partition("binary", 97, profile=profile, nulls="null")).collect()
+    assert [row.partition for row in placed] == [expected(row.binary, 97, profile) for row in placed]
+
+
+def test_keyless_rows_are_spread_evenly_and_the_same_each_time(spark: SparkSession) -> None:
+    rows = spark.range(12_000).select(sf.lit(None).cast("string").alias("key"), "id")
+    placed = rows.withColumn("partition", kafka_partition("key", 12))
+    again = rows.repartition(5).withColumn("partition", kafka_partition("key", 12))
+    assert sorted(placed.collect(), key=lambda row: row.id) == sorted(again.collect(), key=lambda row: row.id)
+    sizes = Counter(row.partition for row in placed.collect())
+    assert sizes.keys() == set(range(12))
+    assert max(sizes.values()) < 1.2 * min(sizes.values())
+
+
+def test_keyless_rows_are_spread_by_the_columns_named(spark: SparkSession) -> None:
+    rows = spark.range(600).select(
+        sf.lit(None).cast("string").alias("key"), "id", sf.pmod("id", sf.lit(40)).alias("group")
+    )
+    placed = rows.withColumn("partition", kafka_partition("key", 12, spread_by=("group",)))
+    homes = placed.groupBy("group").agg(sf.count_distinct("partition").alias("homes")).collect()
+    assert {row.homes for row in homes} == {1}
+    assert placed.select("partition").distinct().count() > 6
+
+
+def test_a_grouping_takes_named_columns(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([("a",), ("a",), (None,)], "key string")
+    grouped = rows.groupBy(kafka_partition("key", 12, spread_by=("key",))).count().collect()
+    assert max(row["count"] for row in grouped) == 2
+
+
+@pytest.mark.parametrize("profile", ["java", "librdkafka"])
+def test_keyless_rows_fail_the_job_where_asked(spark: SparkSession, profile: str) -> None:
+    rows = spark.createDataFrame([("a",), (None,)], "key string")
+    with pytest.raises(Exception, match=f"no key that profile '{profile}' hashes"):
+        rows.select(kafka_partition("key", 12, profile=profile, nulls="error")).collect()
+
+
+def test_keyed_rows_pass_where_keyless_ones_would_fail(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([("key",)], "key string")
+    assert rows.select(kafka_partition("key", 12, nulls="error")).collect() == [(1,)]
+
+
+def test_an_empty_key_is_keyless_to_librdkafkas_default_and_not_to_java(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([("",)], "key string")
+    both = [kafka_partition("key", 12, profile=p, nulls="null").alias(p) for p in ("java", "librdkafka")]
+    assert rows.select(*both).collect() == [(275646681 % 12, None)]
+
+
+def test_the_column_is_an_int_named_partition_that_knows_its_count(keys: DataFrame) -> None:
+    (field,) = keys.select(kafka_partition("text", 12)).schema.fields
+    assert (field.name, field.dataType.simpleString()) == ("partition", "int")
+    assert field.metadata == {"copartition.partitions": 12}
+
+
+def test_an_empty_frame_has_no_partitions(keys: DataFrame, engine: str) -> None:
+    assert keys.where("1 = 0").select(kafka_partition("text", 12)).collect() == []
+
+
+def test_crc32_needs_no_python(keys: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+    keys.select(kafka_partition("binary", 12, profile="librdkafka-consistent")).explain()
+    assert "Python" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (UnknownStrategyError, functools.partial(kafka_partition, "key", 12, profile="jav")),
+        (InvalidPartitionCountError, functools.partial(kafka_partition, "key", 0)),
+        (InvalidPartitionCountError, functools.partial(kafka_partition, "key", 2**31)),
+        (InvalidConfigError, functools.partial(kafka_partition, "key", 12, nulls="random")),
+        (InvalidConfigError, functools.partial(kafka_partition, "key", 12, spread_by=())),
+    ],
+)
+def test_meaningless_arguments_are_refused_at_once(spark: SparkSession, error: type[Exception], call) -> None:
+    with pytest.raises(error):
+        call()

@@ -1,0 +1,55 @@
+"""What Spark sends to executors runs where this project is not installed."""
+
+import subprocess
+import sys
+
+import pytest
+from pyspark import cloudpickle
+
+from partitioning import murmur2
+from partitioning.hashing import HASHES
+from partitioning.testing.mock_cluster import MockCluster
+from spark_integration.hash_columns import _arrow_function
+from tests.support.reading import read_topic
+
+ALONE = """
+import pickle, sys
+import pyarrow as pa
+
+class NotInstalled:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in {"partitioning", "assignors", "spark_integration"}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, NotInstalled())
+shipped = pickle.load(sys.stdin.buffer)
+"""
+
+
+def run_alone(shipped: object, code: str) -> str:
+    command = [sys.executable, "-W", "error", "-c", ALONE + code]
+    done = subprocess.run(command, input=cloudpickle.dumps(shipped), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode().strip()
+
+
+@pytest.mark.parametrize("function", HASHES)
+def test_a_hash_function_runs_without_this_project(function: str) -> None:
+    code = "print(shipped(pa.array([b'skipped', b'key', None, b'flight'], pa.binary())[1:]).to_pylist())"
+    shipped = _arrow_function(HASHES[function].column)
+    expected = [HASHES[function].scalar(b"key"), None, HASHES[function].scalar(b"flight")]
+    assert run_alone(shipped, code) == str(expected)
+
+
+def test_a_hash_function_takes_large_arrays_and_empty_ones() -> None:
+    code = "print([shipped(pa.array(keys, pa.large_binary())).to_pylist() for keys in ([b'key'], [])])"
+    assert run_alone(_arrow_function(HASHES["murmur2"].column), code) == str([[murmur2(b"key")], []])
+
+
+def test_the_sink_writes_without_this_project(mock_cluster: MockCluster) -> None:
+    source = pytest.importorskip("spark_integration.sinks.source", reason="needs Spark 4.0")
+    mock_cluster.create_topic("shipped", 2)
+    config = {"bootstrap.servers": mock_cluster.bootstrap_servers}
+    writer = source._BatchWriter(source._Destination(config, {"shipped": 2}, "shipped"))
+    run_alone(writer, "shipped.write(iter([pa.record_batch({'value': pa.array([b'v'])})]))")
+    assert [record.value for record in read_topic(mock_cluster.bootstrap_servers, "shipped")] == [b"v"]
