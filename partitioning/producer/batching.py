@@ -254,7 +254,7 @@ class _Producer:
     _acknowledged: dict[int, float] = field(default_factory=dict)
 
     def run(self, times: list[float], placed: list[int], payloads: list[int]) -> BatchingResult:
-        self._sticky = self.unkeyed if isinstance(self.unkeyed, BytesAware) else None
+        self._sticky = _bytes_aware(self.unkeyed)
         self.free = self.settings.buffer_memory
         self._queues = [deque() for _ in self.leaders]
         self._partitions_of = [
@@ -428,3 +428,7 @@ class _Producer:
             self._next_event()
         if time < math.inf:
             self.now = time
+
+
+def _bytes_aware(strategy: object) -> BytesAware | None:
+    return strategy if isinstance(strategy, BytesAware) else None
