@@ -141,6 +141,12 @@ def _kafkas_own(assignor: str) -> Iterator[Json]:
                 ("consumer3", "t3-1 t0-1 t2-2", 8),
                 ("consumer4", "t0-2 t1-1 t3-2", 7),
             ),
+            lists={
+                "consumer1": "t1-2 t2-1 t3-0",
+                "consumer2": "t0-0 t1-0 t2-0",
+                "consumer3": "t0-1 t2-2 t3-1",
+                "consumer4": "t0-2 t1-1 t3-2",
+            },
         ),
     )
     for generations in permutations((1, 2, 3)):

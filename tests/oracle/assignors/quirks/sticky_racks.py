@@ -49,6 +49,11 @@ def rack_quirks(assignor: str) -> Iterator[Json]:
         members[2]["topics"] = ["t1", "t3"]
         yield named(f"rack_unequal_subscriptions_rf{factor}", step(topics, members, lists=unequal[factor]))
     two = ("a", "b")
+    for factor in (1, 2, 3):
+        yield named(
+            f"rack_uniform_subscriptions_rf{factor}_on_2_racks",
+            step(laid_out(counts, two, factor), consumers(3, list(counts), ABC)),
+        )
     yield named(
         "an_owner_on_the_wrong_rack_loses_its_partition",
         step(
