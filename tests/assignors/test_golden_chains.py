@@ -32,7 +32,7 @@ def carried_on(before: Group, step: Json) -> tuple[list[str], list[Member]] | No
     same = all(
         about["carry"] == about["id"]
         and about["id"] in known
-        and sorted(about["topics"]) == sorted(known[about["id"]].topics)
+        and about["topics"] == list(known[about["id"]].topics)
         and about.get("rack") == known[about["id"]].rack
         for about in carried
     )
