@@ -1,0 +1,91 @@
+"""Commands that print a table: where keys go, and which strategies there are."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from assignors.cli.shell import paint, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from partitioning.registry import StrategyInfo
+
+
+def placements(
+    keys: Sequence[bytes], partitions: int, names: Sequence[str], form: str, color: str, width: int | None
+) -> None:
+    """The partition of each key under each profile."""
+    from partitioning import partition_for_key  # noqa: PLC0415 - only this command needs it
+    from partitioning.profiles import PROFILES, find_profile  # noqa: PLC0415
+
+    profiles = [find_profile(name) for name in names] or list(PROFILES.values())
+    places = {
+        profile.name: [partition_for_key(key, partitions, profile=profile.name) for key in keys]
+        for profile in profiles
+    }
+    shown = [key.decode("utf-8", "backslashreplace") for key in keys]
+    if form == "json":
+        rows = [
+            {"key": key, "partitions": {name: row[index] for name, row in places.items()}}
+            for index, key in enumerate(shown)
+        ]
+        write(json.dumps({"num_partitions": partitions, "keys": rows}, indent=2, ensure_ascii=False) + "\n")
+        return
+    table = _table(["PROFILE", *(repr(key) for key in shown), "CLIENT"], right=range(1, len(keys) + 1))
+    for profile in profiles:
+        cells = [Text("-" if place is None else str(place)) for place in places[profile.name]]
+        table.add_row(Text(profile.name), *cells, Text(profile.client, "dim"))
+    paint(lambda console: console.print(table), color=color, width=width)
+
+
+def _profiles(form: str, color: str, width: int | None) -> None:
+    from partitioning.profiles import PROFILES  # noqa: PLC0415 - only this command needs it
+
+    columns = ("name", "hash", "null", "empty", "unkeyed", "client")
+    rows = [{column: getattr(profile, column) for column in columns} for profile in PROFILES.values()]
+    _print(rows, form, color, width)
+
+
+def _partitioners(form: str, color: str, width: int | None) -> None:
+    from partitioning import list_partitioners  # noqa: PLC0415 - only this command needs it
+
+    _strategies(list_partitioners(), form, color, width)
+
+
+def _assignors(form: str, color: str, width: int | None) -> None:
+    from assignors import list_assignors  # noqa: PLC0415 - only this command needs it
+
+    _strategies(list_assignors(), form, color, width)
+
+
+def _strategies(infos: Sequence[StrategyInfo], form: str, color: str, width: int | None) -> None:
+    _print([info._asdict() for info in infos], form, color, width)
+
+
+def _print(rows: Sequence[dict[str, str]], form: str, color: str, width: int | None) -> None:
+    if form == "json":
+        write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
+        return
+    table = _table([name.upper() for name in rows[0]])
+    for row in rows:
+        table.add_row(*map(Text, row.values()))
+    paint(lambda console: console.print(table), color=color, width=width)
+
+
+def _table(columns: Sequence[str], right: range = range(0)) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for index, name in enumerate(columns):
+        table.add_column(Text(name), justify="right" if index in right else "left", overflow="fold")
+    return table
+
+
+LISTINGS: dict[str, Callable[[str, str, int | None], None]] = {
+    "profiles": _profiles,
+    "partitioners": _partitioners,
+    "assignors": _assignors,
+}

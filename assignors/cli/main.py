@@ -1,0 +1,249 @@
+"""The commands, as click sees them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from assignors.cli import listings
+from assignors.cli.shell import QuietCommand, output_options, paint, write
+
+if TYPE_CHECKING:
+    from assignors.diff import AssignmentDiff
+
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(context_settings=HELP)
+@click.version_option(package_name="copartition")
+def copartition() -> None:
+    """Where Kafka puts a record and who consumes it, before you run it."""
+
+
+@copartition.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("before")
+@click.argument("after", required=False)
+@output_options("text", "json", "ndjson", "csv", "markdown", "html")
+@click.option("--out", type=click.Path(dir_okay=False), help="File for the report; html needs one.")
+@click.option("-q", "--quiet", is_flag=True, help="No report, only the exit code.")
+@click.option("--all", "every", is_flag=True, help="Show what did not change, too.")
+@click.option(
+    "--match",
+    type=click.Choice(["auto", "instance-id", "client-id", "host", "member-id", "overlap"]),
+    default="auto",
+    show_default=True,
+    help="How members before are found again after.",
+)
+@click.option(
+    "--check", "checks", multiple=True, metavar="EXPR", help="A limit such as moved_pct<=10; repeatable."
+)
+@click.option(
+    "--add-members", type=click.IntRange(min=0), default=0, metavar="N", help="plan: members that join."
+)
+@click.option("--remove-member", multiple=True, metavar="ID", help="plan: a member that leaves; repeatable.")
+@click.option("--partitions", multiple=True, metavar="TOPIC=N", help="plan: a topic that grows; repeatable.")
+@click.option("-b", "--bootstrap-server", metavar="HOST:PORT", help="live: the cluster.")
+@click.option(
+    "-X", "settings", multiple=True, metavar="KEY=VALUE", help="live: a client setting; repeatable."
+)
+@click.option(
+    "--command-config", type=click.Path(exists=True, dir_okay=False), help="live: a file of settings."
+)
+@click.option("--save", type=click.Path(dir_okay=False), help="live: keep the group as a snapshot.")
+@click.version_option(package_name="copartition")
+@click.pass_context
+def diff(
+    ctx: click.Context,
+    before: str,
+    after: str | None,
+    *,
+    form: str,
+    out: str | None,
+    color: str,
+    width: int | None,
+    quiet: bool,
+    every: bool,
+    match: str,
+    checks: tuple[str, ...],
+    add_members: int,
+    remove_member: tuple[str, ...],
+    partitions: tuple[str, ...],
+    bootstrap_server: str | None,
+    settings: tuple[str, ...],
+    command_config: str | None,
+    save: str | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """What changes in a consumer group from BEFORE to AFTER.
+
+    Each is a source: a file or - for standard input (what kafka-consumer-groups --describe printed, with or
+    without --members --verbose, or a snapshot); live:GROUP; plan:ASSIGNOR, what that assignor would make of
+    the other side; or scenario.yaml#STEP, a step of a simulation. One source is enough where it holds two
+    states: a scenario (first and last step), or a KIP-848 group on its way to its target.
+
+    Exit code: 0 no difference, 1 a difference, 2 trouble. With --check: 0 all limits hold, 1 one does not.
+    (terraform plan has 1 and 2 the other way round.)
+    """
+    if form == "html" and out is None and not quiet:
+        raise click.UsageError("-o html needs --out FILE")
+    from assignors.diff import diff as compare  # noqa: PLC0415 - only this command needs it
+    from assignors.diff import parse_check  # noqa: PLC0415
+    from assignors.sources import WhatIf, read_pair, snapshot_bytes  # noqa: PLC0415
+
+    limits = [parse_check(text) for text in checks]
+    pair = read_pair(
+        before,
+        after,
+        config=_client_settings(bootstrap_server, settings, command_config),
+        what_if=WhatIf(add_members, remove_member, {topic: int(n) for topic, n in map(_growth, partitions)}),
+    )
+    if save is not None:
+        if pair.live is None:
+            raise click.UsageError("--save keeps a live group; name one with live:GROUP")
+        write(snapshot_bytes(pair.live).decode(), save)
+    found = compare(pair.before, pair.after, match="member-id" if pair.planned and match == "auto" else match)
+    for conflict in found.conflicts:
+        click.echo(f"{ctx.command_path}: {conflict.topic}-{conflict.partition} has two owners", err=True)
+    if not quiet:
+        _report(found, form, every=every, color=color, width=width, out=out)
+    failed = [limit for limit in limits if not limit.passes(found.summary)]
+    for limit in failed:
+        click.echo(
+            f"{ctx.command_path}: check failed: {limit}, it is {limit.value(found.summary):g}", err=True
+        )
+    ctx.exit(bool(failed) if limits else not found.same)
+
+
+def _report(
+    found: AssignmentDiff, form: str, *, every: bool, color: str, width: int | None, out: str | None
+) -> None:
+    from assignors.reports import data, markdown, text  # noqa: PLC0415
+
+    if form == "text":
+        paint(partial(text.print_diff, found, every=every), color=color, width=width, out=out)
+    elif form == "html":
+        from assignors.reports.html import diff_html  # noqa: PLC0415 - needs the extra "report"
+
+        write(diff_html(found), out)
+    elif form == "markdown":
+        write(markdown.diff_markdown(found), out)
+    elif form == "json":
+        write(data.diff_json(found, every=every), out)
+    elif form == "csv":
+        write(data.diff_csv(found, every=every), out)
+    else:
+        write("".join(data.diff_lines(found, every=every)), out)
+
+
+def _growth(text: str) -> tuple[str, str]:
+    topic, _, count = text.rpartition("=")
+    if not topic or not count.isdecimal():
+        raise click.BadParameter(f"{text!r} is not TOPIC=N", param_hint="--partitions")
+    return topic, count
+
+
+def _client_settings(server: str | None, settings: tuple[str, ...], path: str | None) -> dict[str, str]:
+    config: dict[str, str] = {}
+    if path is not None:
+        lines = (line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines())
+        settings = (*(line for line in lines if line and line[0] not in "#!"), *settings)
+    for setting in settings:
+        key, separator, value = setting.partition("=")
+        if not separator:
+            raise click.BadParameter(f"{setting!r} is not KEY=VALUE", param_hint="-X")
+        config[key.strip()] = value.strip()
+    if server is not None:
+        config["bootstrap.servers"] = server
+    return config
+
+
+@copartition.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("scenario", type=click.Path(exists=True, dir_okay=False))
+@output_options("text", "json")
+@click.option(
+    "--assignor", "assignors", multiple=True, help="Run it with this assignor instead; repeat to compare."
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Run it with this seed instead.")
+@click.option("--html", type=click.Path(dir_okay=False), help="File for a page with pictures.")
+def simulate(
+    scenario: str,
+    *,
+    form: str,
+    color: str,
+    width: int | None,
+    assignors: tuple[str, ...],
+    seed: int | None,
+    html: str | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """Run SCENARIO (YAML, TOML or JSON): rebalances, pauses, moves."""
+    from assignors.simulation import Scenario  # noqa: PLC0415 - only this command needs it
+    from assignors.simulation import simulate as run  # noqa: PLC0415
+
+    base = Scenario.from_file(scenario)
+    if seed is not None:
+        base = replace(base, seed=seed)
+    results = [run(replace(base, assignor=name)) for name in assignors or (base.assignor,)]
+    if form == "json":
+        from assignors.reports.data import simulation_json  # noqa: PLC0415
+
+        write(simulation_json(results))
+    else:
+        from assignors.reports.text import print_simulation  # noqa: PLC0415
+
+        paint(partial(print_simulation, results), color=color, width=width)
+    if html is not None:
+        from assignors.reports.html import simulation_html  # noqa: PLC0415 - needs the extra "report"
+
+        write(simulation_html(results), html)
+
+
+@copartition.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("keys", nargs=-1, required=True, metavar="KEY...")
+@click.option(
+    "-n",
+    "--partitions",
+    type=click.IntRange(min=1, max=2**31 - 1),
+    required=True,
+    help="Partitions of the topic.",
+)
+@click.option("--profile", "profiles", multiple=True, help="Only this client's rule; repeatable.")
+@output_options("text", "json")
+def partition(
+    keys: tuple[str, ...],
+    *,
+    partitions: int,
+    profiles: tuple[str, ...],
+    form: str,
+    color: str,
+    width: int | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """Where every client puts each KEY (as UTF-8 bytes) of a topic with N partitions.
+
+    A dash: that client does not hash such a key.
+    """
+    listings.placements([os.fsencode(key) for key in keys], partitions, profiles, form, color, width)
+
+
+def _listing(name: str, summary: str) -> None:
+    @copartition.command(name, cls=QuietCommand, context_settings=HELP, help=summary)
+    @output_options("text", "json")
+    def command(
+        *,
+        form: str,
+        color: str,
+        width: int | None,
+        verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    ) -> None:
+        listings.LISTINGS[name](form, color, width)
+
+
+_listing("profiles", "Every client's rule for keys.")
+_listing("partitioners", "Partitioners by name, plug-ins included.")
+_listing("assignors", "Assignors by name, plug-ins included.")

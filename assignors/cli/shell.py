@@ -1,0 +1,106 @@
+"""What all commands share: errors, colours, where the output goes."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from assignors.errors import AssignorsError
+from partitioning.errors import PartitioningError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TROUBLE = 2
+
+_PIPED_WIDTH = 1_000
+"""Lines that nobody looks at in a terminal are not broken."""
+
+
+class QuietCommand(click.Command):
+    """A command whose errors are one line on stderr and exit code 2; -v adds the traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the user gets a line and exit code 2
+            if ctx.params.get("verbose"):
+                traceback.print_exc()
+            expected = isinstance(error, AssignorsError | PartitioningError)
+            what = str(error) if expected else f"{error!r}; this is a bug, run it with -v and report it"
+            click.echo(f"{ctx.command_path}: {what}", err=True)
+            ctx.exit(TROUBLE)
+
+
+def output_options(*formats: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options -o, --color, --width and -v."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(
+            (
+                click.option(
+                    "-o",
+                    "--output",
+                    "form",
+                    type=click.Choice(formats),
+                    default="text",
+                    help="Format.",
+                    show_default=True,
+                ),
+                click.option(
+                    "--color",
+                    type=click.Choice(["auto", "always", "never"]),
+                    default="auto",
+                    show_default=True,
+                    help="Colours; auto honours NO_COLOR and FORCE_COLOR.",
+                ),
+                click.option("--width", type=click.IntRange(min=40), help="Columns of text output."),
+                click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from."),
+            )
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def write(text: str, out: str | None = None) -> None:
+    """Write a report to standard output, or to a file."""
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(out).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.FileError(out, error.strerror) from error
+
+
+def paint(draw: Callable[[Console], None], *, color: str, width: int | None, out: str | None = None) -> None:
+    """Let `draw` print to a console that looks like where the output goes, and write what it printed."""
+    screen = sys.stdout if out is None else None
+    terminal = {"always": True, "never": False}.get(color)
+    if terminal is None and screen is None:
+        terminal = False
+    probe = Console(file=screen or io.StringIO(), force_terminal=terminal)
+    buffer = io.StringIO()
+    console = Console(
+        file=buffer,
+        force_terminal=probe.is_terminal,
+        no_color=True if color == "never" else None if color == "auto" else False,
+        color_system="standard" if probe.is_terminal else None,
+        width=width or (probe.width if screen is not None and screen.isatty() else _PIPED_WIDTH),
+        highlight=False,
+    )
+    draw(console)
+    # Tables pad their last column; nobody needs those blanks.
+    write(re.sub(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", r"\1", buffer.getvalue(), flags=re.MULTILINE), out)
