@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from spark_integration.routing import assert_routed as assert_routed
     from spark_integration.routing import route as route
     from spark_integration.session import configure_spark_with_kafka as configure_spark_with_kafka
+    from spark_integration.simulation import simulate_rebalances as simulate_rebalances
     from spark_integration.sinks import register as register
 
 _HOME = {
@@ -42,6 +43,7 @@ _HOME = {
     "assert_routed": "routing",
     "route": "routing",
     "configure_spark_with_kafka": "session",
+    "simulate_rebalances": "simulation",
     "register": "sinks",
 }
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_integration.errors import DeliveryError
+from spark_integration.sinks.cluster import ANSWER_WITHIN_S
 from spark_integration.sinks.records import records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
-    from confluent_kafka import KafkaError, Message
+    from confluent_kafka import KafkaError, Message, Producer
+
+    from spark_integration.sinks.records import Record
 
 WAIT_S = 1.0
 
@@ -52,35 +55,50 @@ def deliver(
         RecordError: a row that cannot be a record; rows of earlier batches may have been written.
         DeliveryError: a record was not acknowledged; what was still queued is dropped.
     """
-    from confluent_kafka import KafkaException, Producer  # noqa: PLC0415 - this runs on executors
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - this runs on executors
 
     failures = _Failures()
-    producer = Producer({**config, "delivery.report.only.error": True, "on_delivery": failures})
+    producer = None
     try:
         for batch in batches:
-            for name, value, key, partition, timestamp, headers in records(batch, counts, topic):
-                while True:
-                    try:
-                        producer.produce(
-                            name,
-                            value=value,
-                            key=key,
-                            partition=partition,
-                            timestamp=timestamp,
-                            headers=headers,
-                        )
-                        break
-                    except BufferError:
-                        producer.poll(WAIT_S)
-                        failures.check()
+            if not batch.num_rows:
+                continue
+            if producer is None:
+                producer = _producer(config, failures, topic)
+            for record in records(batch, counts, topic):
+                _produce(producer, record, failures)
             producer.poll(0)
             failures.check()
-        while producer.flush(WAIT_S):
+        while producer is not None and producer.flush(WAIT_S):
             failures.check()
         failures.check()
     except BaseException as error:
-        producer.purge()
-        producer.flush(WAIT_S)
+        if producer is not None:
+            producer.purge()
+            producer.flush(WAIT_S)
         if isinstance(error, KafkaException):
             raise DeliveryError(f"a record could not be produced: {error.args[0].str()}") from error
         raise
+
+
+def _producer(config: Mapping[str, str], failures: _Failures, topic: str | None) -> Producer:
+    from confluent_kafka import Producer  # noqa: PLC0415 - as above
+
+    producer = Producer({**config, "delivery.report.only.error": True, "on_delivery": failures})
+    # An idempotent producer that is connected gets its id at once; one that is not tries again after 500 ms.
+    producer.list_topics(topic, timeout=ANSWER_WITHIN_S)
+    return producer
+
+
+def _produce(producer: Producer, record: Record, failures: _Failures) -> None:
+    topic, value, key, partition, timestamp, headers = record
+    while True:
+        try:
+            producer.produce(
+                topic, value=value, key=key, partition=partition, timestamp=timestamp, headers=headers
+            )
+        except BufferError:
+            producer.poll(WAIT_S)
+            failures.check()
+        else:
+            return
