@@ -1,13 +1,41 @@
 """Where Kafka puts a record: every client's rule, for one key and for a column of them."""
 
+from partitioning.errors import (
+    BrokenPluginError,
+    InvalidConfigError,
+    InvalidKeyError,
+    InvalidLayoutError,
+    InvalidPartitionCountError,
+    MissingDependencyError,
+    PartitioningError,
+    StrategyConflictError,
+    UnknownStrategyError,
+)
+from partitioning.growth import Growth, expected_share, grow
 from partitioning.hashing.murmur2 import murmur2
+from partitioning.interface import Partitioner, TopicLayout, TopicPartitioner
 from partitioning.java import coordinator_partition
 from partitioning.placement import murmur2_batch, partition_batch, partition_for_key
 from partitioning.topic_partition import TopicPartition
 
 __all__ = [
+    "BrokenPluginError",
+    "Growth",
+    "InvalidConfigError",
+    "InvalidKeyError",
+    "InvalidLayoutError",
+    "InvalidPartitionCountError",
+    "MissingDependencyError",
+    "Partitioner",
+    "PartitioningError",
+    "StrategyConflictError",
+    "TopicLayout",
     "TopicPartition",
+    "TopicPartitioner",
+    "UnknownStrategyError",
     "coordinator_partition",
+    "expected_share",
+    "grow",
     "murmur2",
     "murmur2_batch",
     "partition_batch",

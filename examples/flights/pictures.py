@@ -1,0 +1,71 @@
+"""The pictures the demo leaves behind."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import jinja2
+import numpy as np
+from numpy.typing import NDArray
+
+from assignors.diff import AssignmentDiff
+from assignors.reports.html import diff_html, simulation_html
+from assignors.simulation import SimulationResult
+from partitioning import Growth
+
+
+def write_pictures(
+    folder: Path,
+    sizes: NDArray[np.int64],
+    counts: list[tuple[str, int]],
+    growth: Growth,
+    restarts: Sequence[SimulationResult],
+    change: AssignmentDiff,
+) -> list[Path]:
+    """Write the pages and return their paths.
+
+    Args:
+        folder: where to.
+        sizes: rows of each partition.
+        counts: every key with its number of rows, most rows first.
+        growth: what more partitions would move.
+        restarts: simulated rolling restarts to compare.
+        change: the group before and after one.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = {
+        "topic.html": topic_page(sizes, counts, growth),
+        "rolling-restart.html": simulation_html(restarts),
+        "assignment-diff.html": diff_html(change),
+    }
+    for name, page in pages.items():
+        (folder / name).write_text(page, encoding="utf-8")
+    return [folder / name for name in pages]
+
+
+def topic_page(sizes: NDArray[np.int64], counts: list[tuple[str, int]], growth: Growth) -> str:
+    """Partition sizes, hottest keys and growth as bars."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    largest = int(np.argmax(sizes))
+    return environment.get_template("topic.html.j2").render(
+        rows=int(sizes.sum()),
+        largest=f"{sizes[largest] / sizes.mean():.0%}",
+        partitions=[
+            {
+                "label": f"partition {p}",
+                "value": rows,
+                "suffix": "",
+                "style": "hot" if p == largest else "bar",
+            }
+            for p, rows in enumerate(sizes.tolist())
+        ],
+        keys=[{"label": key, "value": rows, "suffix": "", "style": "bar"} for key, rows in counts[:10]],
+        warning=growth.warning,
+        growth=[
+            {"label": "rows that stay", "value": growth.keyed - growth.moving, "suffix": "", "style": "bar"},
+            {"label": "rows that move", "value": growth.moving, "suffix": "", "style": "hot"},
+        ],
+    )

@@ -1,0 +1,101 @@
+"""What moves when a topic gets more partitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partitioning.errors import InvalidPartitionCountError
+from partitioning.placement import UNKEYED, partition_batch
+from partitioning.topic_partition import checked_partition_count
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from partitioning.keys import Keys
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Growth:
+    """What growing a topic does to a column of keys.
+
+    Attributes:
+        before: partition count before.
+        after: partition count after.
+        moved: which rows get another partition; bool of shape (n,), False for rows that are not hashed.
+        keyed: rows that are hashed.
+        profile: whose rule places them.
+    """
+
+    before: int
+    after: int
+    moved: NDArray[np.bool_]
+    keyed: int
+    profile: str
+
+    @property
+    def moving(self) -> int:
+        """Rows that get another partition."""
+        return int(np.count_nonzero(self.moved))
+
+    @property
+    def share(self) -> float:
+        """Share of the keyed rows that get another partition; 0 where there are none."""
+        return self.moving / self.keyed if self.keyed else 0.0
+
+    @property
+    def warning(self) -> str:
+        """What it means for the order of a key's records, in a sentence or two."""
+        if not self.moving:
+            return (
+                f"Growing the topic from {self.before} to {self.after} partitions moves none of these keys."
+            )
+        return (
+            f"Growing the topic from {self.before} to {self.after} partitions moves {self.moving:,} of "
+            f"{self.keyed:,} keyed records ({self.share:.1%}; {expected_share(self.before, self.after):.1%} of a "
+            "uniform hash). From then on new records of those keys go to another partition than the old ones, "
+            "which stay: the order within such a key is lost until consumers have read the old partitions to "
+            "their end, and what they keep by partition must be moved."
+        )
+
+
+def grow(keys: Keys, before: int, after: int, *, profile: str = "java") -> Growth:
+    """Which rows of a key column get another partition when the topic grows.
+
+    Args:
+        keys: n keys, as `key_column` takes them.
+        before: partition count now.
+        after: partition count then; Kafka topics never shrink.
+        profile: the client that places the records.
+
+    Raises:
+        InvalidPartitionCountError: a count is out of range, or `after` is below `before`.
+        InvalidKeyError: the keys are of another type.
+        UnknownStrategyError: there is no such profile.
+    """
+    _check(before, after)
+    old = partition_batch(keys, before, profile=profile)
+    new = partition_batch(keys, after, profile=profile)
+    return Growth(before, after, old != new, int(np.count_nonzero(old != UNKEYED)), profile)
+
+
+def expected_share(before: int, after: int) -> float:
+    """Share of the keys that move under a uniform hash taken modulo the count: 1 - gcd / max.
+
+    No rule that keeps partitions even can move less than 1 - before / after.
+
+    Raises:
+        InvalidPartitionCountError: a count is out of range, or `after` is below `before`.
+    """
+    _check(before, after)
+    return 1 - gcd(before, after) / after
+
+
+def _check(before: int, after: int) -> None:
+    if checked_partition_count(after) < checked_partition_count(before):
+        raise InvalidPartitionCountError(
+            f"the topic has {before} partitions and cannot have {after}: Kafka topics only grow"
+        )
