@@ -57,9 +57,9 @@ class Growth:
         return (
             f"Growing the topic from {self.before} to {self.after} partitions moves {self.moving:,} of "
             f"{self.keyed:,} keyed records ({self.share:.1%}; {uniform:.1%} of a uniform hash). From then on "
-            "new records of those keys go to another partition than the old ones, which stay: the order within "
-            "such a key is lost until consumers have read the old partitions to their end, and what they keep "
-            "by partition must be moved."
+            "new records of those keys go to another partition than the old ones, which stay: the order "
+            "within such a key is lost until consumers have read the old partitions to their end, and what "
+            "they keep by partition must be moved."
         )
 
 
