@@ -1,0 +1,1 @@
+"""What the broker decides for groups of the new protocol (KIP-848)."""

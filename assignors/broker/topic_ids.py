@@ -1,0 +1,118 @@
+"""Topic ids, by which the broker decides."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.broker.hash_table import HashTable, spread_number
+from partitioning.errors import TreeBinError
+from partitioning.java import hash_map_order, hash_set_capacity, string_hashes, uuid_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from assignors.group import Topic
+    from assignors.subscriptions import Subscriptions
+
+
+def topic_id(topic: Topic) -> uuid.UUID:
+    """The topic's id, or where it has none a stable one made from its name."""
+    return topic.id or made_id(topic.name)
+
+
+@lru_cache(maxsize=1 << 16)
+def made_id(name: str) -> uuid.UUID:
+    """The id a topic's name stands for: Java's `UUID.nameUUIDFromBytes` of the name in UTF-8."""
+    digest = hashlib.md5(name.encode("utf-8", "replace"), usedforsecurity=False).digest()
+    return uuid.UUID(bytes=digest, version=3)
+
+
+@dataclass(frozen=True)
+class TopicTable:
+    """The topics the broker deals with in one decision; a topic is an index into each column.
+
+    Attributes:
+        names: topics that exist, then those that are gone but still in some member's target.
+        ids: their ids.
+        counts: partitions of each, 0 for those that are gone.
+        index: topics by name.
+    """
+
+    names: list[str]
+    ids: list[uuid.UUID]
+    counts: NDArray[np.int64]
+    index: dict[str, int]
+
+    @classmethod
+    def of(cls, topics: Sequence[Topic], subscribed: set[str], targeted: set[str]) -> TopicTable:
+        """The table for a cluster's topics, names members subscribe to, and names in their targets."""
+        existing = [
+            topic
+            for topic in topics
+            if topic.partitions and (topic.name in subscribed or topic.name in targeted)
+        ]
+        names = [topic.name for topic in existing]
+        gone = sorted(targeted.difference(names))
+        ids = [topic_id(topic) for topic in existing] + [made_id(name) for name in gone]
+        counts = [topic.partitions for topic in existing] + [0] * len(gone)
+        names += gone
+        return cls(names, ids, np.array(counts, np.int64), {name: row for row, name in enumerate(names)})
+
+    def subscribed(self, subscriptions: Subscriptions) -> NDArray[np.bool_]:
+        """Which topics have a subscriber."""
+        mask = np.zeros(len(self.names), np.bool_)
+        mask[
+            [self.index[name] for names in subscriptions.lists for name in set(names) if name in self.index]
+        ] = True
+        return mask
+
+    def in_set_order(self, names: Sequence[str]) -> NDArray[np.intp]:
+        """A subscription's topics that exist, in the order of the HashSet of its names."""
+        distinct = list(dict.fromkeys(names))
+        order = hash_map_order(string_hashes(distinct), capacity=hash_set_capacity(len(names)))
+        rows = np.array([self.index.get(name, -1) for name in distinct], np.intp)[order]
+        rows = rows[rows >= 0]
+        return rows[self.counts[rows] > 0]
+
+    def in_id_order(self, names: Sequence[str]) -> NDArray[np.intp]:
+        """The same in the order of the HashSet of ids that is made from the one of names."""
+        topics = self.in_set_order(names)
+        capacity = hash_set_capacity(len(set(names)))
+        try:
+            return topics[hash_map_order(self.hashes[topics], capacity=capacity)]
+        except TreeBinError:
+            table = HashTable(capacity)
+            for topic in topics.tolist():
+                table.add(topic, *self.hashed(topic))
+            return np.array(list(table), np.intp)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """A partition's id is its number plus its topic's start; ids of existing partitions count up."""
+        return np.cumsum(self.counts) - self.counts
+
+    @cached_property
+    def hashes(self) -> NDArray[np.int32]:
+        """`Uuid.hashCode` of each id."""
+        return np.fromiter(map(uuid_hash, self.ids), np.int32, len(self.ids))
+
+    @cached_property
+    def ranks(self) -> list[tuple[int, int]]:
+        """What orders ids as `Uuid.compareTo` does: both halves, signed."""
+        return [(_signed(each.int >> 64), _signed(each.int & 0xFFFFFFFFFFFFFFFF)) for each in self.ids]
+
+    def hashed(self, topic: int) -> tuple[int, tuple[int, ...]]:
+        """A topic's hash as `HashMap` uses it, and what orders topics with the same one."""
+        return spread_number(int(self.hashes[topic])), self.ranks[topic]
+
+
+def _signed(half: int) -> int:
+    return half - (1 << 64) if half >> 63 else half

@@ -1,0 +1,50 @@
+"""Kafka's "uniform" assignor, the broker's default (KIP-848)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from assignors.assignment import Assignment
+from assignors.broker.changes import assign_targets
+from assignors.broker.heterogeneous import balance
+from assignors.broker.homogeneous import share_out
+from assignors.broker.targets import Targets, targeted_topics
+from assignors.broker.topic_ids import TopicTable
+from assignors.subscriptions import Subscriptions, hash_order
+
+if TYPE_CHECKING:
+    from assignors.group import Group
+    from assignors.interface import RebalanceProtocol
+
+
+class UniformAssignor:
+    """Gives every member as many partitions as the others while moving few; racks are ignored.
+
+    A member's `owned` is its target assignment. Topics count by their id, so where `Topic.id` is None the
+    answer is that for an id made from the name.
+    """
+
+    name: ClassVar[str] = "uniform"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
+
+    def assign(self, group: Group) -> Assignment:
+        """Who gets what, each member's list in the order of the broker's maps.
+
+        Raises:
+            AssignorError: some member's target has partitions that do not exist, and the JVM throws.
+        """
+        if not group.members:
+            return Assignment.of({})
+        place = hash_order(group.members)
+        members = [group.members[row] for row in place.tolist()]
+        subscriptions = Subscriptions.of(members)
+        table = TopicTable.of(group.topics, set[str]().union(*subscriptions.lists), targeted_topics(members))
+        targets = Targets.of(members, table)
+        subscribed = table.subscribed(subscriptions)
+        if len({frozenset(topics) for topics in subscriptions.lists}) <= 1:
+            topics = table.in_id_order(subscriptions.lists[0])
+            changes = share_out(len(members), topics, table, targets)
+        else:
+            changes = balance(subscriptions, table, targets)
+        ids = [member.id for member in group.members]
+        return assign_targets(ids, place, table, subscribed, targets, changes)
