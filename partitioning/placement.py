@@ -95,18 +95,18 @@ def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -
     except ValueError as error:
         raise InvalidKeyError(f"profile {profile!r} hashes text: {error}") from None
     partitions = partitions_of(hashes, count, rule.sign)
-    if rule.null == "unkeyed" and column.nulls is not None:
-        partitions[column.nulls] = UNKEYED
     if rule.empty == "unkeyed":
         partitions[column.empty] = UNKEYED
+    if rule.null != "empty" and column.nulls is not None:
+        partitions[column.nulls] = UNKEYED if rule.null == "unkeyed" else 0
     return partitions
 
 
 def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | None:
     count = checked_partition_count(num_partitions)
     if key is None:
-        if profile.null == "unkeyed":
-            return None
+        if profile.null != "empty":
+            return None if profile.null == "unkeyed" else 0
         key = b""
     if not isinstance(key, bytes):
         raise InvalidKeyError(f"the key is {type(key).__name__}, not bytes; {advice(key)}")

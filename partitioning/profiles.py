@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from partitioning.errors import UnknownStrategyError
 
 if TYPE_CHECKING:
+    from partitioning.hashing import HashName
     from partitioning.hashing.modulo import SignRule
 
 
@@ -21,139 +22,147 @@ class Profile:
         hash: name of the hash function in `hashing.HASHES`.
         sign: how the signed 32-bit hash meets the partition count: "mask" clears the sign bit first,
             "unsigned" reads it as unsigned, "absolute" drops the sign of the signed remainder.
-        null: "unkeyed", or "empty": hashed as an empty key.
+        null: "unkeyed", "empty": hashed as an empty key, or "first": always partition 0.
         empty: "hashed", or "unkeyed".
-        unkeyed: where that client puts a record without a key.
+        unkeyed: the strategy most like that client's for what it does not hash; a name of `get_partitioner`.
         client: the client and its configuration.
         source: where the client has the rule.
-        checked: whether that client's own answers are among our golden files.
+        checked: whether we asked that client itself; its answers are `tests/golden/clients/profiles`.
     """
 
     name: str
-    hash: str
+    hash: HashName
     sign: SignRule
-    null: Literal["unkeyed", "empty"]
+    null: Literal["unkeyed", "empty", "first"]
     empty: Literal["hashed", "unkeyed"]
-    unkeyed: str
+    unkeyed: Literal["sticky", "sticky-by-time", "random", "round-robin"]
     client: str
     source: str
     checked: bool = True
 
 
-_STICKY_BYTES = "sticky by bytes, adaptive (KIP-794)"
-_STICKY_TIME = "sticky by time (sticky.partitioning.linger.ms)"
-_LIBRDKAFKA = "librdkafka, confluent-kafka-*, partitioner="
-
 PROFILES = {
     profile.name: profile
     for profile in (
         Profile(
-            "java", "murmur2", "mask", "unkeyed", "hashed", _STICKY_BYTES,
+            "java", "murmur2", "mask", "unkeyed", "hashed", "sticky",
             "kafka-clients, default", "BuiltInPartitioner.partitionForKey, Utils.murmur2",
         ),
         Profile(
-            "librdkafka", "crc32", "unsigned", "unkeyed", "unkeyed", _STICKY_TIME,
-            _LIBRDKAFKA + "consistent_random, its default", "rd_kafka_msg_partitioner_consistent_random",
+            "librdkafka", "crc32", "unsigned", "unkeyed", "unkeyed", "sticky-by-time",
+            "librdkafka, confluent-kafka: consistent_random, its default", "rd_kafka_msg_partitioner_consistent_random",
         ),
         Profile(
-            "librdkafka-consistent", "crc32", "unsigned", "empty", "hashed", "hashed as an empty key",
-            _LIBRDKAFKA + "consistent", "rd_kafka_msg_partitioner_consistent",
+            "librdkafka-consistent", "crc32", "unsigned", "empty", "hashed", "random",
+            "librdkafka, confluent-kafka: consistent", "rd_kafka_msg_partitioner_consistent",
         ),
         Profile(
-            "librdkafka-murmur2", "murmur2", "mask", "empty", "hashed", "hashed as an empty key",
-            _LIBRDKAFKA + "murmur2", "rd_kafka_msg_partitioner_murmur2",
+            "librdkafka-murmur2", "murmur2", "mask", "empty", "hashed", "random",
+            "librdkafka, confluent-kafka: murmur2", "rd_kafka_msg_partitioner_murmur2",
         ),
         Profile(
-            "librdkafka-murmur2-random", "murmur2", "mask", "unkeyed", "hashed", _STICKY_TIME,
-            _LIBRDKAFKA + "murmur2_random", "rd_kafka_msg_partitioner_murmur2_random",
+            "librdkafka-murmur2-random", "murmur2", "mask", "unkeyed", "hashed", "sticky-by-time",
+            "librdkafka, confluent-kafka: murmur2_random", "rd_kafka_msg_partitioner_murmur2_random",
         ),
         Profile(
-            "librdkafka-fnv1a", "fnv1a", "absolute", "empty", "hashed", "hashed as an empty key",
-            _LIBRDKAFKA + "fnv1a", "rd_kafka_msg_partitioner_fnv1a",
+            "librdkafka-fnv1a", "fnv1a", "absolute", "empty", "hashed", "random",
+            "librdkafka, confluent-kafka: fnv1a", "rd_kafka_msg_partitioner_fnv1a",
         ),
         Profile(
-            "librdkafka-fnv1a-random", "fnv1a", "absolute", "unkeyed", "hashed", _STICKY_TIME,
-            _LIBRDKAFKA + "fnv1a_random", "rd_kafka_msg_partitioner_fnv1a_random",
+            "librdkafka-fnv1a-random", "fnv1a", "absolute", "unkeyed", "hashed", "sticky-by-time",
+            "librdkafka, confluent-kafka: fnv1a_random", "rd_kafka_msg_partitioner_fnv1a_random",
         ),
         Profile(
-            "kafka-python", "murmur2", "mask", "unkeyed", "hashed", "random among the available",
-            "kafka-python, default", "kafka.partitioner.default.murmur2",
+            "kafka-python", "murmur2", "mask", "unkeyed", "hashed", "random",
+            "kafka-python, default", "kafka/partitioner/default.py",
         ),
         Profile(
-            "aiokafka", "murmur2", "mask", "unkeyed", "hashed", "random among the available",
-            "aiokafka, default; also Faust", "aiokafka.partitioner.DefaultPartitioner",
+            "aiokafka", "murmur2", "mask", "unkeyed", "hashed", "random",
+            "aiokafka and Faust, default", "aiokafka/partitioner.py",
         ),
         Profile(
-            "franz-go", "murmur2", "mask", "unkeyed", "hashed", "sticky by bytes, adaptive",
-            "franz-go, default", "kgo.UniformBytesPartitioner, kgo.KafkaHasher",
+            "franz-go", "murmur2", "mask", "unkeyed", "hashed", "sticky",
+            "franz-go, default", "pkg/kgo/partitioner.go",
         ),
         Profile(
             "sarama", "fnv1a", "absolute", "unkeyed", "hashed", "random",
-            "sarama, NewHashPartitioner, its default", "sarama partitioner.go",
+            "sarama, NewHashPartitioner, its default", "partitioner.go",
         ),
         Profile(
             "sarama-reference", "fnv1a", "mask", "unkeyed", "hashed", "random",
-            "sarama, NewReferenceHashPartitioner", "sarama partitioner.go",
+            "sarama, NewReferenceHashPartitioner", "partitioner.go",
         ),
         Profile(
-            "sarama-crc32", "crc32", "unsigned", "unkeyed", "hashed", "random",
-            "sarama, NewConsistentCRCHashPartitioner", "sarama partitioner.go",
+            "sarama-crc32", "crc32", "absolute", "unkeyed", "hashed", "random",
+            "sarama, NewCustomHashPartitioner(crc32.NewIEEE)", "partitioner.go",
         ),
         Profile(
-            "kafka-go-hash", "fnv1a", "absolute", "unkeyed", "hashed", "round robin",
-            "segmentio/kafka-go, Hash", "kafka-go balancer.go",
+            "sarama-consistent-crc", "crc32", "unsigned", "unkeyed", "hashed", "random",
+            "sarama, NewConsistentCRCHashPartitioner", "partitioner.go",
+        ),
+        Profile(
+            "kafka-go-hash", "fnv1a", "absolute", "unkeyed", "hashed", "round-robin",
+            "segmentio/kafka-go, Hash", "balancer.go",
         ),
         Profile(
             "kafka-go-reference", "fnv1a", "mask", "unkeyed", "hashed", "random",
-            "segmentio/kafka-go, ReferenceHash", "kafka-go balancer.go",
+            "segmentio/kafka-go, ReferenceHash", "balancer.go",
         ),
         Profile(
             "kafka-go-crc32", "crc32", "unsigned", "unkeyed", "unkeyed", "random",
-            "segmentio/kafka-go, CRC32Balancer", "kafka-go balancer.go",
+            "segmentio/kafka-go, CRC32Balancer", "balancer.go",
+        ),
+        Profile(
+            "kafka-go-crc32-consistent", "crc32", "unsigned", "empty", "hashed", "random",
+            "segmentio/kafka-go, CRC32Balancer, Consistent", "balancer.go",
         ),
         Profile(
             "kafka-go-murmur2", "murmur2", "mask", "unkeyed", "hashed", "random",
-            "segmentio/kafka-go, Murmur2Balancer", "kafka-go balancer.go",
+            "segmentio/kafka-go, Murmur2Balancer", "balancer.go",
         ),
         Profile(
-            "kafkajs", "murmur2", "mask", "unkeyed", "hashed",
-            "round robin among the available, random start",
-            "kafkajs 2, DefaultPartitioner", "kafkajs producer/partitioners/default",
+            "kafka-go-murmur2-consistent", "murmur2", "mask", "empty", "hashed", "random",
+            "segmentio/kafka-go, Murmur2Balancer, Consistent", "balancer.go",
         ),
         Profile(
-            "kafkajs-legacy", "kafkajs-murmur2", "mask", "unkeyed", "hashed",
-            "round robin among the available, random start",
-            "kafkajs 1, and 2 with LegacyPartitioner", "kafkajs producer/partitioners/legacy",
+            "kafkajs", "murmur2", "mask", "unkeyed", "hashed", "round-robin",
+            "kafkajs 2, DefaultPartitioner", "src/producer/partitioners/default",
         ),
         Profile(
-            "platformatic", "murmur2", "unsigned", "unkeyed", "hashed", "round robin",
-            "@platformatic/kafka, default", "@platformatic/kafka clients/producer",
+            "kafkajs-legacy", "kafkajs-murmur2", "mask", "unkeyed", "hashed", "round-robin",
+            "kafkajs 1, and 2 with LegacyPartitioner", "src/producer/partitioners/legacy",
+        ),
+        Profile(
+            "platformatic", "murmur2", "unsigned", "unkeyed", "hashed", "round-robin",
+            "@platformatic/kafka, default", "defaultPartitioner",
+        ),
+        Profile(
+            "platformatic-compatible", "murmur2", "mask", "first", "hashed", "round-robin",
+            "@platformatic/kafka, compatibilityPartitioner", "compatibilityPartitioner",
         ),
         Profile(
             "ruby-kafka", "crc32", "unsigned", "unkeyed", "hashed", "random",
-            "ruby-kafka, default", "ruby-kafka lib/kafka/partitioner.rb", checked=False,
+            "ruby-kafka, default", "lib/kafka/partitioner.rb", checked=False,
         ),
         Profile(
-            "pulsar-java", "java-string", "mask", "unkeyed", "hashed", "round robin a batch",
-            "Apache Pulsar, Java client, JavaStringHash, its default",
-            "org.apache.pulsar.client.impl.JavaStringHash",
+            "pulsar-java", "java-string", "mask", "unkeyed", "hashed", "round-robin",
+            "Apache Pulsar, Java client, JavaStringHash, its default", "client/impl/JavaStringHash.java",
         ),
         Profile(
-            "pulsar-murmur3", "murmur3", "mask", "unkeyed", "hashed", "round robin a batch",
-            "Apache Pulsar, HashingScheme.Murmur3_32Hash", "org.apache.pulsar.client.impl.Murmur3Hash32",
+            "pulsar-murmur3", "murmur3", "mask", "unkeyed", "hashed", "round-robin",
+            "Apache Pulsar, Java client, Murmur3_32Hash", "client/impl/Murmur3Hash32.java",
         ),
         Profile(
-            "pulsar-cpp", "java-string-bytes", "mask", "unkeyed", "hashed", "round robin a batch",
-            "Apache Pulsar, C++ client, JavaStringHash where char is signed (x86)",
-            "pulsar-client-cpp lib/JavaStringHash.cc", checked=False,
+            "pulsar-cpp", "boost", "mask", "unkeyed", "hashed", "round-robin",
+            "Apache Pulsar, C++ and Python clients, BoostHash, their default", "lib/BoostHash.cc",
         ),
         Profile(
-            "clickhouse", "murmur2", "mask", "unkeyed", "hashed", "NULL",
-            "ClickHouse, kafkaMurmurHash(key) % n", "ClickHouse kafkaMurmurHash",
+            "clickhouse", "murmur2", "mask", "unkeyed", "hashed", "random",
+            "ClickHouse, kafkaMurmurHash(key) % n, NULL for null", "src/Functions/FunctionsHashing.h",
         ),
         Profile(
-            "quix", "murmur2", "mask", "empty", "hashed", "hashed as an empty key: one hot partition",
-            "Quix Streams, default (librdkafka's murmur2)", "quixstreams.kafka.producer",
+            "quix", "murmur2", "mask", "empty", "hashed", "random",
+            "Quix Streams, default (librdkafka's murmur2)", "quixstreams/kafka/producer.py",
         ),
     )
 }  # fmt: skip

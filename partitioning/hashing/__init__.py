@@ -6,16 +6,12 @@ value to machines that have NumPy and nothing of ours.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from partitioning.hashing.boost import boost_hash, boost_hash_column
 from partitioning.hashing.crc32 import crc32, crc32_column
 from partitioning.hashing.fnv1a import fnv1a, fnv1a_column
-from partitioning.hashing.java_string import (
-    java_string,
-    java_string_bytes,
-    java_string_bytes_column,
-    java_string_column,
-)
+from partitioning.hashing.java_string import java_string, java_string_column
 from partitioning.hashing.kafkajs_murmur2 import kafkajs_murmur2, kafkajs_murmur2_column
 from partitioning.hashing.murmur2 import murmur2, murmur2_column
 from partitioning.hashing.murmur3 import murmur3, murmur3_column
@@ -39,15 +35,17 @@ class HashFunction(NamedTuple):
     column: Callable[[NDArray[np.integer], NDArray[np.uint8]], NDArray[np.int32]]
 
 
-__all__ = ["HASHES", "HashFunction"]
+HashName: TypeAlias = Literal[
+    "murmur2", "crc32", "fnv1a", "murmur3", "java-string", "kafkajs-murmur2", "boost"
+]
 
-HASHES = {
+HASHES: dict[HashName, HashFunction] = {
     "murmur2": HashFunction(murmur2, murmur2_column),
     "crc32": HashFunction(crc32, crc32_column),
     "fnv1a": HashFunction(fnv1a, fnv1a_column),
     "murmur3": HashFunction(murmur3, murmur3_column),
     "java-string": HashFunction(java_string, java_string_column),
-    "java-string-bytes": HashFunction(java_string_bytes, java_string_bytes_column),
     "kafkajs-murmur2": HashFunction(kafkajs_murmur2, kafkajs_murmur2_column),
+    "boost": HashFunction(boost_hash, boost_hash_column),
 }
 """Every hash function by name."""

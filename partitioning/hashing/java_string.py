@@ -1,7 +1,8 @@
-"""Java's `String.hashCode`: over UTF-16 code units as in Java, and over signed bytes as in Pulsar's C++."""
+"""Java's `String.hashCode`, over UTF-16 code units."""
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ def java_string(key: bytes) -> int:
     Raises:
         ValueError: the key is not UTF-8.
     """
-    return _units_hash(key.decode().encode("utf-16-le"))
+    return _hash_of_units(key.decode().encode("utf-16-le"))
 
 
 def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
@@ -49,24 +50,6 @@ def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) ->
     return hash_units(np.frombuffer(text.encode("utf-16-le"), dtype="<u2"), before[bounds])
 
 
-def java_string_bytes(key: bytes) -> int:
-    """The polynomial of `String.hashCode` over signed bytes: signed 32-bit."""
-    return _polynomial(memoryview(key).cast("b"))
-
-
-def java_string_bytes_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """The polynomial of `String.hashCode` over the signed bytes of each key of a column.
-
-    Args:
-        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
-        data: the bytes of all keys; contiguous.
-
-    Returns:
-        int32 array of n hashes.
-    """
-    return hash_words(_BYTE_RULE, offsets, data).view(np.int32)
-
-
 def hash_units(units: NDArray[np.uint16], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
     """`String.hashCode` of many strings, given as UTF-16 code units.
 
@@ -77,17 +60,13 @@ def hash_units(units: NDArray[np.uint16], offsets: NDArray[np.int64]) -> NDArray
     Returns:
         int32 array of n hashes.
     """
-    return hash_words(_UNIT_RULE, offsets * 2, units.astype("<u2", copy=False).view(np.uint8)).view(np.int32)
+    return hash_words(_RULE, offsets * 2, units.astype("<u2", copy=False).view(np.uint8)).view(np.int32)
 
 
-def _units_hash(units: bytes) -> int:
-    return _polynomial(memoryview(units).cast("H"))
-
-
-def _polynomial(digits: memoryview[int]) -> int:
+def _hash_of_units(units: bytes) -> int:
     state = 0
-    for digit in digits:
-        state = (state * 31 + digit) & 0xFFFFFFFF
+    for unit in struct.unpack(f"<{len(units) // 2}H", units):
+        state = (state * 31 + unit) & 0xFFFFFFFF
     return state - (1 << 32) if state >= 1 << 31 else state
 
 
@@ -103,14 +82,14 @@ def _first_bad_row(bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> int:
     return next(row for row, (begin, end) in enumerate(rows) if _decoded(data[begin:end]) is None)
 
 
-_1, _3, _8, _16, _24, _30, _31, _FF, _FFFF = map(constant, (1, 3, 8, 16, 24, 30, 31, 0xFF, 0xFFFF))
+_1, _3, _15, _16, _31, _FFFF = map(constant, (1, 3, 15, 16, 31, 0xFFFF))
 
 
 def _start(lengths: Words) -> Words:
     return np.zeros_like(lengths)
 
 
-def _mix_units(h: Words, word: Words, k: Words, t: Words) -> None:
+def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
     np.bitwise_and(word, _FFFF, out=t)
     np.right_shift(word, _16, out=k)
     for unit in (t, k):
@@ -118,44 +97,16 @@ def _mix_units(h: Words, word: Words, k: Words, t: Words) -> None:
         np.add(h, unit, out=h)
 
 
-def _tail_units(h: Words, tail: Words, lengths: Words, _k: Words, t: Words) -> None:
+def _tail(h: Words, tail: Words, lengths: Words, _k: Words, t: Words) -> None:
     np.bitwise_and(lengths, _3, out=t)  # 2 where there is a unit left
-    np.multiply(t, np.uint32(15), out=t)
+    np.multiply(t, _15, out=t)
     np.add(t, _1, out=t)
     np.multiply(h, t, out=h)
     np.add(h, tail, out=h)
-
-
-def _mix_bytes(h: Words, word: Words, k: Words, t: Words) -> None:
-    np.copyto(k, word)
-    for _ in range(4):
-        _signed_low_byte(k, t)
-        np.multiply(h, _31, out=h)
-        np.add(h, t, out=h)
-        np.right_shift(k, _8, out=k)
-
-
-def _tail_bytes(h: Words, tail: Words, lengths: Words, k: Words, t: Words) -> None:
-    partial = lengths & _3
-    for step in range(3):
-        np.greater(partial, step, out=k)
-        np.multiply(k, _30, out=k)
-        np.add(k, _1, out=k)  # 31 where there is a byte, else 1
-        np.multiply(h, k, out=h)
-        _signed_low_byte(tail, t)
-        np.add(h, t, out=h)
-        np.right_shift(tail, _8, out=tail)
-
-
-def _signed_low_byte(word: Words, out: Words) -> None:
-    np.left_shift(word, _24, out=out)
-    signed = out.view(np.int32)
-    np.right_shift(signed, 24, out=signed)
 
 
 def _finish(_h: Words, _lengths: Words, _t: Words) -> None:
     pass
 
 
-_UNIT_RULE = WordHash(_units_hash, _start, _mix_units, _tail_units, _finish)
-_BYTE_RULE = WordHash(java_string_bytes, _start, _mix_bytes, _tail_bytes, _finish)
+_RULE = WordHash(_hash_of_units, _start, _mix, _tail, _finish)

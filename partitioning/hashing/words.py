@@ -75,6 +75,17 @@ def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.ui
     return out
 
 
+def padded_rows(data: NDArray[np.uint8], starts: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
+    """The `width` bytes from each start on, and zeros beyond the end of the data: shape (n, width)."""
+    base, limit = int(starts.min()), int(starts.max()) + width
+    data = data[base:limit]
+    if base + len(data) < limit:
+        data = np.append(data, np.zeros(limit - base - len(data), dtype=np.uint8))
+    # Every run of `width` bytes is an element of this view, so that one index copies a whole row.
+    runs = np.ndarray((len(data) - width + 1,), dtype=f"V{width}", buffer=data, strides=(1,))
+    return runs[starts - base].view(np.uint8).reshape(len(starts), width)
+
+
 def _chunks(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     first, rows = 0, len(bounds) - 1
     while first < rows:
@@ -134,11 +145,6 @@ def _hash_rows(
 ) -> None:
     """Keys longest first: those with 2**i to 2**(i + 1) - 1 full words are copied out together."""
     words = lengths >> 2
-    # A row is copied with the bytes that follow its key, so the last keys need some to follow.
-    base, limit = int(starts.min()), int(starts.max()) + (int(words[0]) + 1) * 4
-    data = data[base:limit]
-    if base + len(data) < limit:
-        data = np.append(data, np.zeros(limit - base - len(data), dtype=np.uint8))
     begin = 0
     while begin < len(states):
         most = int(words[begin])
@@ -146,12 +152,11 @@ def _hash_rows(
         end = min(begin + _block_rows(most + 1), int(np.count_nonzero(words >= least)))
         if end - begin < _FEW_ROWS and most > _MANY_WORDS:
             for row in range(begin, end):
-                at = int(starts[row]) - base
-                states[row] = rule.scalar(data[at : at + int(lengths[row])].tobytes()) & 0xFFFFFFFF
+                first = int(starts[row])
+                key = data[first : first + int(lengths[row])]
+                states[row] = rule.scalar(key.tobytes()) & 0xFFFFFFFF
         else:
-            width = (most + 1) * 4
-            every = np.ndarray((len(data) - width + 1,), dtype=f"V{width}", buffer=data, strides=(1,))
-            matrix = every[starts[begin:end] - base].view("<u4").reshape(-1, most + 1)
+            matrix = padded_rows(data, starts[begin:end], (most + 1) * 4).view("<u4")
             _hash_block(rule, states[begin:end], lengths[begin:end], matrix)
         begin = end
 

@@ -1,0 +1,82 @@
+"""`boost::hash<std::string>` of Boost 1.82 and newer on 64-bit machines, of which the low 32 bits are taken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from partitioning.hashing.words import padded_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Words: TypeAlias = NDArray[np.uint64]
+
+_MASK = 0xFFFFFFFFFFFFFFFF
+_STEP = 0x9E3779B97F4A7C15
+_MULTIPLIER = 0xDF442D22CE4859B9
+
+
+def boost_hash(key: bytes) -> int:
+    """boost::hash of one key: signed 32-bit."""
+    position, state = _FIRST, _FIRST ^ len(key)
+    for offset in range(0, len(key) + 1, 8):  # the last word, of 0 to 7 bytes, always counts
+        position = (position + _STEP) & _MASK
+        word = int.from_bytes(key[offset : offset + 8], "little")
+        state ^= _folded_product((word + position) & _MASK)
+    low = _folded_product((state + position) & _MASK) & 0xFFFFFFFF
+    return low - (1 << 32) if low >= 1 << 31 else low
+
+
+def boost_hash_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """boost::hash of each key of a column.
+
+    Args:
+        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
+        data: the bytes of all keys; contiguous.
+
+    Returns:
+        int32 array of n hashes.
+    """
+    starts = np.asarray(offsets[:-1], dtype=np.int64)
+    lengths = np.diff(offsets).astype(np.int64)
+    out = np.empty(len(starts), dtype=np.int32)
+    full_words = lengths >> 3
+    for count in np.unique(full_words).tolist():
+        rows = np.flatnonzero(full_words == count)
+        matrix = padded_rows(data, starts[rows], 8 * count + 8).view("<u8")
+        out[rows] = _hash_rows(matrix, lengths[rows].astype(np.uint64))
+    return out
+
+
+def _hash_rows(matrix: Words, lengths: Words) -> NDArray[np.int32]:
+    """Keys of as many full words each; the last column holds what else a key has, and foreign bytes after it."""
+    matrix[:, -1] &= (np.uint64(1) << ((lengths & np.uint64(7)) << np.uint64(3))) - np.uint64(1)
+    position = _FIRST
+    states = lengths ^ np.uint64(_FIRST)
+    for column in matrix.T:
+        position = (position + _STEP) & _MASK
+        states ^= _folded_products(column + np.uint64(position))
+    return _folded_products(states + np.uint64(position)).astype(np.uint32).view(np.int32)
+
+
+def _folded_product(value: int) -> int:
+    """The two halves of a 128-bit product, one upon the other."""
+    product = value * _MULTIPLIER
+    return (product ^ product >> 64) & _MASK
+
+
+def _folded_products(values: Words) -> Words:
+    half, low_half = np.uint64(32), np.uint64(0xFFFFFFFF)
+    low, high = values & low_half, values >> half
+    factor_low, factor_high = np.uint64(_MULTIPLIER & 0xFFFFFFFF), np.uint64(_MULTIPLIER >> 32)
+    middle = high * factor_low + (low * factor_low >> half)
+    other_middle = low * factor_high + (middle & low_half)
+    folded: Words = high * factor_high + (middle >> half) + (other_middle >> half) ^ values * np.uint64(
+        _MULTIPLIER
+    )
+    return folded
+
+
+_FIRST = _folded_product(_STEP)

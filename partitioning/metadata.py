@@ -1,0 +1,51 @@
+"""In which order the Java client lists partitions, after the metadata responses it has seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partitioning.java import hash_map_order, string_hash, topic_partition_hashes
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class MetadataOrder:
+    """The Java client's metadata cache, as far as the order of partitions goes.
+
+    The client keeps the partitions of all topics it knows in one HashMap, sized by the number of partitions;
+    `RoundRobinPartitioner` follows its order.
+    """
+
+    def __init__(self) -> None:
+        self._known: list[TopicPartition] = []
+
+    def update(self, partitions: Iterable[tuple[str, int]], *, partial: bool) -> None:
+        """A metadata response has come.
+
+        Args:
+            partitions: the partitions it names, in its order.
+            partial: whether the client asked for new topics only, and keeps what it knows of the others.
+        """
+        named = [TopicPartition(*partition) for partition in partitions]
+        if partial:
+            kept = dict.fromkeys([*named, *self._known])
+            named = _order(list(kept), capacity=len(named))
+        self._known = _order(named, capacity=len(named))
+
+    def partitions(self, topic: str) -> list[int]:
+        """The topic's partitions in the client's order."""
+        return [partition for name, partition in self._known if name == topic]
+
+
+def _order(partitions: Sequence[TopicPartition], *, capacity: int) -> list[TopicPartition]:
+    """Distinct partitions in the order of a HashMap of this capacity they were put into."""
+    topic_hashes = {topic: string_hash(topic) for topic in {topic for topic, _ in partitions}}
+    hashes = topic_partition_hashes(
+        np.array([topic_hashes[topic] for topic, _ in partitions], dtype=np.int32),
+        np.array([partition for _, partition in partitions], dtype=np.int32),
+    )
+    return [partitions[i] for i in hash_map_order(hashes, capacity=capacity).tolist()]

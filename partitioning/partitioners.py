@@ -1,0 +1,81 @@
+"""Partitioners by name."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from partitioning.default_hash import DefaultHash
+from partitioning.profiles import PROFILES, Profile
+from partitioning.random_choice import RandomChoice
+from partitioning.registry import Registry, StrategyInfo
+from partitioning.round_robin import RoundRobin
+from partitioning.sticky import Sticky, StickyByTime, StickyPerBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from partitioning.interface import Partitioner
+
+_UNKEYED: dict[str, Callable[..., Partitioner]] = {
+    "sticky": Sticky,
+    "sticky-by-time": StickyByTime,
+    "random": RandomChoice,
+    "round-robin": partial(RoundRobin, order="ascending"),
+}
+
+
+def get_partitioner(name: str, **config: object) -> Partitioner:
+    """A new partitioner.
+
+    "default", "sticky", "sticky-per-batch", "sticky-by-time", "round-robin", "random", every profile of
+    `profiles.PROFILES` (keyed records as that client, the others by the strategy most like that client's),
+    and those of installed packages (entry points `copartition.partitioners`).
+
+    Raises:
+        UnknownStrategyError: there is none of this name.
+        InvalidConfigError: it has no such setting, or not such a value.
+        StrategyConflictError: two installed packages have one of this name.
+        BrokenPluginError: the package it comes from cannot be loaded.
+    """
+    return _REGISTRY.get(name, **config)
+
+
+def list_partitioners() -> list[StrategyInfo]:
+    """Every partitioner by name, also those that are broken, each with its fault."""
+    return _REGISTRY.infos()
+
+
+def register_partitioner(name: str, factory: Callable[..., Partitioner]) -> None:
+    """Make a partitioner known by name in this process.
+
+    Args:
+        name: what to ask for it by.
+        factory: makes one, with its settings as keyword arguments; the first line of its docstring is the
+            summary.
+
+    Raises:
+        StrategyConflictError: the name is taken.
+    """
+    _REGISTRY.register(name, factory)
+
+
+def _of_profile(profile: Profile) -> Callable[..., Partitioner]:
+    made = partial(_UNKEYED[profile.unkeyed], keyed=profile.name)
+    made.__doc__ = profile.client
+    return made
+
+
+_REGISTRY: Registry[Partitioner] = Registry(
+    "partitioner",
+    "copartition.partitioners",
+    {
+        "default": DefaultHash,
+        "sticky": Sticky,
+        "sticky-per-batch": StickyPerBatch,
+        "sticky-by-time": StickyByTime,
+        "round-robin": RoundRobin,
+        "random": RandomChoice,
+        **{name: _of_profile(profile) for name, profile in PROFILES.items()},
+    },
+)

@@ -1,0 +1,58 @@
+"""Unkeyed records go anywhere: a partition is drawn for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partitioning.profiles import find_profile
+from partitioning.strategy import UnkeyedTopic, random_draw, to_positive
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from partitioning.interface import TopicLayout
+    from partitioning.strategy import Draw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomChoice:
+    """Draws a partition for each record, among those that have a leader.
+
+    Attributes:
+        keyed: profile that places keyed records; None ignores keys.
+        draw: gives random numbers from 0 to 2**31 - 1.
+    """
+
+    keyed: str | None = None
+    draw: Draw = field(default_factory=random_draw)
+
+    def __post_init__(self) -> None:
+        if self.keyed is not None:
+            find_profile(self.keyed)
+
+    @property
+    def name(self) -> str:
+        """The profile where there is one, else "random"."""
+        return self.keyed or "random"
+
+    def for_topic(self, topic: str) -> TopicRandomChoice:  # noqa: ARG002 - all topics are treated alike
+        """It remembers nothing."""
+        return TopicRandomChoice(self)
+
+
+class TopicRandomChoice(UnkeyedTopic):
+    """One topic's records of `RandomChoice`."""
+
+    def __init__(self, settings: RandomChoice) -> None:
+        super().__init__(settings.keyed)
+        self._draw = settings.draw
+
+    def _next(self, layout: TopicLayout) -> int:
+        candidates = layout.available or range(layout.partitions)
+        return candidates[to_positive(self._draw()) % len(candidates)]
+
+    def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
+        return np.fromiter((self._next(layout) for _ in range(count)), dtype=np.int32, count=count)

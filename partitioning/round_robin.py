@@ -1,0 +1,103 @@
+"""Records go to one partition after the other, whatever their keys (KIP-369)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from partitioning.errors import InvalidConfigError
+from partitioning.java import hash_map_order, string_hash, topic_partition_hashes
+from partitioning.profiles import find_profile
+from partitioning.strategy import UnkeyedTopic, to_positive
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from partitioning.interface import TopicLayout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRobin:
+    """One partition after the other, whatever the keys, as Java's RoundRobinPartitioner (KIP-369).
+
+    Attributes:
+        keyed: profile that places keyed records; None ignores keys.
+        order: "metadata" is Java's: that of the layout's `available`, and where that is None, the HashMap
+            order of a client that knows this topic only, which is not ascending; `metadata.MetadataOrder`
+            tells the order of one that knows more. "ascending" is that of other clients: 0, 1, 2.
+        double_advance: as in kafka-clients 2.4 to 3.9.1, be asked again for a record that opens a batch
+            (`BatchAware`), which skips a partition (KAFKA-9965).
+        start: the counter's first value.
+    """
+
+    keyed: str | None = None
+    order: Literal["metadata", "ascending"] = "metadata"
+    double_advance: bool = False
+    start: int = 0
+
+    def __post_init__(self) -> None:
+        if self.keyed is not None:
+            find_profile(self.keyed)
+        if self.order not in {"metadata", "ascending"}:
+            raise InvalidConfigError(f"order is {self.order!r}; give 'metadata' or 'ascending'")
+
+    @property
+    def name(self) -> str:
+        """The profile where there is one, else "round-robin"."""
+        return self.keyed or "round-robin"
+
+    def for_topic(self, topic: str) -> TopicRoundRobin:
+        """A topic's counter."""
+        return (TopicRoundRobinAskedTwice if self.double_advance else TopicRoundRobin)(topic, self)
+
+
+class TopicRoundRobin(UnkeyedTopic):
+    """One topic's state of `RoundRobin`."""
+
+    def __init__(self, topic: str, settings: RoundRobin) -> None:
+        super().__init__(settings.keyed)
+        self._topic = topic
+        self._ascending = settings.order == "ascending"
+        self._counter = settings.start
+
+    def _next(self, layout: TopicLayout) -> int:
+        order = self._order(layout)
+        partition = int(order[to_positive(self._counter) % len(order)])
+        self._counter += 1
+        return partition
+
+    def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
+        order = self._order(layout)
+        counters = to_positive(self._counter) + np.arange(count)
+        self._counter += count
+        return order[(counters & 0x7FFFFFFF) % len(order)]
+
+    def _order(self, layout: TopicLayout) -> NDArray[np.int32]:
+        if layout.available is None and not self._ascending:
+            return metadata_order(self._topic, layout.partitions)
+        # Where nothing is available, Java too counts from 0 up.
+        order = np.array(layout.available or range(layout.partitions), dtype=np.int32)
+        return np.sort(order) if self._ascending else order
+
+
+class TopicRoundRobinAskedTwice(TopicRoundRobin):
+    """As `TopicRoundRobin`, and to be asked twice for a record that opens a batch."""
+
+    def new_batch(self, partition: int, layout: TopicLayout) -> None:
+        """A record opens a batch; that `partition` is asked again for it is all it takes."""
+
+
+@lru_cache(maxsize=256)
+def metadata_order(topic: str, partitions: int) -> NDArray[np.int32]:
+    """The order in which the Java client lists a topic's partitions where it knows no other topic.
+
+    Returns:
+        int32 array of shape (partitions,), read-only.
+    """
+    hashes = topic_partition_hashes(string_hash(topic), np.arange(partitions))
+    order = hash_map_order(hashes, capacity=partitions).astype(np.int32)
+    order.flags.writeable = False
+    return order

@@ -1,0 +1,281 @@
+"""Unkeyed records stick to one partition: for so many bytes, for a batch, or for a time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from partitioning.errors import InvalidConfigError
+from partitioning.profiles import find_profile
+from partitioning.strategy import UnkeyedTopic, random_draw, to_positive
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from partitioning.interface import TopicLayout
+    from partitioning.strategy import Draw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sticky:
+    """Sticks to a partition for batch.size bytes, then draws another, longer queues less often (KIP-794).
+
+    What the Java client does since 3.3 where no partitioner is configured. It must be told of bytes
+    (`BytesAware`), or it never moves, and of queues (`LoadAware`), or it draws uniformly.
+
+    Attributes:
+        keyed: profile that places keyed records; None ignores keys, as `partitioner.ignore.keys`.
+        batch_size: the producer's `batch.size`, at least 1.
+        client_rack: prefer partitions led in this rack: `client.rack` with `partitioner.rack.aware`
+            (KIP-1123, 4.4); None has no preference.
+        draw: gives random numbers from 0 to 2**31 - 1, one for each partition drawn.
+    """
+
+    keyed: str | None = None
+    batch_size: int = 16_384
+    client_rack: str | None = None
+    draw: Draw = field(default_factory=random_draw)
+
+    def __post_init__(self) -> None:
+        _check_profile(self.keyed)
+        if self.batch_size < 1:
+            raise InvalidConfigError(
+                f"batch_size is {self.batch_size}; give at least 1, which is what a producer makes of batch.size=0"
+            )
+        if self.client_rack is not None and not self.client_rack.strip():
+            raise InvalidConfigError("client_rack is blank; give the producer's client.rack, or leave it out")
+
+    @property
+    def name(self) -> str:
+        """The profile where there is one, else "sticky"."""
+        return self.keyed or "sticky"
+
+    def for_topic(self, topic: str) -> TopicSticky:  # noqa: ARG002 - all topics are treated alike
+        """A topic's current partition, and the bytes that went to it."""
+        return TopicSticky(self)
+
+
+class _Load(NamedTuple):
+    """Partitions, and the running sum of how often each is drawn."""
+
+    partitions: Sequence[int]
+    cumulative: Sequence[int]
+
+
+class TopicSticky(UnkeyedTopic):
+    """One topic's state of `Sticky`."""
+
+    def __init__(self, settings: Sticky) -> None:
+        super().__init__(settings.keyed)
+        self._batch_size = settings.batch_size
+        self._rack = settings.client_rack
+        self._draw = settings.draw
+        self._current: int | None = None
+        self._produced = 0
+        self._load: _Load | None = None
+
+    def peek(self, layout: TopicLayout) -> int:
+        """The partition that unkeyed records go to now."""
+        if self._current is None or self._current >= layout.partitions:
+            self._move(layout)
+        assert self._current is not None
+        return self._current
+
+    def appended(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
+        """An unkeyed record went to the current partition.
+
+        It moves on after batch.size bytes where `enable_switch`, and after twice as many in any case.
+
+        Raises:
+            InvalidConfigError: the size is negative.
+        """
+        if size < 0:
+            raise InvalidConfigError(f"{size} bytes were appended; give 0 or more")
+        self._produced += size
+        if self._produced >= (self._batch_size if enable_switch else 2 * self._batch_size):
+            self._move(layout)
+
+    def update_load(self, queue_sizes: Mapping[int, int] | None, layout: TopicLayout) -> None:
+        """The producer's queues have changed: a partition is drawn the less often the longer its queue is."""
+        self._load = None
+        if not queue_sizes or layout.partitions < 2:
+            return
+        if len(queue_sizes) == layout.partitions and len(set(queue_sizes.values())) == 1:
+            return
+        same_rack = {p: queue_sizes[p] for p in self._in_my_rack(list(queue_sizes), layout)}
+        self._load = _load(same_rack or queue_sizes)
+
+    def _next(self, layout: TopicLayout) -> int:
+        return self.peek(layout)
+
+    def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
+        # A column of none must not draw.
+        return np.full(count, self.peek(layout) if count else 0, dtype=np.int32)
+
+    def _move(self, layout: TopicLayout) -> None:
+        self._produced = 0
+        drawn = to_positive(self._draw())
+        if self._load is not None:
+            index = bisect_right(self._load.cumulative, drawn % self._load.cumulative[-1])
+            self._current = self._load.partitions[index]
+            return
+        available = range(layout.partitions) if layout.available is None else layout.available
+        candidates = self._in_my_rack(available, layout) or available or range(layout.partitions)
+        self._current = candidates[drawn % len(candidates)]
+
+    def _in_my_rack(self, partitions: Sequence[int], layout: TopicLayout) -> list[int]:
+        if self._rack is None or layout.racks is None:
+            return []
+        return [partition for partition in partitions if layout.racks[partition] == self._rack]
+
+
+def _load(queue_sizes: Mapping[int, int]) -> _Load:
+    most = max(queue_sizes.values()) + 1
+    return _Load(list(queue_sizes), list(accumulate(most - size for size in queue_sizes.values())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StickyPerBatch:
+    """Sticks to a partition until a new batch is opened there, then draws a different one (KIP-480).
+
+    What the Java client did from 2.4 to 3.2: `DefaultPartitioner` with `keyed="java"`, else
+    `UniformStickyPartitioner`. It must be told of batches (`BatchAware`), or it never moves.
+
+    Attributes:
+        keyed: profile that places keyed records; None ignores keys.
+        draw: gives random numbers from 0 to 2**31 - 1.
+    """
+
+    keyed: str | None = None
+    draw: Draw = field(default_factory=random_draw)
+
+    def __post_init__(self) -> None:
+        _check_profile(self.keyed)
+
+    @property
+    def name(self) -> str:
+        """Its name in the registry."""
+        return "sticky-per-batch"
+
+    def for_topic(self, topic: str) -> TopicStickyPerBatch:  # noqa: ARG002 - all topics are treated alike
+        """A topic's current partition."""
+        return TopicStickyPerBatch(self)
+
+
+class TopicStickyPerBatch(UnkeyedTopic):
+    """One topic's state of `StickyPerBatch`."""
+
+    def __init__(self, settings: StickyPerBatch) -> None:
+        super().__init__(settings.keyed)
+        self._draw = settings.draw
+        self._current: int | None = None
+
+    def new_batch(self, partition: int, layout: TopicLayout) -> None:
+        """A record opens a batch on this partition; where that is the current one, draw another."""
+        if self._current is None or self._current == partition:
+            self._current = self._another(layout)
+
+    def _next(self, layout: TopicLayout) -> int:
+        if self._current is None or self._current >= layout.partitions:
+            self._current = self._another(layout)
+        return self._current
+
+    def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
+        return np.full(count, self._next(layout) if count else 0, dtype=np.int32)
+
+    def _another(self, layout: TopicLayout) -> int:
+        available = range(layout.partitions) if layout.available is None else layout.available
+        if not available:
+            return to_positive(self._draw()) % layout.partitions
+        if len(available) == 1:
+            return available[0]
+        while True:
+            drawn = available[to_positive(self._draw()) % len(available)]
+            if drawn != self._current:
+                return drawn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StickyByTime:
+    """Sticks to a partition for some milliseconds, then draws one at random (librdkafka).
+
+    It must be told the time (`TimeAware`), or it never moves.
+
+    Attributes:
+        keyed: profile that places keyed records; None ignores keys.
+        linger_ms: `sticky.partitioning.linger.ms`; 0 draws for each record.
+        draw: gives random numbers from 0 to 2**31 - 1.
+    """
+
+    keyed: str | None = None
+    linger_ms: float = 10.0
+    draw: Draw = field(default_factory=random_draw)
+
+    def __post_init__(self) -> None:
+        _check_profile(self.keyed)
+        if not self.linger_ms >= 0:
+            raise InvalidConfigError(f"linger_ms is {self.linger_ms}; give 0 or more")
+
+    @property
+    def name(self) -> str:
+        """The profile where there is one, else "sticky-by-time"."""
+        return self.keyed or "sticky-by-time"
+
+    def for_topic(self, topic: str) -> TopicStickyByTime:  # noqa: ARG002 - all topics are treated alike
+        """A topic's current partition, and since when."""
+        return TopicStickyByTime(self)
+
+
+class TopicStickyByTime(UnkeyedTopic):
+    """One topic's state of `StickyByTime`."""
+
+    def __init__(self, settings: StickyByTime) -> None:
+        super().__init__(settings.keyed)
+        self._linger_ms = settings.linger_ms
+        self._draw = settings.draw
+        self._now_ms = 0.0
+        self._current: int | None = None
+        self._since_ms = 0.0
+
+    def advance(self, now_ms: float) -> None:
+        """The time of the records to come."""
+        self._now_ms = now_ms
+
+    def _next(self, layout: TopicLayout) -> int:
+        current = self._current
+        if (
+            current is None
+            or self._linger_ms == 0
+            or self._now_ms - self._since_ms > self._linger_ms
+            or not _is_available(current, layout)
+        ):
+            current = self._current = self._random(layout)
+            self._since_ms = self._now_ms
+        return current
+
+    def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
+        if self._linger_ms == 0:
+            return np.fromiter((self._next(layout) for _ in range(count)), dtype=np.int32, count=count)
+        return np.full(count, self._next(layout) if count else 0, dtype=np.int32)
+
+    def _random(self, layout: TopicLayout) -> int:
+        """As librdkafka: a second draw, whatever it gives, where the first has no leader."""
+        drawn = to_positive(self._draw()) % layout.partitions
+        return drawn if _is_available(drawn, layout) else to_positive(self._draw()) % layout.partitions
+
+
+def _is_available(partition: int, layout: TopicLayout) -> bool:
+    if layout.available is None:
+        return partition < layout.partitions
+    return partition in layout.available
+
+
+def _check_profile(name: str | None) -> None:
+    if name is not None:
+        find_profile(name)

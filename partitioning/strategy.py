@@ -1,0 +1,75 @@
+"""What our strategies share: keyed records are hashed under a profile, the others are placed in turn."""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from partitioning.errors import InvalidKeyError
+from partitioning.keys import advice, key_column
+from partitioning.placement import UNKEYED, partition_batch, partition_for_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from partitioning.interface import TopicLayout
+    from partitioning.keys import Keys
+
+    Draw: TypeAlias = Callable[[], int]
+
+_POSITIVE = 0x7FFFFFFF
+
+
+def random_draw() -> Draw:
+    """A source of random numbers, 0 to 2**31 - 1, seeded by the system."""
+    return partial(random.Random().getrandbits, 31)  # noqa: S311 - spreads load, guards nothing
+
+
+def to_positive(value: int) -> int:
+    """Java's `Utils.toPositive`: a 32-bit number without its sign bit."""
+    return value & _POSITIVE
+
+
+class UnkeyedTopic(ABC):
+    """A topic partitioner that chooses for unkeyed records only, or for all where it has no profile.
+
+    Args:
+        profile: places keyed records; None ignores keys.
+    """
+
+    def __init__(self, profile: str | None) -> None:
+        self._profile = profile
+
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        """The partition of one record."""
+        if self._profile is not None:
+            placed = partition_for_key(key, layout.partitions, profile=self._profile)
+            if placed is not None:
+                return placed
+        elif key is not None and not isinstance(key, bytes):
+            raise InvalidKeyError(f"the key is {type(key).__name__}, not bytes; {advice(key)}")
+        return self._next(layout)
+
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
+        """The partition of each record of a column: int32 of shape (n,)."""
+        if self._profile is None:
+            return self._next_batch(len(key_column(keys)), layout)
+        partitions = partition_batch(keys, layout.partitions, profile=self._profile)
+        unkeyed = np.flatnonzero(partitions == UNKEYED)
+        if len(unkeyed):
+            partitions[unkeyed] = self._next_batch(len(unkeyed), layout)
+        return partitions
+
+    @abstractmethod
+    def _next(self, layout: TopicLayout) -> int:
+        """The partition of the next unkeyed record."""
+
+    @abstractmethod
+    def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
+        """The partitions of the next unkeyed records."""
