@@ -60,22 +60,32 @@ def _generation(member: Member) -> int | None:
 
 
 def _with_transfers(catalogue: Catalogue, owned: Ownership, outcome: Outcome) -> Outcome:
-    """Marks what is new to its member while somebody else claims it without getting it again."""
-    members = len(catalogue.members)
-    claimed = owned.id < catalogue.total
-    claims = owned.id[claimed] * members + owned.member[claimed]
+    """Marks what is new to its member and given up by another one that claims it."""
     rows = np.flatnonzero((outcome.partition >= 0) & (outcome.partition < catalogue.counts[outcome.topic]))
-    ids = catalogue.starts[outcome.topic[rows]] + outcome.partition[rows]
-    gets = ids * members + outcome.member[rows]
-    given_up = claims[~np.isin(claims, gets)] // members
-    moving = ~np.isin(gets, claims) & np.isin(ids, given_up)
-    rows, ids = rows[moving], ids[moving]
-    if not len(rows):
+    ids, member = catalogue.starts[outcome.topic[rows]] + outcome.partition[rows], outcome.member[rows]
+    exists = owned.id < catalogue.total
+    claims, claimant = owned.id[exists], owned.member[exists]
+
+    # Nobody, one or two members have a partition: two where claims of partitions that do not exist confuse the JVM.
+    holder = np.full((2, catalogue.total), -1)
+    holder[0, ids] = member
+    other = holder[0, ids] != member
+    holder[1, ids[other]] = member[other]
+    keeps = holder[:, claims] == claimant
+    known = np.zeros((2, catalogue.total), np.bool_)
+    known[0, claims[keeps[0]]] = True
+    known[1, claims[keeps[1]]] = True
+    given_up = np.zeros(catalogue.total, np.bool_)
+    given_up[claims[~keeps.any(axis=0)]] = True
+    moving = given_up[ids] & ~known[other.astype(np.intp), ids]
+    if not moving.any():
         return outcome
-    # Where a partition is assigned twice, the JVM holds it back from the member its HashMap visits last.
-    turn = np.empty(members, np.int64)
-    turn[catalogue.by_hash] = np.arange(members)
-    order = np.lexsort((rows, -turn[outcome.member[rows]], ids))
+
+    # The JVM holds a partition back from one member, the one that its HashMap visits last.
+    rows, ids, member = rows[moving], ids[moving], member[moving]
+    turn = np.empty(len(catalogue.members), np.int64)
+    turn[catalogue.by_hash] = np.arange(len(turn))
+    order = np.lexsort((rows, -turn[member], ids))
     transferring = np.zeros(len(outcome.member), np.bool_)
     transferring[rows[order[np.unique(ids[order], return_index=True)[1]]]] = True
     return replace(outcome, transferring=transferring)

@@ -22,20 +22,22 @@ class Audiences:
         subscription: index into the subscriptions of each rank.
         topics: the topics of each subscription that exist, one named twice twice.
         subscribed: whether a subscription has a topic, bool of shape (subscriptions, topics).
-        members: the members of each audience.
+        members: the members of each audience, ascending.
         of_topic: audience of each topic.
         of_subscription: the audiences that members with a subscription are in.
         potential: how many members a topic has, one that names it twice counted twice.
+        order: topics in the order they are looked at, those with the fewest potential members first.
     """
 
     rank: NDArray[np.int64]
     subscription: list[int]
     topics: list[list[int]]
     subscribed: NDArray[np.bool_]
-    members: list[list[int]]
+    members: list[NDArray[np.int64]]
     of_topic: list[int]
     of_subscription: list[list[int]]
     potential: list[int]
+    order: list[int]
 
     @classmethod
     def of(cls, catalogue: Catalogue) -> Audiences:
@@ -65,11 +67,16 @@ class Audiences:
         for codes, audience in audiences.items():
             for code in codes:
                 of_subscription[code].append(audience)
-        members_of = [
-            np.sort(np.concatenate([ranks_of[code] for code in codes])).tolist() for codes in audiences
-        ]
         return cls(
-            rank, subscription.tolist(), topics, subscribed, members_of, of_topic, of_subscription, potential
+            rank,
+            subscription.tolist(),
+            topics,
+            subscribed,
+            [np.sort(np.concatenate([ranks_of[code] for code in codes])) for codes in audiences],
+            of_topic,
+            of_subscription,
+            potential,
+            sorted(range(len(potential)), key=lambda topic: (potential[topic], topic)),
         )
 
 

@@ -14,20 +14,23 @@ import numpy as np
 from assignors.errors import AssignorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from assignors.sticky.audiences import Audiences
     from assignors.sticky.catalogue import Catalogue
     from assignors.sticky.load import Load
+    from assignors.sticky.racks import Racks
 
 
 class Balance(Protocol):
-    """The questions the reassignment asks again and again; both kinds give the JVM's answers."""
+    """The questions that reassignment asks again and again; both kinds give the JVM's answers."""
 
     def is_balanced(self) -> bool:
         """Whether no move would help."""
+        ...
+
+    def limit(self, topic: int) -> int:
+        """Owners of so many partitions or fewer have none of this topic to give; not worth asking for them."""
         ...
 
     def has_lighter(self, partition: int, topic: int, owner: int) -> bool:
@@ -39,23 +42,25 @@ class Balance(Protocol):
         ...
 
 
-class IndexedBalance:
+class IndexedBalance(Balance):
     """Answers from counts of who owns how many partitions of each audience's topics.
 
     The last counter-example is kept: while it holds, the assignment is not balanced.
     """
 
     def __init__(
-        self, load: Load, audiences: Audiences, audience_of: NDArray[np.int64], owner: list[int], full: list[int]
+        self, catalogue: Catalogue, audiences: Audiences, load: Load, owner: list[int], full: list[int]
     ) -> None:
-        self._load = load
         self._audiences = audiences
+        self._load = load
         self._full = full
+        audience_of = np.repeat(audiences.of_topic, catalogue.counts)
         self._owners = _owners(audience_of, owner, len(audiences.members), len(full))
         self._counter_example: tuple[int, int, int] | None = None
         self._searched = 0
 
     def is_balanced(self) -> bool:
+        """See `Balance`."""
         load = self._load
         if load.most - load.least <= 1:
             return True
@@ -70,11 +75,17 @@ class IndexedBalance:
         self._counter_example = self._search()
         return self._counter_example is None
 
-    def has_lighter(self, partition: int, topic: int, owner: int) -> bool:  # noqa: ARG002 - all of a topic are alike
+    def limit(self, topic: int) -> int:
+        """See `Balance`."""
         lightest = self._load.lightest(self._audiences.of_topic[topic])
-        return lightest is not None and self._load.size[lightest] + 1 < self._load.size[owner]
+        return self._load.most if lightest is None else self._load.size[lightest] + 1
+
+    def has_lighter(self, partition: int, topic: int, owner: int) -> bool:  # noqa: ARG002 - a topic's are alike
+        """See `Balance`."""
+        return self._load.size[owner] > self.limit(topic)
 
     def moved(self, topic: int, source: int, destination: int) -> None:
+        """See `Balance`."""
         owners = self._owners[self._audiences.of_topic[topic]]
         owners[destination] = owners.get(destination, 0) + 1
         owners[source] -= 1
@@ -105,51 +116,51 @@ class IndexedBalance:
         size, full = self._load.size, self._full
         takers = (
             member
-            for member in self._audiences.members[audience]
-            if self._load.takes_part(member) and size[member] != full[member]
+            for member in self._audiences.members[audience].tolist()
+            if self._load.takes_part[member] and size[member] != full[member]
         )
         return min(takers, key=lambda member: (size[member], member), default=None)
 
 
-class LiteralBalance:
-    """Answers from the members' lists, as the JVM does it, for groups where partitions are assigned twice.
+class LiteralBalance(Balance):
+    """Answers as the JVM finds them, for groups where partitions are assigned twice.
 
-    That happens after somebody kept a partition that does not exist. Each answer costs as much as there are
+    That happens after somebody kept a partition that does not exist. An answer can cost as much as there are
     partitions, unless the last counter-example holds.
 
     Args:
         catalogue: topics and members.
-        load: sizes.
+        racks: racks, or None where they decide nothing.
         audiences: who subscribes to what.
+        load: sizes.
         owner: who got a partition last.
         ghosts: members that kept a partition which was then assigned again.
         full: the most partitions each member can have.
-        is_near: whether a member has a rack where a partition has a replica.
     """
 
     def __init__(
         self,
         catalogue: Catalogue,
-        load: Load,
+        racks: Racks | None,
         audiences: Audiences,
+        load: Load,
         owner: list[int],
         ghosts: dict[int, int],
         full: list[int],
-        is_near: Callable[[int, int], bool],
     ) -> None:
         self._catalogue = catalogue
-        self._starts = catalogue.starts.tolist()
-        self._load = load
+        self._racks = racks
         self._audiences = audiences
+        self._load = load
         self._owner = owner
         self._ghosts = ghosts
         self._full = full
-        self._is_near = is_near
         ranks = audiences.rank[np.array(catalogue.by_hash)].tolist()
         self._turn = {rank: turn for turn, rank in enumerate(ranks)}
         self._counter_example: tuple[int, int] | None = None
 
     def is_balanced(self) -> bool:
+        """See `Balance`."""
         load = self._load
         if load.most - load.least <= 1:
             return True
@@ -157,16 +168,22 @@ class LiteralBalance:
             self._counter_example = self._search()
         return self._counter_example is None
 
+    def limit(self, topic: int) -> int:  # noqa: ARG002 - asking can fail, so it has to be asked
+        """See `Balance`."""
+        return -1
+
     def has_lighter(self, partition: int, topic: int, owner: int) -> bool:
-        members = self._audiences.members[self._audiences.of_topic[topic]]
-        members = sorted(members, key=self._turn.__getitem__)
+        """See `Balance`."""
+        members = self._audiences.members[self._audiences.of_topic[topic]].tolist()
+        members.sort(key=self._turn.__getitem__)
         size = self._load.size
         for member in chain(self._nearby(partition, owner, members), members):
-            if not self._load.takes_part(member):
+            if not self._load.takes_part[member]:
                 name = self._catalogue.topics[topic]
+                culprit = self._catalogue.members[self._catalogue.by_id[member]].id
                 raise AssignorError(
-                    f"a member subscribed to {name!r} can take no part in balancing it, because it claims partitions "
-                    "that do not exist; drop those claims, as a consumer does that was restarted",
+                    f"member {culprit!r} subscribes to {name!r} but can take no part in balancing it, because claims "
+                    "of partitions that do not exist gave it others twice; drop those claims",
                     jvm_exception="NullPointerException",
                 )
             if size[member] + 1 < size[owner]:
@@ -174,24 +191,25 @@ class LiteralBalance:
         return False
 
     def moved(self, topic: int, source: int, destination: int) -> None:
-        """Lists and owners are looked at when needed."""
+        """See `Balance`."""
 
     def _nearby(self, partition: int, owner: int, members: list[int]) -> list[int]:
         """The members near a partition, where its owner is near it."""
-        if not self._is_near(owner, partition):
+        if self._racks is None:
             return []
-        return [member for member in members if self._is_near(member, partition)]
+        rows, is_near = self._catalogue.by_id, self._racks.is_near
+        if not is_near(rows[owner], partition):
+            return []
+        return [member for member in members if is_near(rows[member], partition)]
 
     def _search(self) -> tuple[int, int] | None:
-        size = self._load.size
-        members = [member for member in range(len(size)) if self._load.takes_part(member)]
+        size, starts = self._load.size, self._catalogue.starts.tolist()
+        members = [member for member, part in enumerate(self._load.takes_part) if part]
         for member in sorted(members, key=lambda member: (size[member], member)):
-            topics = self._audiences.topics[self._audiences.subscription[member]]
-            for partition in chain.from_iterable(
-                range(self._starts[topic], self._starts[topic + 1]) for topic in topics
-            ):
-                if self._holds(member, partition):
-                    return member, partition
+            for topic in self._audiences.topics[self._audiences.subscription[member]]:
+                for partition in range(starts[topic], starts[topic + 1]):
+                    if self._holds(member, partition):
+                        return member, partition
         return None
 
     def _holds(self, member: int, partition: int) -> bool:

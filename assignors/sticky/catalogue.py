@@ -108,9 +108,17 @@ class Catalogue:
                 return False
         return True
 
-    def topic_of(self, ids: NDArray[np.int64]) -> NDArray[np.int32]:
+    @cached_property
+    def topic_of(self) -> NDArray[np.int32]:
         """The topic of each partition id."""
-        return np.repeat(np.arange(len(self.topics), dtype=np.int32), self.counts)[ids]
+        return np.repeat(np.arange(len(self.topics), dtype=np.int32), self.counts)
+
+    @cached_property
+    def number_of(self) -> NDArray[np.int32]:
+        """The partition number of each partition id."""
+        number = np.arange(self.total, dtype=np.int32)
+        number -= np.repeat(self.starts[:-1].astype(np.int32), self.counts)
+        return number
 
 
 def _distinct_subscriptions(members: Sequence[Member]) -> tuple[list[int], list[tuple[str, ...]]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columns import sort_rows
+from assignors.columns import join, sort_rows
 from assignors.errors import AssignorError
 from assignors.sticky.nearby import assign_nearby
 from assignors.sticky.outcome import Outcome
@@ -58,12 +58,13 @@ class _Losers:
             self._member = np.full(self._catalogue.total, -1, np.int64)
         self._member[self._catalogue.starts[topic[exists]] + partition[exists]] = member[exists]
 
-    def lost_to(self, member: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+    def lost_to(self, member: NDArray[np.integer], ids: NDArray[np.int64]) -> NDArray[np.bool_] | None:
         """Which of these partitions another member lost to the one they are paired with."""
         if self._member is None:
             return None
         loser = self._member[ids]
-        return (loser >= 0) & (loser != member)
+        lost: NDArray[np.bool_] = (loser >= 0) & (loser != member)
+        return lost
 
 
 def assign_constrained(catalogue: Catalogue, owned: Ownership, racks: Racks | None) -> Outcome:
@@ -80,25 +81,25 @@ def assign_constrained(catalogue: Catalogue, owned: Ownership, racks: Racks | No
         )
     kept, seats = _keep(catalogue, owned, racks)
     ids = _free(catalogue, kept)
-    near = np.empty(0, np.int64)
+    near = np.empty(0, np.int32)
     if racks is not None:
         near, near_ids, rest = assign_nearby(racks.by_choice(ids), seats, racks)
         ids = np.concatenate([near_ids, rest])
     receivers, needed = seats.round_robin()
     if not needed <= len(ids) - len(near) <= len(receivers):
         raise _misfit(catalogue, kept)
-    member = np.concatenate([near, receivers[: len(ids) - len(near)]])
-    topic = catalogue.topic_of(ids)
+    member = join(near, receivers[: len(ids) - len(near)])
     transferring = kept.losers.lost_to(member, ids)
     if owned.contested:
         contested = np.isin(ids, list(owned.contested))
         transferring = contested if transferring is None else transferring | contested
     if transferring is not None:
-        transferring = np.concatenate([np.zeros(len(kept.member), np.bool_), transferring])
+        transferring = join(np.zeros(len(kept.member), np.bool_), transferring)
+    everything = racks is None and len(ids) == catalogue.total  # then ids count up: no need to look them up
     return Outcome(
-        np.concatenate([kept.member, member]),
-        np.concatenate([kept.topic, topic]),
-        np.concatenate([kept.partition, ids - catalogue.starts[topic]]),
+        join(kept.member, member),
+        join(kept.topic, catalogue.topic_of if everything else catalogue.topic_of[ids]),
+        join(kept.partition, catalogue.number_of if everything else catalogue.number_of[ids]),
         transferring,
     )
 

@@ -56,7 +56,9 @@ class Movements:
     def state(self) -> Hashable:
         """Everything that later answers depend on."""
         return tuple(
-            (topic, pair, moved.state()) for topic, moves in self._of_topic.items() for pair, moved in moves.items()
+            (topic, pair, moved.state())
+            for topic, moves in self._of_topic.items()
+            for pair, moved in moves.items()
         )
 
     def _spread(self, partition: int, topic: int) -> int:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def assign_nearby(
     free: NDArray[np.int64], seats: Seats, racks: Racks
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
     """Gives partitions to members in a rack of theirs as far as seats last; `seats` is brought up to date.
 
     Each partition goes to the next member below its share after the last one served, going round; else to the
@@ -56,7 +56,7 @@ def assign_nearby(
     seats.size = np.array(size, np.int64)
     seats.under = [member for member in seats.under if size[member] < seats.least]
     seats.exact = queues.members() if seats.extras else []
-    return np.array(receivers, np.int64), np.array(given, np.int64), np.array(rest, np.int64)
+    return np.array(receivers, np.int32), np.array(given, np.int64), np.array(rest, np.int64)
 
 
 class _Circle:

@@ -52,7 +52,7 @@ class Outcome:
             catalogue.topics,
             catalogue.counts,
             starts,
-            topic.astype(np.int32)[order],
-            partition.astype(np.int32)[order],
+            topic[order].astype(np.int32, copy=False),
+            partition[order].astype(np.int32, copy=False),
             transferring=transferring,
         )

@@ -29,7 +29,7 @@ class Seats:
     under: list[int]
     exact: list[int]
 
-    def round_robin(self) -> tuple[NDArray[np.int64], int]:
+    def round_robin(self) -> tuple[NDArray[np.int32], int]:
         """Who gets the next partition, the one after it, and so on.
 
         Members below the share take turns until all have it. Then those that have it get an extra each: first
@@ -38,7 +38,7 @@ class Seats:
         Returns:
             The receivers, and how many of them it takes to fill everybody up to the share.
         """
-        under = np.array(self.under, np.int64)
+        under = np.array(self.under, np.int32)
         need = self.least - self.size[under]
         rounds = []
         done = 0
@@ -46,5 +46,5 @@ class Seats:
             rounds.append(np.tile(under[need > done], goal - done))
             done = goal
         filled = under[np.argsort(need, kind="stable")]
-        exact = np.array(self.exact, np.int64)
+        exact = np.array(self.exact, np.int32)
         return np.concatenate([*rounds, exact, filled]), int(need.sum())
