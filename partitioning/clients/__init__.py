@@ -1,0 +1,1 @@
+"""The plug points of Python's Kafka clients: any strategy of ours decides where they put a record."""

@@ -1,0 +1,94 @@
+"""kafka-python: an instance decides in 3.x, a callable in 2.x."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from partitioning.clients.errors import UnknownTopicError
+from partitioning.clients.placing import TopicPlacer, layout_of, strategy
+from partitioning.clients.topic_callable import TopicCallable
+
+try:
+    from kafka.partitioner import Partitioner as ClientPartitioner
+except ImportError:  # 2.x has no such class, and asks for none
+    ClientPartitioner = object
+
+if TYPE_CHECKING:
+    from partitioning.interface import Partitioner, TopicLayout
+
+
+class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
+    """Places records by any strategy: `KafkaProducer(partitioner=KafkaPythonPartitioner("java"))`.
+
+    For kafka-python 3.0 and newer; one instance serves all topics of a producer.
+
+    Args:
+        partitioner: a strategy, or the registered name of a strategy or profile.
+
+    Raises:
+        UnknownStrategyError: no strategy or profile has this name.
+    """
+
+    def __init__(self, partitioner: str | Partitioner = "default") -> None:
+        self._partitioner = strategy(partitioner)
+        self._placers: dict[str, TopicPlacer] = {}
+        self._thread = _Thread()
+
+    def partition(
+        self,
+        topic: str,
+        key: object,  # noqa: ARG002 - the client's signature
+        serialized_key: bytes | bytearray | memoryview | None,
+        value: object,  # noqa: ARG002
+        serialized_value: bytes | bytearray | memoryview | None,
+        cluster: Any,
+    ) -> int:
+        """The partition of a record.
+
+        Raises:
+            UnknownTopicError: the client knows no such topic.
+            InvalidLayoutError: the client knows only some of the topic's partitions.
+            MisplacedRecordError: the strategy chose a partition that the topic does not have.
+        """
+        placer, known = self._known(topic, cluster)
+        refused, self._thread.refused = self._thread.refused, None
+        if refused is not None and not placer.minds_batches:
+            return refused
+        chosen = placer.place(None if serialized_key is None else bytes(serialized_key), known)
+        if serialized_key is None and chosen != refused:
+            size = -1 if serialized_value is None else len(serialized_value)
+            placer.appended(size, known, enable_switch=False)
+        return chosen
+
+    def on_new_batch(self, topic: str, cluster: Any, prev_partition: int) -> None:
+        """Hear that an unkeyed record found no room in the batches of the partition just chosen.
+
+        The client asks for that record's partition once more, right after this. A strategy that knows nothing
+        of batches gives the same answer again: to it, this is no new record (as KAFKA-9965 wants).
+        """
+        placer, known = self._known(topic, cluster)
+        placer.batch_ended(prev_partition, known)
+        self._thread.refused = prev_partition
+
+    def _known(self, topic: str, cluster: Any) -> tuple[TopicPlacer, TopicLayout]:
+        partitions = cluster.partitions_for_topic(topic)
+        if not partitions:
+            raise UnknownTopicError(f"kafka-python knows no topic {topic!r}: create it first")
+        known = layout_of(
+            topic, tuple(partitions), tuple(cluster.available_partitions_for_topic(topic) or ())
+        )
+        placer = self._placers.get(topic)
+        if placer is None:
+            placer = self._placers.setdefault(topic, TopicPlacer(topic, self._partitioner, batches_told=True))
+        return placer, known
+
+
+class KafkaPython2Partitioner(TopicCallable):
+    """For kafka-python 2.x: `KafkaProducer(partitioner=KafkaPython2Partitioner("orders", "java"))`."""
+
+
+class _Thread(threading.local):
+    """What one thread, in the middle of `send()`, must remember until the client asks again."""
+
+    refused: int | None = None

@@ -1,0 +1,122 @@
+"""One topic's records, placed by a strategy and checked before a client hears of it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from operator import index
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from partitioning.clients.errors import MisplacedRecordError
+from partitioning.errors import InvalidConfigError, InvalidLayoutError
+from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout
+from partitioning.partitioners import get_partitioner
+from partitioning.producer.record_size import payload_size, record_size
+
+if TYPE_CHECKING:
+    from partitioning.interface import Partitioner
+
+
+def strategy(partitioner: str | Partitioner) -> Partitioner:
+    """A partitioner by its registered name, or itself.
+
+    Raises:
+        UnknownStrategyError: no strategy or profile has this name.
+    """
+    return get_partitioner(partitioner) if isinstance(partitioner, str) else partitioner
+
+
+@lru_cache(maxsize=1024)
+def layout_of(topic: str, partitions: tuple[int, ...], available: tuple[int, ...]) -> TopicLayout:
+    """The layout of a topic with these partition numbers, of which some have a leader.
+
+    Raises:
+        InvalidLayoutError: the numbers are not 0 to n - 1, so that n is not the topic's partition count.
+    """
+    if sorted(partitions) != list(range(len(partitions))):
+        raise InvalidLayoutError(
+            f"topic {topic!r}: the client's metadata is incomplete; it has partitions {sorted(partitions)}, "
+            "not every one from 0 up"
+        )
+    every = len(available) in {0, len(partitions)}
+    return TopicLayout(len(partitions), available=None if every else tuple(sorted(available)))
+
+
+class TopicPlacer:
+    """Where one topic's records go; several threads may ask.
+
+    Args:
+        topic: the topic's name.
+        partitioner: the strategy that decides.
+        batches_told: whether `batch_ended` will be called.
+
+    Raises:
+        InvalidConfigError: the strategy would stay with one partition, since it is not told of batches.
+    """
+
+    def __init__(self, topic: str, partitioner: Partitioner, *, batches_told: bool = False) -> None:
+        self._topic = topic
+        self._name = partitioner.name
+        self._decide = partitioner.for_topic(topic)
+        self._bytes_aware = self._decide if isinstance(self._decide, BytesAware) else None
+        self._batch_aware = self._decide if isinstance(self._decide, BatchAware) else None
+        self._time_aware = self._decide if isinstance(self._decide, TimeAware) else None
+        self._lock = Lock()
+        if self._batch_aware is not None and not batches_told:
+            raise InvalidConfigError(
+                f"partitioner {self._name!r} must hear of every new batch, which this client does not tell: "
+                'choose another one, such as "sticky"'
+            )
+
+    @property
+    def counts_bytes(self) -> bool:
+        """Whether the strategy places unkeyed records by the bytes appended so far."""
+        return self._bytes_aware is not None
+
+    @property
+    def minds_batches(self) -> bool:
+        """Whether the strategy makes anything of a batch's end."""
+        return self._bytes_aware is not None or self._batch_aware is not None
+
+    def place(self, key: bytes | None, layout: TopicLayout) -> int:
+        """The partition of a record with this serialized key.
+
+        Raises:
+            MisplacedRecordError: the strategy chose a partition that the topic does not have.
+        """
+        with self._lock:
+            if self._time_aware is not None:
+                self._time_aware.advance(monotonic() * 1000)
+            chosen = self._decide.partition(key, layout)
+        try:
+            partition = index(chosen)
+        except TypeError:
+            partition = -1
+        if not 0 <= partition < layout.partitions:
+            raise MisplacedRecordError(
+                f"partitioner {self._name!r} put a record of topic {self._topic!r} into partition "
+                f"{chosen!r}; the topic has 0 to {layout.partitions - 1}"
+            )
+        return partition
+
+    def appended(self, value_size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
+        """An unkeyed record went where the strategy said.
+
+        Args:
+            value_size: bytes of the record's value, -1 for none; its headers, if any, go uncounted.
+            layout: the topic as it is now.
+            enable_switch: whether that partition's batches are all full or gone, or may be.
+        """
+        if self._bytes_aware is not None:
+            with self._lock:
+                size = record_size(payload_size(-1, value_size), 0, 0)
+                self._bytes_aware.appended(size, layout, enable_switch=enable_switch)
+
+    def batch_ended(self, partition: int, layout: TopicLayout) -> None:
+        """An unkeyed record, put into this partition, found no batch with room; `place` is asked again."""
+        with self._lock:
+            if self._bytes_aware is not None:
+                self._bytes_aware.appended(0, layout, enable_switch=True)
+            if self._batch_aware is not None:
+                self._batch_aware.new_batch(partition, layout)

@@ -1,0 +1,153 @@
+"""What the cluster last said about its topics, for a client that must name the partition itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from threading import Lock
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaError, KafkaException
+
+from partitioning.clients.errors import BrokerUnreachableError, UnknownTopicError
+from partitioning.clients.placing import TopicPlacer, layout_of, strategy
+from partitioning.errors import InvalidConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeAlias
+
+    from partitioning.interface import Partitioner, TopicLayout
+
+    Ask: TypeAlias = Callable[[str, float], Any]  # topic, seconds -> confluent-kafka's ClusterMetadata
+
+ANY_PARTITION = -1
+"""What confluent-kafka takes for "no explicit partition"."""
+
+_REFRESH_MS = 300_000  # librdkafka's own default
+_ASK_AGAIN_S = 0.1
+_REFRESH_WITHIN_S = 1.0
+_REFRESH_AGAIN_S = 10.0
+_MAYBE_SOON = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
+
+
+def encoded(part: str | bytes | None) -> bytes | None:
+    """A key or value as confluent-kafka sends it."""
+    return part.encode() if isinstance(part, str) else part
+
+
+@dataclass(slots=True)
+class Topic:
+    """A topic: its strategy's state, and its layout while that is trusted."""
+
+    placer: TopicPlacer
+    layout: TopicLayout | None = None
+    fresh_until: float = -math.inf
+    refreshing: Lock = field(default_factory=Lock)
+
+    def place(self, key: bytes | None) -> int:
+        """The partition of a record with this serialized key."""
+        assert self.layout is not None
+        return self.placer.place(key, self.layout)
+
+    def sent(self, key: bytes | None, value: bytes | None) -> None:
+        """Tell the strategy that a record it placed is on its way."""
+        assert self.layout is not None
+        if key is None and self.placer.counts_bytes:
+            self.placer.appended(-1 if value is None else len(value), self.layout, enable_switch=True)
+
+
+class Topics:
+    """The topics that records were placed in.
+
+    A layout is asked for when first needed, which may block, and again when it is too old; while no broker
+    answers, the old one serves on.
+
+    Args:
+        config: librdkafka's; its `topic.metadata.refresh.interval.ms` says how old a layout may get.
+        partitioner: the strategy that places records, or its registered name.
+        max_block_ms: how long the first answer about a topic may take.
+
+    Raises:
+        InvalidConfigError: `config` has a partitioner of librdkafka's, or a setting that has no meaning.
+        UnknownStrategyError: no strategy or profile has this name.
+    """
+
+    def __init__(
+        self, config: Mapping[str, Any], partitioner: str | Partitioner, max_block_ms: float
+    ) -> None:
+        for name in ("partitioner", "partitioner_cb"):
+            if name in config:
+                raise InvalidConfigError(
+                    f"librdkafka would never ask the {name!r} of its configuration: give partitioner=..."
+                )
+        if not max_block_ms > 0:
+            raise InvalidConfigError(f"max_block_ms is {max_block_ms}; give more than 0")
+        refresh_ms = int(config.get("topic.metadata.refresh.interval.ms", _REFRESH_MS))
+        self._max_age_s = refresh_ms / 1000 if refresh_ms >= 0 else math.inf
+        self._max_block_s = max_block_ms / 1000
+        self._partitioner = strategy(partitioner)
+        self._topics: dict[str, Topic] = {}
+
+    def fresh(self, name: str) -> Topic | None:
+        """A topic whose layout is trusted; None where the cluster must be asked."""
+        topic = self._topics.get(name)
+        return topic if topic is not None and monotonic() < topic.fresh_until else None
+
+    def refreshed(self, name: str, ask: Ask) -> Topic:
+        """A topic, after asking the cluster for its layout.
+
+        Args:
+            name: the topic.
+            ask: the cluster's metadata of a topic within so many seconds; `Producer.list_topics` is one.
+
+        Raises:
+            UnknownTopicError: the cluster has no such topic, or hides it from us.
+            BrokerUnreachableError: no broker answers, and none ever told this topic's layout.
+        """
+        topic = self._topics.get(name)
+        if topic is None:
+            topic = self._topics.setdefault(name, Topic(TopicPlacer(name, self._partitioner)))
+        with topic.refreshing:
+            if self.fresh(name) is None:  # else another thread was first
+                self._refresh(name, topic, ask)
+        return topic
+
+    def _refresh(self, name: str, topic: Topic, ask: Ask) -> None:
+        found = None
+        if topic.layout is not None:
+            try:
+                found = _layout(name, ask, _REFRESH_WITHIN_S)
+            except BrokerUnreachableError:
+                topic.fresh_until = monotonic() + _REFRESH_AGAIN_S
+                return
+        topic.layout = self._first_layout(name, ask) if found is None else found
+        topic.fresh_until = monotonic() + self._max_age_s
+
+    def _first_layout(self, name: str, ask: Ask) -> TopicLayout:
+        deadline = monotonic() + self._max_block_s
+        while (found := _layout(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
+            if monotonic() + _ASK_AGAIN_S > deadline:
+                raise UnknownTopicError(
+                    f"the cluster has had no topic {name!r} for {self._max_block_s:g} s: create it first"
+                )
+            sleep(_ASK_AGAIN_S)
+        return found
+
+
+def _layout(name: str, ask: Ask, within_s: float) -> TopicLayout | None:
+    """The layout as of now; None where the topic is not there, or not yet."""
+    try:
+        topic = ask(name, within_s).topics[name]
+    except KafkaException as error:
+        raise BrokerUnreachableError(
+            f"topic {name!r}: no broker told its partitions within {within_s:.1f} s: {error.args[0].str()}. "
+            "Is bootstrap.servers right, the broker up, and are the security settings those of the cluster?"
+        ) from error
+    if topic.error is not None and topic.error.code() not in _MAYBE_SOON:
+        raise UnknownTopicError(f"topic {name!r} cannot be used: {topic.error.str()}")
+    if not topic.partitions:
+        return None
+    available = tuple(number for number, partition in topic.partitions.items() if partition.leader >= 0)
+    return layout_of(name, tuple(topic.partitions), available)

@@ -1,0 +1,425 @@
+import os
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from partitioning.clients.confluent import PartitioningProducer
+from partitioning.clients.errors import (
+    BrokerUnreachableError,
+    DeliveryError,
+    MisplacedRecordError,
+    UnknownTopicError,
+)
+from partitioning.errors import InvalidConfigError, UnknownStrategyError
+from partitioning.interface import Partitioner
+from partitioning.testing.mock_cluster import MockCluster
+from tests.partitioning.clients.conftest import Cluster
+from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy, by_first_byte, last
+from tests.support.broker import Kafka, free_ports
+from tests.support.records import partition_of_each_key, produce_by_librdkafka, read
+
+KEYS = [os.urandom(length) for length in range(4, 41) for _ in range(10)]
+
+
+def surprise(error: KafkaError | None, message: Message) -> None:
+    assert error is None, f"partition {message.partition()}: {error}"
+
+
+def producer_for(
+    cluster: Cluster | Kafka,
+    partitioner: str | Partitioner,
+    on_delivery: Callable[[KafkaError | None, Message], None] = surprise,
+    **config: object,
+) -> PartitioningProducer:
+    options = {name.replace("_", "."): value for name, value in config.items()}
+    return PartitioningProducer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "log_level": 0,
+            "on_delivery": on_delivery,
+            **options,
+        },
+        partitioner=partitioner,
+        max_block_ms=1000,
+    )
+
+
+def unwatched_producer(cluster: Cluster, rule: Callable[..., object] = last) -> PartitioningProducer:
+    config = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+    return PartitioningProducer(config, partitioner=Strategy(rule))
+
+
+@pytest.mark.parametrize(
+    ("profile", "partitioner"),
+    [
+        ("java", "murmur2_random"),
+        ("librdkafka", "consistent_random"),
+        ("sarama", "fnv1a_random"),
+    ],
+)
+def test_a_profile_places_keys_where_its_client_does(
+    cluster: Cluster, profile: str, partitioner: str
+) -> None:
+    ours, theirs = cluster.create_topic(12), cluster.create_topic(12)
+    producer = producer_for(cluster, profile)
+    for key in KEYS:
+        producer.produce(ours, b"value", key)
+    assert producer.flush(20) == 0
+    produce_by_librdkafka(cluster.bootstrap_servers, theirs, KEYS, partitioner)
+    servers = cluster.bootstrap_servers
+    assert partition_of_each_key(servers, ours, len(KEYS)) == partition_of_each_key(
+        servers, theirs, len(KEYS)
+    )
+
+
+def test_a_plug_in_places_records(cluster: Cluster) -> None:
+    topic = cluster.create_topic(7)
+    producer = producer_for(cluster, Strategy(by_first_byte))
+    for key in KEYS:
+        producer.produce(topic, b"value", key)
+    assert producer.flush(20) == 0
+    placed = partition_of_each_key(cluster.bootstrap_servers, topic, len(KEYS))
+    assert placed == {key: key[0] % 7 for key in KEYS}
+
+
+def test_the_whole_record_arrives(cluster: Cluster) -> None:
+    topic = cluster.create_topic(2)
+    producer = producer_for(cluster, Strategy(last))
+    producer.produce(topic, "größe", "key", headers={"name": b"value"}, timestamp=1_700_000_000_000)
+    producer.flush(20)
+    [message] = read(cluster.bootstrap_servers, topic, 1)
+    assert (message.key(), message.value()) == (b"key", "größe".encode())
+    assert (message.headers(), message.timestamp()[1]) == ([("name", b"value")], 1_700_000_000_000)
+
+
+def test_an_explicit_partition_wins(cluster: Cluster) -> None:
+    topic = cluster.create_topic(3)
+    strategy = Strategy(last)
+    producer = producer_for(cluster, strategy)
+    producer.produce(topic, b"value", b"key", 1)
+    producer.flush(20)
+    assert [message.partition() for message in read(cluster.bootstrap_servers, topic, 1)] == [1]
+    assert strategy.topics == []
+
+
+def test_the_strategy_sees_the_bytes_that_are_sent(mocked: Cluster) -> None:
+    keys: list[bytes | None] = []
+    producer = producer_for(mocked, Strategy(lambda key, _: keys.append(key) or 0))
+    topic = mocked.create_topic(1)
+    for key in ("größe", b"\xff", "", b"", None):
+        producer.produce(topic, b"", key)
+    assert keys == ["größe".encode(), b"\xff", b"", b"", None]
+    producer.flush(20)
+
+
+def test_each_topic_has_its_own_state_and_count(mocked: Cluster) -> None:
+    strategy = Strategy(last)
+    producer = producer_for(mocked, strategy)
+    one, other = mocked.create_topic(2), mocked.create_topic(5)
+    placed = []
+    for topic in (one, other, one):
+        producer.produce(topic, b"", on_delivery=lambda _, message: placed.append(message.partition()))
+    producer.flush(20)
+    assert sorted(placed) == [1, 1, 4]
+    assert strategy.topics == [one, other]
+
+
+def test_delivery_reports_are_kept(mocked: Cluster) -> None:
+    reports: list[tuple[str, int]] = []
+
+    def as_(name: str) -> Callable[[KafkaError | None, Message], None]:
+        return lambda _, message: reports.append((name, message.partition()))
+
+    producer = producer_for(mocked, Strategy(last), on_delivery=as_("config"))
+    topic = mocked.create_topic(3)
+    producer.produce(topic, b"")
+    producer.produce(topic, b"", callback=as_("callback"))
+    producer.produce(topic, b"", on_delivery=as_("on_delivery"))
+    producer.flush(20)
+    assert sorted(reports) == [("callback", 2), ("config", 2), ("on_delivery", 2)]
+
+
+def test_asks_once_for_many_records(mocked: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Asks(PartitioningProducer):
+        def list_topics(self, topic: str | None = None, timeout: float = -1) -> object:
+            asked.append(topic)
+            return super().list_topics(topic, timeout)
+
+    producer = Asks(
+        {"bootstrap.servers": mocked.bootstrap_servers, "log_level": 0}, partitioner=Strategy(last)
+    )
+    topic = mocked.create_topic(3)
+    for _ in range(100):
+        producer.produce(topic, b"")
+    producer.flush(20)
+    assert asked == [topic]
+
+
+def test_new_partitions_are_used_once_the_count_is_too_old(broker: Kafka) -> None:
+    topic = broker.create_topic(2)
+    producer = producer_for(broker, Strategy(last), topic_metadata_refresh_interval_ms=300)
+    producer.produce(topic, b"before")
+    broker.grow_topic(topic, 5)
+    time.sleep(0.5)
+    producer.produce(topic, b"after")
+    assert producer.flush(20) == 0
+    placed = [(message.partition(), message.value()) for message in read(broker.bootstrap_servers, topic, 2)]
+    assert placed == [(1, b"before"), (4, b"after")]
+
+
+def test_a_topic_made_again_with_fewer_partitions_is_noticed(broker: Kafka) -> None:
+    topic = broker.create_topic(5)
+    producer = producer_for(broker, Strategy(last), topic_metadata_refresh_interval_ms=300)
+    producer.produce(topic, b"before")
+    assert producer.flush(20) == 0
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.delete_topics([topic])[topic].result(10)
+    admin.create_topics([NewTopic(topic, 2, -1)])[topic].result(10)
+    time.sleep(0.5)
+    producer.produce(topic, b"after")
+    assert producer.flush(20) == 0
+    assert [message.partition() for message in read(broker.bootstrap_servers, topic, 1)] == [1]
+
+
+@pytest.mark.parametrize("chosen", [3, -1, 2**40, None, "0", 0.0])
+def test_a_partition_that_does_not_exist_is_refused(mocked: Cluster, chosen: object) -> None:
+    topic = mocked.create_topic(3)
+    producer = producer_for(mocked, Strategy(lambda *_: chosen))
+    match = rf"'test-strategy' .* topic '{topic}' into partition {chosen!r}; the topic has 0 to 2"
+    with pytest.raises(MisplacedRecordError, match=match):
+        producer.produce(topic, b"value", b"key")
+    assert len(producer) == 0
+
+
+def test_an_unknown_topic_is_an_error_soon(broker: Kafka) -> None:
+    producer = producer_for(broker, "java")
+    with pytest.raises(UnknownTopicError, match="has had no topic 'no-such-topic' for 1 s: create it first"):
+        producer.produce("no-such-topic", b"value", b"key")
+
+
+def test_a_topic_that_cannot_be_is_an_error_at_once(broker: Kafka) -> None:
+    producer = producer_for(broker, "java")
+    with pytest.raises(UnknownTopicError, match="topic 'no topic' cannot be used: Broker: Invalid topic"):
+        producer.produce("no topic", b"value", b"key")
+
+
+def test_waits_for_a_topic_that_is_being_created(broker: Kafka) -> None:
+    name = f"copartition-test-{uuid.uuid4().hex[:12]}"
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    soon = threading.Timer(0.3, admin.create_topics, [[NewTopic(name, 2, -1)]])
+    soon.start()
+    producer = producer_for(broker, Strategy(last))
+    producer.produce(name, b"value")
+    soon.join()
+    assert producer.flush(20) == 0
+    assert [message.partition() for message in read(broker.bootstrap_servers, name, 1)] == [1]
+    admin.delete_topics([name])[name].result(10)
+
+
+def test_an_unreachable_broker_is_an_error_soon() -> None:
+    [port] = free_ports(1)
+    producer = producer_for(Cluster(f"127.0.0.1:{port}", str), "java")
+    with pytest.raises(
+        BrokerUnreachableError, match=r"topic 'orders': no broker told its partitions within 1\.0 s"
+    ):
+        producer.produce("orders", b"value", b"key")
+
+
+def test_goes_on_with_what_it_knows_while_the_broker_is_away() -> None:
+    given_up: list[int] = []
+
+    def count(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            given_up.append(message.partition())
+
+    with MockCluster() as cluster:
+        cluster.create_topic("topic", 3)
+        producer = producer_for(
+            Cluster(cluster.bootstrap_servers, str),
+            Strategy(last),
+            on_delivery=count,
+            topic_metadata_refresh_interval_ms=50,
+        )
+        producer.produce("topic", b"value")
+        assert producer.flush(20) == 0
+    time.sleep(0.1)
+    for _ in range(10):
+        producer.produce("topic", b"value")
+    producer.purge()
+    producer.flush(20)
+    assert given_up == [2] * 10
+
+
+FINISH = {
+    "flush": lambda producer: producer.flush(20),
+    "poll": lambda producer: [producer.poll(0.2) for _ in range(100)],
+    "close": lambda producer: producer.close(),
+    "with": lambda producer: producer.__exit__(None, None, None),
+}
+
+
+@pytest.mark.parametrize("finish", FINISH)
+def test_what_nobody_watches_is_not_lost_unnoticed(mocked: Cluster, finish: str) -> None:
+    topic = mocked.create_topic(3)
+    producer = unwatched_producer(mocked)
+    for _ in range(2):
+        producer.produce(topic, b"value", partition=7)
+    match = f"2 records without a delivery callback were not .* the first: topic '{topic}' partition 7: "
+    with pytest.raises(DeliveryError, match=match):
+        FINISH[finish](producer)
+
+
+def test_what_was_told_once_is_not_told_again(mocked: Cluster) -> None:
+    producer = unwatched_producer(mocked)
+    producer.produce(mocked.create_topic(3), b"value", partition=7)
+    with pytest.raises(DeliveryError):
+        producer.flush(20)
+    assert producer.flush(20) == 0
+
+
+def test_what_a_callback_was_told_is_not_told_again(mocked: Cluster) -> None:
+    errors = []
+    producer = unwatched_producer(mocked)
+    topic = mocked.create_topic(3)
+    producer.produce(topic, b"value", partition=7, on_delivery=lambda error, _: errors.append(error.name()))
+    assert producer.flush(20) == 0
+    assert errors == ["_UNKNOWN_PARTITION"]
+
+
+def test_an_error_inside_the_with_block_is_the_one_raised(mocked: Cluster) -> None:
+    topic = mocked.create_topic(3)
+
+    def fail() -> None:
+        with unwatched_producer(mocked) as producer:
+            producer.produce(topic, b"value", partition=7)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+
+def test_what_was_purged_is_no_failure() -> None:
+    with MockCluster() as cluster:
+        cluster.create_topic("topic", 3)
+        producer = unwatched_producer(Cluster(cluster.bootstrap_servers, str))
+        producer.produce("topic", b"first")
+        producer.flush(20)
+    producer.produce("topic", b"second")
+    producer.purge()
+    assert producer.flush(20) == 0
+
+
+def test_transactions_commit_and_abort(broker: Kafka) -> None:
+    topic = broker.create_topic(3)
+    config = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"writer-{uuid.uuid4().hex}"}
+    producer = PartitioningProducer(config, partitioner=Strategy(last))
+    producer.init_transactions(30)
+    for finish in (producer.abort_transaction, producer.commit_transaction):
+        producer.begin_transaction()
+        for _ in range(10):
+            producer.produce(topic, finish.__name__)
+        finish(20)
+    assert producer.flush(20) == 0
+
+
+def test_a_batch_is_placed_record_by_record(cluster: Cluster) -> None:
+    topic = cluster.create_topic(7)
+    producer = producer_for(cluster, Strategy(by_first_byte))
+    assert producer.produce_batch(topic, [{"value": b"value", "key": key} for key in KEYS]) == len(KEYS)
+    assert producer.flush(20) == 0
+    placed = partition_of_each_key(cluster.bootstrap_servers, topic, len(KEYS))
+    assert placed == {key: key[0] % 7 for key in KEYS}
+
+
+@pytest.mark.parametrize(("own", "call", "expected"), [(1, -1, 1), (1, 2, 1), (None, 2, 2), (None, -1, 3)])
+def test_an_explicit_partition_wins_in_a_batch(
+    mocked: Cluster, own: int | None, call: int, expected: int
+) -> None:
+    topic = mocked.create_topic(4)
+    producer = producer_for(mocked, Strategy(last))
+    message = {"value": b"value"} if own is None else {"value": b"value", "partition": own}
+    producer.produce_batch(topic, [message], call)
+    producer.flush(20)
+    assert [message.partition() for message in read(mocked.bootstrap_servers, topic, 1)] == [expected]
+
+
+def test_what_a_full_queue_refuses_is_marked(mocked: Cluster) -> None:
+    topic = mocked.create_topic(2)
+    producer = producer_for(mocked, Strategy(InTurn()), queue_buffering_max_messages=4, linger_ms=500)
+    messages = [{"value": b"value"} for _ in range(6)]
+    assert producer.produce_batch(topic, messages) == 4
+    assert ["_error" in message for message in messages].count(True) == 2
+    producer.flush(20)
+
+
+def test_a_strategy_that_counts_is_told_of_unkeyed_records_it_placed(mocked: Cluster) -> None:
+    strategy = CountsBytes()
+    producer = producer_for(mocked, strategy)
+    topic = mocked.create_topic(4)
+    producer.produce(topic, b"x" * 50)
+    producer.produce(topic, b"x" * 60, b"key")
+    producer.produce(topic, b"x" * 70, partition=2)
+    producer.produce(topic, None)
+    producer.produce_batch(topic, [{"value": b"x" * 80}])
+    producer.flush(20)
+    # length, attributes, time, offset, no key, length of the value, no headers
+    assert [size for size, _ in strategy.told] == [
+        1 + 1 + 1 + 1 + 1 + 1 + 50 + 1,
+        7,
+        2 + 1 + 1 + 1 + 1 + 2 + 80 + 1,
+    ]
+
+
+def test_threads_do_not_disturb_a_strategy(mocked: Cluster) -> None:
+    topic = mocked.create_topic(4)
+    placed: Counter[int] = Counter()
+    producer = producer_for(
+        mocked, Strategy(InTurn()), on_delivery=lambda _, message: placed.update([message.partition()])
+    )
+    threads = [
+        threading.Thread(target=lambda: [producer.produce(topic, b"") for _ in range(500)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert producer.flush(20) == 0
+    assert placed == {0: 500, 1: 500, 2: 500, 3: 500}
+
+
+@pytest.mark.parametrize("setting", ["partitioner", "partitioner_cb"])
+def test_librdkafkas_own_partitioner_is_refused(setting: str) -> None:
+    with pytest.raises(InvalidConfigError, match=f"would never ask the '{setting}'"):
+        PartitioningProducer({setting: "murmur2"}, partitioner="java")
+
+
+def test_no_time_to_wait_is_refused() -> None:
+    with pytest.raises(InvalidConfigError, match="max_block_ms is 0; give more than 0"):
+        PartitioningProducer({}, partitioner=Strategy(last), max_block_ms=0)
+
+
+def test_an_unknown_strategy_is_refused() -> None:
+    with pytest.raises(UnknownStrategyError, match=r"jaava.*java"):
+        PartitioningProducer({}, partitioner="jaava")
+
+
+def test_is_a_producer(mocked: Cluster) -> None:
+    assert isinstance(producer_for(mocked, "java"), Producer)
+
+
+@pytest.mark.parametrize("module", ["confluent", "confluent_aio"])
+def test_says_what_to_install_without_confluent_kafka(module: str) -> None:
+    code = f"import sys; sys.modules['confluent_kafka'] = None; import partitioning.clients.{module}"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MissingDependencyError" in result.stderr
+    assert "'copartition[kafka]'" in result.stderr
