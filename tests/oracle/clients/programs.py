@@ -41,12 +41,19 @@ def ask(command: Command, lines: Iterable[str], **environment: str) -> list[Json
 
 def java(module: str, main_class: str, clients: str | None = None) -> Command:
     """A program of a Maven module; `clients` chooses the kafka-clients version where a module has several."""
-    target = _built_java() / module / "target"
+    target = built(HERE / "java") / module / "target"
     classpath = [str(target / "classes"), str(target / "lib" / "*")]
     if clients is not None:
         classpath.append(str(target / "clients" / f"kafka-clients-{clients}.jar"))
     opens = "--add-opens=java.base/java.lang=ALL-UNNAMED"  # to seed ThreadLocalRandom
     return ["java", opens, "-cp", os.pathsep.join(classpath), f"copartition.oracle.{main_class}"]
+
+
+@cache
+def built(project: Path) -> Path:
+    """A Maven project's folder, its classes and libraries in `target`."""
+    subprocess.run(["mvn", "-q", "-B", "-f", project / "pom.xml", "process-classes"], check=True)
+    return project
 
 
 def go() -> Command:
@@ -71,12 +78,6 @@ def python_apart(program: str) -> Command:
 
 
 @cache
-def _built_java() -> Path:
-    subprocess.run(["mvn", "-q", "-B", "-f", HERE / "java" / "pom.xml", "process-classes"], check=True)
-    return HERE / "java"
-
-
-@cache
 def _installed_node() -> None:
     command = ["npm", "ci", "--silent", "--ignore-scripts"]
     subprocess.run(command, cwd=HERE / "node", check=True, stdout=subprocess.DEVNULL)
@@ -92,7 +93,7 @@ def _python_apart() -> Path:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix="building-") as scratch:
             made = Path(scratch) / "venv"
             venv.create(made, with_pip=True)
-            pip = [made / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
+            pip: Command = [made / "bin" / "python", "-m", "pip", "--disable-pip-version-check"]
             subprocess.run([*pip, "install", "--quiet", "--require-hashes", "-r", requirements], check=True)
             made.rename(folder)
     return folder / "bin" / "python"
