@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+T = TypeVar("T", bound=np.generic)
 
 
 def sort_rows(
@@ -45,6 +47,13 @@ def sort_rows(
     rest += second
     top += first
     return top, rest, key
+
+
+def join(first: NDArray[T], second: NDArray[T]) -> NDArray[T]:
+    """One column after the other, without a copy where one is empty."""
+    if not len(first):
+        return second
+    return np.concatenate([first, second]) if len(second) else first
 
 
 def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
