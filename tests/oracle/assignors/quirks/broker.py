@@ -6,6 +6,7 @@ import uuid
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tests.oracle.assignors.quirks.client import TEN_COLLIDING
 from tests.oracle.assignors.worlds import Json, member, partitions, scenario, step, topic
 
 if TYPE_CHECKING:
@@ -84,6 +85,12 @@ def _shared(assignor: str) -> Iterator[Json]:
             step(same_hash, [member("m1", list(order), carry=True), member("m3", list(order[:2]))]),
         )
     yield named(
+        "ten_colliding_member_ids_double_the_table",
+        step(topics({"t": 23}), [member(name, ["t"]) for name in TEN_COLLIDING]),
+        step(topics({"t": 19}), [member(name, ["t"], carry=True) for name in TEN_COLLIDING[:8]]),
+    )
+    yield from _trees(assignor)
+    yield named(
         "a_restarted_static_member_inherits_the_target",
         step(topics({"t": 5}), [member("a", ["t"], instance_id="i1"), member("b", ["t"], instance_id="i2")]),
         step(
@@ -103,6 +110,46 @@ def _shared(assignor: str) -> Iterator[Json]:
         _carried(chain, "b", "c", "d", "e", fresh=("d", "e")),
         _carried({"t": 45, "u": 30}, "b", "c", "d", "e"),
     )
+
+
+def _trees(assignor: str) -> Iterator[Json]:
+    """Bins that Java makes red-black trees: many topic ids with one hash, or numbers far apart."""
+    named = partial(scenario, assignor)
+    same_hash = [
+        topic(f"t{i}", 3, topic_id=uuid.UUID(int=((i * 7 % 20) << 96) | ((i * 7 % 20) << 64)))
+        for i in range(1, 20)
+    ]
+    names = [about["name"] for about in same_hash]
+    yield named(
+        "nineteen_colliding_topic_ids_make_a_tree",
+        step(same_hash, [member(who, names) for who in ("a", "b", "c")]),
+        step(same_hash, [member(who, names, carry=True) for who in ("a", "b")]),
+        step(
+            same_hash,
+            [member("a", names, carry=True), member("b", names[:9], carry=True), member("c", names)],
+        ),
+    )
+    for stride in (16, 64, 128):
+        count = stride * 40
+        owned = " ".join(f"t-{p}" for p in range(0, count, stride))
+        yield named(
+            f"partitions_{stride}_apart_share_a_bin",
+            step(
+                topics({"t": count}),
+                [
+                    member("a", ["t"], owned=partitions(owned)),
+                    *(member(f"m{i}", ["t"]) for i in range(count // 13)),
+                ],
+            ),
+            step(
+                topics({"t": count, "u": 1}),
+                [
+                    member("a", ["t"], owned=partitions(owned)),
+                    member("b", ["t", "u"]),
+                    *(member(f"m{i}", ["t"], owned=partitions(f"t-{i * stride + 1}")) for i in range(20)),
+                ],
+            ),
+        )
 
 
 def uniform_quirks() -> Iterator[Json]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tests.oracle.assignors.hash_orders import colliding
 from tests.oracle.assignors.worlds import Json, member, replicas, scenario, step, topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ABC = ("a", "b", "c")
+# The ninth and tenth key of a bin double a HashMap's table, to 64; the eleventh would make the bin a tree.
+TEN_COLLIDING = colliding(4)[:10]
 
 
 def laid_out(counts: dict[str, int], racks: Sequence[str], factor: int) -> list[Json]:
@@ -87,6 +90,11 @@ def _shared(assignor: str) -> Iterator[Json]:
         step({"t": 3}, [member("BB", ["t"]), member("Aa", ["t"])]),
         step({"t": 3}, [member("Aa", ["t"]), member("BB", ["t"])]),
         step({"t": 3, "BB": 2, "Aa": 2}, [member("Aa", ["BB", "t", "Aa"]), member("BB", ["t", "Aa", "BB"])]),
+    )
+    yield named(
+        "ten_colliding_ids_and_topics_double_the_tables",
+        step({"t": 23}, [member(name, ["t"]) for name in TEN_COLLIDING]),
+        step(dict.fromkeys(TEN_COLLIDING, 2), [member(name, TEN_COLLIDING) for name in ("c1", "c2")]),
     )
     yield named(
         "static_members_come_before_dynamic_ones",

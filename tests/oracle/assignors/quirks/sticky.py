@@ -9,6 +9,7 @@ from functools import partial
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
+from tests.oracle.assignors.quirks.client import TEN_COLLIDING
 from tests.oracle.assignors.worlds import Json, claim, member, partitions, scenario, step
 
 if TYPE_CHECKING:
@@ -328,6 +329,16 @@ def _subscriptions(assignor: str) -> Iterator[Json]:
         step({"t": 5}, [member("BB", ["t"]), member("Aa", ["t"])]),
         step({"t": 5}, [claim(assignor, who, ["t"], partitions("t-0 t-1 t-2"), 3) for who in ("Aa", "BB")]),
         step({"t": 5}, [claim(assignor, who, ["t"], partitions("t-0 t-1 t-2"), 3) for who in ("BB", "Aa")]),
+    )
+    yield named(
+        "ten_colliding_ids_and_topics_double_the_tables",
+        step({"t": 23}, [member(name, ["t"]) for name in TEN_COLLIDING]),
+        step({"t": 19}, [member(name, ["t"], carry=True) for name in TEN_COLLIDING[:8]]),
+        step(dict.fromkeys(TEN_COLLIDING, 2), [member(name, TEN_COLLIDING) for name in ("c1", "c2")]),
+        step(
+            dict.fromkeys(TEN_COLLIDING, 2),
+            [member(name, TEN_COLLIDING, carry=True) for name in ("c1", "c2")],
+        ),
     )
     yield named(
         "surrogates_sort_before_the_last_of_the_basic_plane",
