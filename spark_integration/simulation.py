@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from assignors.simulation import Scenario
 
-SCHEMA = "run bigint, " + ", ".join(
-    f"{field.name} {'bigint' if field.type == 'int' else 'double'}" for field in fields(RunSummary)
-)
+COLUMNS = {"run": "bigint"} | {
+    field.name: "bigint" if field.type == "int" else "double" for field in fields(RunSummary)
+}
 
 
 def simulate_rebalances(
@@ -51,11 +51,14 @@ def simulate_rebalances(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa  # noqa: PLC0415 - on executors
 
+        types = {"bigint": pa.int64(), "double": pa.float64()}
+        schema = pa.schema([(name, types[kind]) for name, kind in COLUMNS.items()])
         for batch in batches:
             rows = [_run(scenario, number) for number in batch.column(0).to_pylist()]
-            yield pa.RecordBatch.from_pylist(rows)
+            yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
-    return spark.range(0, runs, 1, tasks).mapInArrow(run, SCHEMA)
+    columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    return spark.range(0, runs, 1, tasks).mapInArrow(run, columns)
 
 
 def _run(scenario: Scenario, number: int) -> dict[str, int | float]:
