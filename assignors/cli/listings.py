@@ -64,7 +64,15 @@ def _assignors(form: str, color: str, width: int | None) -> None:
 
 
 def _strategies(infos: Sequence[StrategyInfo], form: str, color: str, width: int | None) -> None:
-    _print([info._asdict() for info in infos], form, color, width)
+    rows = [
+        {
+            "name": info.name,
+            "origin": info.origin,
+            "summary": f"broken: {info.fault}" if info.fault else info.summary,
+        }
+        for info in infos
+    ]
+    _print(rows, form, color, width)
 
 
 def _print(rows: Sequence[dict[str, str]], form: str, color: str, width: int | None) -> None:

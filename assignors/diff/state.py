@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -84,15 +84,12 @@ class GroupState:
         for name in partitions.names:
             number.setdefault(name, len(number))
         topic = np.array([number[name] for name in partitions.names], np.int32)[partitions.topics]
-        return GroupState(
-            self.members,
-            tuple(number),
-            np.concatenate([self.member, np.full(len(topic), -1, np.int32)]),
-            np.concatenate([self.topic, topic]),
-            np.concatenate([self.partition, partitions.partitions]),
-            None if self.lag is None else np.concatenate([self.lag, np.full(len(topic), -1, np.int64)]),
+        return replace(
+            self,
+            topics=tuple(number),
+            member=np.concatenate([self.member, np.full(len(topic), -1, np.int32)]),
+            topic=np.concatenate([self.topic, topic]),
+            partition=np.concatenate([self.partition, partitions.partitions]),
+            lag=None if self.lag is None else np.concatenate([self.lag, np.full(len(topic), -1, np.int64)]),
             complete=True,
-            name=self.name,
-            status=self.status,
-            warnings=self.warnings,
         )

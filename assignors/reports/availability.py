@@ -163,12 +163,13 @@ def _path(
 
 
 def _curve(timeline: Timeline, born: NDArray[np.float64], start: float, end: float) -> str:
+    if len(timeline.start) == 0:
+        return ""
     _, opens, closes = timeline.pauses()
-    times = np.concatenate([opens, closes, born[np.isfinite(born)]])
-    still = np.concatenate(
-        [np.ones(len(opens)), -np.ones(len(closes)), np.zeros(int(np.isfinite(born).sum()))]
-    )
-    alive = np.concatenate([np.zeros(2 * len(opens)), np.ones(int(np.isfinite(born).sum()))])
+    births = born[np.isfinite(born)]
+    times = np.concatenate([opens, closes, births])
+    still = np.repeat([1.0, -1.0, 0.0], [len(opens), len(closes), len(births)])
+    alive = np.repeat([0.0, 1.0], [2 * len(opens), len(births)])
     moments, place = np.unique(times, return_inverse=True)
     standing = np.cumsum(np.bincount(place, weights=still, minlength=len(moments)))
     existing = np.cumsum(np.bincount(place, weights=alive, minlength=len(moments)))

@@ -64,15 +64,14 @@ def ownership(diff: AssignmentDiff) -> Ownership:
     source, target = (np.where(side < 0, nobody, side) for side in (diff.source, diff.target))
     order = np.lexsort((diff.partition, diff.topic, target, source))
     pair = (source.astype(np.int64) * (nobody + 1) + target)[order]
-    pairs, starts = np.unique(pair, return_index=True)
+    pairs, starts, times = np.unique(pair, return_index=True, return_counts=True)
     scale = WIDTH / max(1, len(order))
-    ends = [*starts[1:].tolist(), len(order)]
     blocks = []
-    for one, start, end in zip(pairs.tolist(), starts.tolist(), ends, strict=True):
+    for one, start, number in zip(pairs.tolist(), starts.tolist(), times.tolist(), strict=True):
         before, after = divmod(one, nobody + 1)
-        rows = order[start:end]
+        rows = order[start : start + number]
         places = partition_ranges(PartitionList(diff.topics, diff.topic[rows], diff.partition[rows]))
-        width = (end - start) * scale
+        width = number * scale
         kept = before == after
         blocks.append(
             Block(
@@ -82,7 +81,7 @@ def ownership(diff: AssignmentDiff) -> Ownership:
                 _colour(after, nobody),
                 kept,
                 "" if kept else _fit(names[after], width),
-                f"{count(end - start, 'partition')}, "
+                f"{count(number, 'partition')}, "
                 + (f"kept by {names[after]}" if kept else f"{names[before]} → {names[after]}")
                 + f": {places}",
             )

@@ -81,7 +81,7 @@ def _table(*columns: tuple[str, str]) -> Table:
 
 
 def _indent(table: Table) -> Padding:
-    return Padding(table, (1, 0, 0, 2), expand=False)
+    return Padding(table, (1, 0, 0, 2))
 
 
 def _member_table(diff: AssignmentDiff, members: Sequence[MemberChange]) -> Table:

@@ -29,7 +29,7 @@ def verdict(diff: AssignmentDiff) -> str:
     ]
     parts.append(f"{numbers.unassigned} unassigned")
     told = sum(member.before_id is not None and member.after_id is not None for member in diff.members)
-    if not told:
+    if not (told and numbers.moved):
         return f"{', '.join(parts)}."
     pause = duration(expected_barrier_ms(told))
     eager = f"Eager pauses {count(numbers.members_after, 'member')} for about {pause}"

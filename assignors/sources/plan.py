@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -87,7 +87,7 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
             break
         group = group.next(assignment)
         assignment = strategy.assign(group)
-    return _state(assignment, identities, state.name, warnings)
+    return _state(assignment, identities, counts, state.name, warnings)
 
 
 def _counts(state: GroupState, what_if: WhatIf) -> dict[str, int]:
@@ -140,17 +140,19 @@ def _new_names(state: GroupState, count: int) -> list[str]:
 
 
 def _state(
-    assignment: Assignment, identities: list[MemberIdentity], name: str | None, warnings: list[str]
+    assignment: Assignment,
+    identities: list[MemberIdentity],
+    counts: Mapping[str, int],
+    name: str | None,
+    warnings: list[str],
 ) -> GroupState:
     given = GroupState.of(assignment)
     of_id = {identity.id: identity for identity in identities}
-    return GroupState(
-        tuple(of_id[member.id] for member in given.members),
-        given.topics,
-        given.member,
-        given.topic,
-        given.partition,
-        complete=True,
+    handed_out = {given.topics[number] for number in np.unique(given.topic)}
+    unread = [(topic, number) for topic in counts.keys() - handed_out for number in range(counts[topic])]
+    return replace(
+        given.with_unowned(PartitionList.of(unread)),
+        members=tuple(of_id[member.id] for member in given.members),
         name=name,
         status="planned",
         warnings=tuple(warnings),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assignors.diff.state import GroupState, MemberIdentity
@@ -28,13 +29,4 @@ def step_state(result: SimulationResult, step: int) -> GroupState:
         consumer = made.consumers[member.id]
         instance_id = consumer.name if consumer.static else None
         members.append(MemberIdentity(member.id, instance_id, consumer.name, topics=consumer.topics))
-    return GroupState(
-        tuple(members),
-        given.topics,
-        given.member,
-        given.topic,
-        given.partition,
-        complete=True,
-        name=name,
-        status=f"generation {made.generation}",
-    )
+    return replace(given, members=tuple(members), name=name, status=f"generation {made.generation}")

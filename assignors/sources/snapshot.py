@@ -42,6 +42,8 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     state: str | None = None
     topics: dict[str, _Partition] = {}
     """Partition count of each topic; none where the counts were not known."""
+    unassigned: dict[str, list[_Partition]] = {}
+    """Partitions nobody has; those of topics with a count need not be listed."""
     lag: dict[str, dict[_Partition, int]] = {}
 
 
@@ -59,36 +61,48 @@ def parse_snapshot(content: str | bytes) -> GroupState:
         raise SourceError(
             f"snapshot of format {snapshot.format_version}; this release reads {FORMAT_VERSION}"
         )
+    read = {*snapshot.unassigned, *(topic for member in snapshot.members for topic in member.partitions)}
+    complete = bool(snapshot.topics) and read <= snapshot.topics.keys()
+    return _rows(snapshot).state(complete=complete, name=snapshot.group, status=snapshot.state)
+
+
+def _rows(snapshot: Snapshot) -> Rows:
     rows = Rows()
     missing = {topic: set(range(count)) for topic, count in snapshot.topics.items()}
+
+    def add(topic: str, partition: int, owner: str | None, place: str) -> None:
+        if topic in missing and partition >= snapshot.topics[topic]:
+            count = snapshot.topics[topic]
+            raise SourceError(
+                f"{topic}-{partition} does not exist, {topic} has {count} partitions - at `{place}`"
+            )
+        missing.get(topic, set()).discard(partition)
+        rows.partition(topic, partition, owner, snapshot.lag.get(topic, {}).get(partition, -1))
+
     for number, member in enumerate(snapshot.members):
         topics = None if member.topics is None else tuple(member.topics)
         rows.member(MemberIdentity(member.id, member.instance_id, member.client_id, member.host, topics))
         for topic, partitions in member.partitions.items():
-            lags = snapshot.lag.get(topic, {})
             for partition in partitions:
-                if topic in missing and partition >= snapshot.topics[topic]:
-                    raise SourceError(
-                        f"{topic}-{partition} does not exist, the topic has {snapshot.topics[topic]} "
-                        f"partitions - at `$.members[{number}].partitions`"
-                    )
-                rows.partition(topic, partition, member.id, lags.get(partition, -1))
-            missing.get(topic, set()).difference_update(partitions)
-    for topic, unowned in missing.items():
-        for partition in sorted(unowned):
-            rows.partition(topic, partition, None, snapshot.lag.get(topic, {}).get(partition, -1))
-    used = {topic for member in snapshot.members for topic in member.partitions}
-    return rows.state(
-        complete=bool(missing) and used <= missing.keys(), name=snapshot.group, status=snapshot.state
-    )
+                add(topic, partition, member.id, f"$.members[{number}].partitions")
+    for topic, partitions in snapshot.unassigned.items():
+        for partition in partitions:
+            add(topic, partition, None, "$.unassigned")
+    for topic, left in missing.items():
+        for partition in sorted(left):
+            add(topic, partition, None, "$.topics")
+    return rows
 
 
 def snapshot_bytes(state: GroupState) -> bytes:
     """A state as a snapshot; the same state gives the same bytes."""
-    by_member: list[dict[str, list[int]]] = [{} for _ in state.members]
+    # The last one is nobody's: index -1.
+    lists: list[dict[str, list[int]]] = [{} for _ in range(len(state.members) + 1)]
     counts: dict[str, int] = {}
     lag: dict[str, dict[int, int]] = {}
-    order = np.lexsort((state.partition, state.topic))
+    rank = {name: place for place, name in enumerate(sorted(state.topics))}
+    ranks = np.array([rank[name] for name in state.topics], np.int64)
+    order = np.lexsort((state.partition, ranks[state.topic]))
     lags: Sequence[int] = [-1] * len(order) if state.lag is None else state.lag[order].tolist()
     columns = (
         state.member[order].tolist(),
@@ -99,26 +113,31 @@ def snapshot_bytes(state: GroupState) -> bytes:
     for member, topic, partition, records in zip(*columns, strict=True):
         name = state.topics[topic]
         counts[name] = partition + 1
-        if member >= 0:
-            by_member[member].setdefault(name, []).append(partition)
+        lists[member].setdefault(name, []).append(partition)
         if records >= 0:
             lag.setdefault(name, {})[partition] = records
     snapshot = Snapshot(
         FORMAT_VERSION,
-        [
-            SnapshotMember(
-                identity.id,
-                identity.instance_id,
-                identity.client_id,
-                identity.host,
-                None if identity.topics is None else list(identity.topics),
-                partitions,
-            )
-            for identity, partitions in zip(state.members, by_member, strict=True)
-        ],
+        [],
         state.name,
         state.status,
         counts if state.complete else {},
+        {} if state.complete else lists[-1],
         lag,
     )
-    return msgspec.json.format(msgspec.json.encode(snapshot, order="deterministic"), indent=1) + b"\n"
+    members = [
+        SnapshotMember(
+            identity.id,
+            identity.instance_id,
+            identity.client_id,
+            identity.host,
+            None if identity.topics is None else list(identity.topics),
+            partitions,
+        )
+        for identity, partitions in zip(state.members, lists[:-1], strict=True)
+    ]
+    # A line a member reads well and gives small differences under version control.
+    lines = b",\n".join(map(msgspec.json.encode, members))
+    return (
+        msgspec.json.encode(snapshot).replace(b'"members":[]', b'"members":[\n' + lines + b"\n]", 1) + b"\n"
+    )

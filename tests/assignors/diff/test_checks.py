@@ -1,0 +1,56 @@
+"""Limits on a diff."""
+
+from dataclasses import fields
+
+import pytest
+
+from assignors.diff import DiffError, Summary, diff, parse_check
+from partitioning.topic_partition import TopicPartition
+
+P = [TopicPartition("t", number) for number in range(4)]
+NUMBERS = diff({"a": P, "b": []}, {"a": P[:3], "b": P[3:]}, match="member-id").summary
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("moved<=1", True),
+        ("moved<1", False),
+        ("moved==1", True),
+        ("moved!=1", False),
+        ("moved_pct>=25", True),
+        ("moved_pct>25", False),
+        (" moved_pct <= 25.0 ", True),
+        ("avoidable_moves==0", True),
+        ("stickiness>=0.8", False),
+        ("moved>-1", True),
+    ],
+)
+def test_a_check_holds_or_not(text, holds):
+    assert parse_check(text).passes(NUMBERS) is holds
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Summary)])
+def test_every_number_can_be_checked(name):
+    assert parse_check(f"{name}<=1").name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("moved", "not of the form"),
+        ("moved=1", "not of the form"),
+        ("moved<=x", "not of the form"),
+        ("__import__('os')<=1", "not of the form"),
+        ("moved<=1 or 1", "not of the form"),
+        ("mooved<=1", "did you mean moved"),
+    ],
+)
+def test_anything_else_is_refused(text, fault):
+    with pytest.raises(DiffError, match=fault):
+        parse_check(text)
+
+
+def test_a_number_that_is_not_known_cannot_be_checked():
+    with pytest.raises(DiffError, match="lag_moved is unknown"):
+        parse_check("lag_moved<=1").passes(NUMBERS)

@@ -1,0 +1,168 @@
+"""What a diff says about every partition, and in numbers."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assignors.assignment import Assignment
+from assignors.diff import Action, Change, Conflict, GroupState, MemberIdentity, diff
+from partitioning.topic_partition import TopicPartition
+
+
+def lists(**given):
+    """One topic "t": a="0 1" is a member with partitions 0 and 1."""
+    return {name: [TopicPartition("t", int(each)) for each in text.split()] for name, text in given.items()}
+
+
+def whole(**given):
+    """The same where every partition up to the highest is known."""
+    return Assignment.of(lists(**given))
+
+
+def state(rows, *, members, complete=False, lag=None):
+    member, partition = np.array(rows, np.int32).reshape(-1, 2).T
+    return GroupState(
+        tuple(map(MemberIdentity, members)),
+        ("t",),
+        member,
+        np.zeros(len(member), np.int32),
+        partition,
+        None if lag is None else np.array(lag, np.int64),
+        complete=complete,
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (lists(a="0"), lists(a="0"), (Action.KEEP, "a", "a")),
+        (lists(a="0", b=""), lists(a="", b="0"), (Action.MOVE, "a", "b")),
+        (lists(a=""), lists(a="0"), (Action.ASSIGN, None, "a")),
+        (lists(a="0"), lists(a=""), (Action.UNASSIGN, "a", None)),
+        (state([(-1, 0)], members="a", complete=True), lists(a="0"), (Action.ASSIGN, None, "a")),
+        (state([], members="a", complete=True), lists(a="0"), (Action.ADDED, None, "a")),
+        (lists(a="0"), state([], members="a", complete=True), (Action.REMOVED, "a", None)),
+        (state([(0, 0), (1, 0)], members="ab"), lists(a="0", b=""), (Action.CONFLICT, "a", "a")),
+        (lists(a="", b="0"), state([(0, 0), (1, 0)], members="ab"), (Action.CONFLICT, "b", "a")),
+        (state([(-1, 0)], members="a"), state([(-1, 0)], members="a"), (Action.KEEP, None, None)),
+    ],
+)
+def test_every_action_has_its_case(before, after, expected):
+    assert list(diff(before, after, match="member-id").changes(every=True)) == [
+        Change("t", 0, *expected, None)
+    ]
+
+
+def test_an_assignment_knows_the_partitions_nobody_has():
+    found = diff(whole(a="0 2"), whole(a="0 1 2"))
+    assert list(found.changes()) == [Change("t", 1, Action.ASSIGN, None, "a", None)]
+
+
+def test_the_same_owner_in_two_rows_is_no_conflict():
+    assert diff(state([(0, 0), (0, 0)], members="a"), lists(a="0")).same
+
+
+def test_a_conflict_names_its_owners():
+    found = diff(state([(0, 3), (1, 3)], members="ab"), lists(a="3", b=""))
+    assert found.conflicts == (Conflict("t", 3, ("a", "b"), ("a",)),)
+    assert found.summary.conflicts == 1
+
+
+def test_rows_are_sorted_by_topic_and_partition():
+    before = {"a": [TopicPartition("z", 1), TopicPartition("b", 10), TopicPartition("b", 9)]}
+    places = [(each.topic, each.partition) for each in diff(before, {"a": []}).changes()]
+    assert places == [("b", 9), ("b", 10), ("z", 1)]
+
+
+def test_flows_collect_partitions_by_pair_of_members_and_nobody_comes_last():
+    found = diff(lists(a="0 1 2 5", b="3 4"), lists(a="3", b="0 1 2"), match="member-id")
+    flows = [(flow.source, flow.target, [each.partition for each in flow.partitions]) for flow in found.flows]
+    assert flows == [("a", "b", [0, 1, 2]), ("a", None, [5]), ("b", "a", [3]), ("b", None, [4])]
+
+
+def test_members_come_in_natural_order_with_their_counts():
+    found = diff(lists(w10="0 1", w9="2"), lists(w10="0", w9="1 2"), match="member-id")
+    assert [(m.name, m.before, m.after, m.kept) for m in found.members] == [("w9", 1, 2, 1), ("w10", 2, 1, 1)]
+
+
+def test_the_numbers_of_two_members_that_join_six():
+    before = {f"w{m}": [TopicPartition("t", p) for p in range(20 * m, 20 * m + 20)] for m in range(6)}
+    after = {name: mine[:15] for name, mine in before.items()}
+    moved = [each for mine in before.values() for each in mine[15:]]
+    after |= {"w6": moved[:15], "w7": moved[15:]}
+    numbers = diff(before, after).summary
+    assert (numbers.members_before, numbers.members_after, numbers.members_joined) == (6, 8, 2)
+    assert (numbers.moved, numbers.kept, numbers.moved_pct, numbers.stickiness) == (30, 90, 25.0, 0.75)
+    assert (numbers.needed_moves, numbers.avoidable_moves) == (30, 0)
+    assert (numbers.spread_before, numbers.spread_after) == (0, 0)
+
+
+def test_idle_members_and_unowned_partitions_are_counted():
+    numbers = diff(whole(a="0 1", b="2 3"), state([(0, 0), (-1, 1), (0, 2), (0, 3)], members="ab")).summary
+    assert (numbers.idle_before, numbers.idle_after) == (0, 1)
+    assert (numbers.unassigned, numbers.unowned) == (1, 1)
+
+
+def test_lag_comes_from_the_later_side_that_knows_it():
+    before = state([(0, 0), (0, 1)], members="ab", lag=[5, 7])
+    after = state([(1, 0), (0, 1)], members="ab", lag=[9, -1])
+    assert [change.lag for change in diff(before, after).changes(every=True)] == [9, None]
+    assert diff(before, after).summary.lag_moved == 9
+    assert diff(before, lists(a="1", b="0"), match="member-id").summary.lag_moved == 5
+    assert diff(lists(a="0"), lists(a="0")).summary.lag_moved is None
+
+
+def test_two_empty_groups_are_the_same():
+    found = diff({}, {})
+    assert found.same
+    assert found.flows == ()
+    assert found.summary.partitions == 0
+
+
+def test_an_idle_member_that_joins_is_a_difference():
+    assert not diff(lists(a="0"), lists(a="0", b="")).same
+
+
+def test_swapping_two_owners_moves_everything_though_nothing_had_to():
+    numbers = diff(lists(a="0 1", b="2 3"), lists(a="2 3", b="0 1"), match="member-id").summary
+    assert (numbers.moved, numbers.needed_moves, numbers.avoidable_moves) == (4, 0, 4)
+
+
+SIDES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=9)
+
+
+def as_lists(owners):
+    given_out = {f"m{member}": [] for member in range(4)}
+    for partition, owner in enumerate(owners):
+        given_out[f"m{owner}"].append(TopicPartition("t", partition))
+    return given_out
+
+
+@given(SIDES)
+def test_no_relabelling_of_the_same_loads_needs_fewer_moves(rows):
+    before, after = [one for one, _ in rows], [other for _, other in rows]
+    numbers = diff(as_lists(before), as_lists(after), match="member-id").summary
+    had, loads = np.bincount(before, minlength=4), np.bincount(after, minlength=4)
+    fewest = min(
+        len(rows) - sum(min(had[m], size[m]) for m in range(4)) for size in permutations(loads.tolist())
+    )
+    assert numbers.needed_moves == fewest
+    assert numbers.avoidable_moves >= 0
+
+
+@given(SIDES)
+def test_every_partition_is_counted_once(rows):
+    numbers = diff(*(as_lists(side) for side in zip(*rows, strict=True)), match="member-id").summary
+    assert numbers.kept + numbers.moved == numbers.partitions == len(rows)
+    assert numbers.moved == sum(one != other for one, other in rows)
+
+
+@given(SIDES)
+def test_the_reverse_diff_has_the_same_moves_the_other_way(rows):
+    before, after = (as_lists(side) for side in zip(*rows, strict=True))
+    there, back = diff(before, after, match="member-id"), diff(after, before, match="member-id")
+    assert (there.action == back.action).all()
+    assert (there.source == back.target).all()

@@ -1,0 +1,73 @@
+"""Diffs and runs that every report is made from."""
+
+import pytest
+
+from assignors.diff import GroupState, MemberIdentity, diff
+from assignors.group import Topic
+from assignors.simulation import Consumer, Crash, Join, Scenario, simulate
+from partitioning.topic_partition import TopicPartition
+
+
+def orders(numbers):
+    return [TopicPartition("orders", number) for number in numbers]
+
+
+@pytest.fixture(scope="session")
+def grown():
+    """Six members of twenty partitions each; two join and take the last five of everybody."""
+    before = {f"worker-{m}": orders(range(20 * m, 20 * m + 20)) for m in range(6)}
+    after = {name: mine[:15] for name, mine in before.items()}
+    after["worker-6"] = [each for m in range(3) for each in before[f"worker-{m}"][15:]]
+    after["worker-7"] = [each for m in range(3, 6) for each in before[f"worker-{m}"][15:]]
+    return diff(before, after)
+
+
+@pytest.fixture(scope="session")
+def unchanged():
+    group = {"a": orders([0, 1]), "b": orders([2])}
+    return diff(group, group)
+
+
+@pytest.fixture(scope="session")
+def odd():
+    """Names that are markup somewhere, an idle member, a conflict, a rename, lost and gained partitions."""
+    before = {
+        "<b>|*": orders([0, 1, 2, 3]),
+        "old": orders([4, 5]),
+        "gone": orders([6]),
+        "zombie": orders([0]),
+    }
+    after = {"<b>|*": orders([0, 1, 2]), "new": orders([4, 5]), "idle": [], "zombie": orders([7])}
+    return diff(before, after)
+
+
+@pytest.fixture(scope="session")
+def runs():
+    """One crash and one join, under three strategies."""
+    consumers = tuple(Consumer(f"worker-{number}") for number in range(4))
+    events = (Crash(10_000, "worker-1"), Join(90_000, Consumer("late")))
+    return [
+        simulate(Scenario((Topic("orders", 12),), consumers, events, assignor, name="a <crash>"))
+        for assignor in ("range", "sticky", "cooperative-sticky")
+    ]
+
+
+@pytest.fixture(scope="session")
+def quiet_run():
+    return simulate(Scenario((Topic("orders", 4),), (Consumer("a"),)))
+
+
+@pytest.fixture(scope="session")
+def empty_diff():
+    nobody = GroupState.of({})
+    return diff(nobody, nobody)
+
+
+@pytest.fixture(scope="session")
+def named():
+    """A group with a name, a status and a warning."""
+    state = GroupState.of({"m": orders([0])})
+    kwargs = {"name": "billing", "status": "Stable", "warnings": ("half of it is missing",)}
+    identity = (MemberIdentity("m", client_id="app"),)
+    full = GroupState(identity, state.topics, state.member, state.topic, state.partition, **kwargs)
+    return diff(full, full)

@@ -1,0 +1,105 @@
+"""Reports for a terminal."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from assignors.reports.text import print_diff, print_simulation
+
+
+def drawn(draw, *args, width=200, **kwargs):
+    console = Console(file=io.StringIO(), width=width, highlight=False, color_system=None)
+    draw(*args, console, **kwargs)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+# The picture of the design notes, by hand.
+GROWN = """\
+group   6 -> 8 members   120 partitions   matched by member-id
+
+  MEMBER    BEFORE  AFTER  DELTA  KEPT
+  worker-0      20     15     -5    15  ===============-----
+  worker-1      20     15     -5    15  ===============-----
+  worker-2      20     15     -5    15  ===============-----
+  worker-3      20     15     -5    15  ===============-----
+  worker-4      20     15     -5    15  ===============-----
+  worker-5      20     15     -5    15  ===============-----
+  worker-6       0     15    +15     0  +++++++++++++++       new
+  worker-7       0     15    +15     0  +++++++++++++++       new
+
+  FROM      TO        N  PARTITIONS
+  worker-0  worker-6  5  orders:15-19
+  worker-1  worker-6  5  orders:35-39
+  worker-2  worker-6  5  orders:55-59
+  worker-3  worker-7  5  orders:75-79
+  worker-4  worker-7  5  orders:95-99
+  worker-5  worker-7  5  orders:115-119
+
+avoidable moves 0 of 30 (30 needed)   spread 0 -> 0   idle 0 -> 0
+30 moved, 90 kept, 0 unassigned. Eager pauses 8 members for about 2.6 s; \
+cooperative pauses 30 partitions as long.
+"""
+
+
+def test_a_diff_is_members_flows_and_a_verdict(grown):
+    assert drawn(print_diff, grown) == GROWN.splitlines()
+
+
+def test_no_difference_is_two_lines(unchanged):
+    assert drawn(print_diff, unchanged) == [
+        "group   2 -> 2 members   3 partitions   matched by member-id",
+        "Nothing changed: 3 partitions kept.",
+    ]
+
+
+def test_unchanged_members_are_counted_or_shown(odd, unchanged):
+    assert [line.split()[:2] for line in drawn(print_diff, unchanged, every=True)[3:5]] == [
+        ["a", "2"],
+        ["b", "1"],
+    ]
+
+
+def test_what_is_unusual_is_said(odd):
+    text = "\n".join(drawn(print_diff, odd))
+    assert "! orders-0 has two owners: <b>|*, zombie -> <b>|*" in text
+    assert "old is taken for new: they share 100 % of their partitions" in text
+    assert "nobody" in text
+    assert " gone" in text
+    assert " idle" in text
+
+
+def test_name_status_and_warnings_are_shown(named):
+    lines = drawn(print_diff, named)
+    assert lines[0] == "billing   Stable   1 -> 1 member   1 partition   matched by client-id"
+    assert lines[-1] == "note: half of it is missing"
+
+
+def test_a_group_of_nothing_is_shown(empty_diff):
+    assert drawn(print_diff, empty_diff)[-1] == "Nothing changed: 0 partitions kept."
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_tables_keep_to_the_width(grown, width):
+    members = [line for line in drawn(print_diff, grown, width=width) if line.startswith("  ")]
+    assert max(map(len, members)) <= width
+
+
+def test_runs_stand_side_by_side(runs):
+    text = drawn(print_simulation, runs)
+    assert text[0] == "a <crash>"
+    assert [line.split()[:2] for line in text[3:6]] == [
+        ["range", "dynamic"],
+        ["sticky", "dynamic"],
+        ["cooperative-sticky", "dynamic"],
+    ]
+
+
+def test_a_single_run_lists_its_rebalances_with_their_causes(runs):
+    text = "\n".join(drawn(print_simulation, runs[1:2]))
+    assert "session of worker-1 timed out" in text
+    assert "late joined" in text
+
+
+def test_a_run_in_which_nothing_happened_has_no_list(quiet_run):
+    assert not any("BECAUSE" in line for line in drawn(print_simulation, [quiet_run]))
