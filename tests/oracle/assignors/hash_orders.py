@@ -31,6 +31,7 @@ def hash_orders() -> Iterator[Json]:
     yield from _collisions()
     yield from _odd_strings()
     yield from _numbers()
+    yield from _trees()
 
 
 def _case(name: str, kind: str, keys: list[Any], build: str, **more: Any) -> Json:
@@ -103,3 +104,30 @@ def _numbers() -> Iterator[Json]:
         yield _case(f"uuids_{build}", "uuid", ids, build)
         halves = [str(uuid.UUID(int=1 << shift)) for shift in (0, 32, 64, 96, 127)]
         yield _case(f"uuids_that_collide_{build}", "uuid", halves, build)
+
+
+def _trees() -> Iterator[Json]:
+    """Numbers and ids that share a bin, with some of them taken out again."""
+    for stride in (64, 128, 4096):
+        for size in (9, 12, 20, 45):
+            rng = Random(f"trees/{stride}/{size}")
+            keys = [number * stride for number in range(size)] + list(range(1, 30))
+            for order in ("up", "down", "mixed"):
+                if order == "down":
+                    keys.reverse()
+                elif order == "mixed":
+                    rng.shuffle(keys)
+                name = f"integers_{stride}_apart_{size}_{order}"
+                yield _case(f"{name}_put", "integer", list(keys), "put")
+                yield _case(f"{name}_copied", "integer", list(keys), "copy_of_list")
+                for count in (1, size // 2, size - 2):
+                    removed = rng.sample(range(len(keys)), k=count)
+                    yield _case(
+                        f"{name}_less_{count}", "integer", list(keys), "copy_of_list", removed=removed
+                    )
+    for size in (9, 14, 30):
+        rng = Random(f"trees/uuid/{size}")
+        halves = rng.sample(range(1 << 32), size)
+        same_hash = [str(uuid.UUID(int=(half << 96) | (half << 64) | half)) for half in halves]
+        for build in BUILDS:
+            yield _case(f"{size}_uuids_with_one_hash_{build}", "uuid", same_hash, build)

@@ -56,13 +56,14 @@ final class HashOrder {
             }
             default -> throw new IllegalArgumentException("no build " + build);
         }
+        boolean tree = hasTree(map);
         if (request.has("removed")) {
             request.get("removed").forEach(i -> order.remove(keys.get(i.intValue())));
         }
         ObjectNode answer = Oracle.JSON.createObjectNode();
         ArrayNode indices = answer.putArray("order");
         order.forEach(key -> indices.add(index.get(key)));
-        answer.put("tree", hasTree(map));
+        answer.put("tree", tree);
         ArrayNode hashes = answer.putArray("hashes");
         keys.forEach(key -> hashes.add(key.hashCode()));
         return answer;
