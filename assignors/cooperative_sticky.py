@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.protocol import decode_cooperative_user_data
 from assignors.interface import RebalanceProtocol
+from assignors.protocol import decode_cooperative_user_data
 from assignors.sticky.assignor import StickyLeader
 from assignors.sticky.ownership import Memory
 
@@ -66,7 +66,7 @@ def _with_transfers(catalogue: Catalogue, owned: Ownership, outcome: Outcome) ->
     exists = owned.id < catalogue.total
     claims, claimant = owned.id[exists], owned.member[exists]
 
-    # Nobody, one or two members have a partition: two where claims of partitions that do not exist confuse the JVM.
+    # A partition has one member, or two where claims of partitions that do not exist confuse the JVM.
     holder = np.full((2, catalogue.total), -1)
     holder[0, ids] = member
     other = holder[0, ids] != member
@@ -83,9 +83,7 @@ def _with_transfers(catalogue: Catalogue, owned: Ownership, outcome: Outcome) ->
 
     # The JVM holds a partition back from one member, the one that its HashMap visits last.
     rows, ids, member = rows[moving], ids[moving], member[moving]
-    turn = np.empty(len(catalogue.members), np.int64)
-    turn[catalogue.by_hash] = np.arange(len(turn))
-    order = np.lexsort((rows, -turn[member], ids))
+    order = np.lexsort((rows, -catalogue.turn[member], ids))
     transferring = np.zeros(len(outcome.member), np.bool_)
     transferring[rows[order[np.unique(ids[order], return_index=True)[1]]]] = True
     return replace(outcome, transferring=transferring)

@@ -32,16 +32,15 @@ class Subscriptions:
     @classmethod
     def of(cls, members: Sequence[Member]) -> Subscriptions:
         """The subscriptions of these members."""
+        lists = [member.topics for member in members]
         codes: dict[tuple[str, ...], int] = {}
         by_identity: dict[int, int] = {}
-        of_member = []
-        for member in members:
-            topics = member.topics
-            code = by_identity.get(id(topics))
-            if code is None:
-                code = by_identity[id(topics)] = codes.setdefault(tuple(topics), len(codes))
-            of_member.append(code)
-        return cls(list(codes), np.array(of_member, np.intp))
+        code, latest = -1, None
+        for identity, topics in {id(topics): topics for topics in lists}.items():
+            if topics != latest:  # comparing neighbours is cheaper than hashing each of them
+                code = codes.setdefault(tuple(topics), len(codes))
+            by_identity[identity], latest = code, topics
+        return cls(list(codes), np.array([by_identity[id(topics)] for topics in lists], np.intp))
 
     def seen_in(self, order: Iterable[int]) -> dict[str, None]:
         """Every subscribed topic, in the order they are first seen when members are visited in `order`."""

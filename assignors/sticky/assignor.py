@@ -42,7 +42,7 @@ class StickyLeader:
 
 
 class StickyAssignor:
-    """Balanced as far as subscriptions allow, with as few moves as possible; members remember in user data."""
+    """Balanced as far as subscriptions allow, with few moves; members remember in their user data."""
 
     name = "sticky"
     protocols = frozenset({RebalanceProtocol.EAGER})

@@ -45,10 +45,10 @@ class Audiences:
         by_id = np.array(catalogue.by_id)
         rank = np.empty(len(by_id), np.int64)
         rank[by_id] = np.arange(len(by_id))
-        subscription = np.array(catalogue.subscription)[by_id]
+        subscription = catalogue.subscriptions.of_member[by_id]
         topics = [
             [catalogue.index[name] for name in names if name in catalogue.index]
-            for names in catalogue.subscriptions
+            for names in catalogue.subscriptions.lists
         ]
         sharing = np.bincount(subscription, minlength=len(topics)).tolist()
         potential = [0] * len(catalogue.topics)

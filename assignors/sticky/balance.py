@@ -1,7 +1,7 @@
 """Whether moving a partition can still make a general sticky assignment more balanced.
 
-An assignment is balanced when sizes differ by at most one, or nobody below its maximum subscribes to a partition
-of somebody with at least two more.
+An assignment is balanced when sizes differ by at most one, or nobody below its maximum subscribes to a
+partition of somebody with at least two more.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Balance(Protocol):
         ...
 
     def limit(self, topic: int) -> int:
-        """Owners of so many partitions or fewer have none of this topic to give; not worth asking for them."""
+        """Owners of so many partitions or fewer need not be asked about this topic's."""
         ...
 
     def has_lighter(self, partition: int, topic: int, owner: int) -> bool:
-        """Whether some subscriber of the topic has at least two partitions less than the partition's owner."""
+        """Whether some subscriber of the topic has at least two partitions less than the owner."""
         ...
 
     def moved(self, topic: int, source: int, destination: int) -> None:
@@ -110,7 +110,7 @@ class IndexedBalance(Balance):
         lightest = self._load.lightest(audience)
         if lightest is None or self._load.size[lightest] != self._full[lightest]:
             return lightest
-        # It has as many as it can have. That is all of the audience's, or else some that are not its own to have.
+        # It has as many as it can have: all of the audience's, unless it has some it does not subscribe to.
         if self._owners[audience].keys() == {lightest}:
             return None
         size, full = self._load.size, self._full
@@ -155,8 +155,7 @@ class LiteralBalance(Balance):
         self._owner = owner
         self._ghosts = ghosts
         self._full = full
-        ranks = audiences.rank[np.array(catalogue.by_hash)].tolist()
-        self._turn = {rank: turn for turn, rank in enumerate(ranks)}
+        self._turn: list[int] = catalogue.turn[catalogue.by_id].tolist()
         self._counter_example: tuple[int, int] | None = None
 
     def is_balanced(self) -> bool:
@@ -182,8 +181,8 @@ class LiteralBalance(Balance):
                 name = self._catalogue.topics[topic]
                 culprit = self._catalogue.members[self._catalogue.by_id[member]].id
                 raise AssignorError(
-                    f"member {culprit!r} subscribes to {name!r} but can take no part in balancing it, because claims "
-                    "of partitions that do not exist gave it others twice; drop those claims",
+                    f"member {culprit!r} subscribes to {name!r} but can take no part in balancing it, because "
+                    "it claims partitions that do not exist; drop those claims",
                     jvm_exception="NullPointerException",
                 )
             if size[member] + 1 < size[owner]:

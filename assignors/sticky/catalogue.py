@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.java import hash_map_order, string_hashes, utf16_key
+from assignors.member_order import java_order
+from assignors.subscriptions import Subscriptions, hash_order
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from assignors.group import Group, Member
-
-
-def java_order(names: Sequence[str]) -> list[int]:
-    """Positions of the names in ascending order of `String.compareTo`."""
-    if "".join(names).isascii():
-        return sorted(range(len(names)), key=names.__getitem__)
-    return sorted(range(len(names)), key=lambda row: utf16_key(names[row]))
 
 
 @dataclass(frozen=True)
@@ -35,9 +30,9 @@ class Catalogue:
         members: members in JoinGroup order.
         topics: subscribed topics that have partitions, by name.
         counts: partitions of each topic, int64 of shape (len(topics),).
-        starts: first id of each topic and, last, the number of all partitions, int64 of shape (len(topics) + 1,).
-        subscription: index into `subscriptions` of each member.
-        subscriptions: the distinct lists of topic names.
+        starts: first id of each topic and, last, the number of all partitions, int64 of shape
+            (len(topics) + 1,).
+        subscriptions: who subscribes to what.
         index: the topics of the cluster that are in `topics`, by name.
     """
 
@@ -45,22 +40,19 @@ class Catalogue:
     topics: tuple[str, ...]
     counts: NDArray[np.int64]
     starts: NDArray[np.int64]
-    subscription: list[int]
-    subscriptions: list[tuple[str, ...]]
+    subscriptions: Subscriptions
 
     @classmethod
     def of(cls, group: Group) -> Catalogue:
         """The catalogue of a group."""
-        subscription, subscriptions = _distinct_subscriptions(group.members)
-        subscribed = set().union(*subscriptions)
+        subscriptions = Subscriptions.of(group.members)
+        subscribed = set().union(*subscriptions.lists)
         topics = [topic for topic in group.topics if topic.partitions and topic.name in subscribed]
         names = [topic.name for topic in topics]
-        order = java_order(names)
+        order = java_order(range(len(names)), names)
         counts = np.array([topics[row].partitions for row in order], np.int64)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        return cls(
-            group.members, tuple(names[row] for row in order), counts, starts, subscription, subscriptions
-        )
+        return cls(group.members, tuple(names[row] for row in order), counts, starts, subscriptions)
 
     @property
     def total(self) -> int:
@@ -80,28 +72,36 @@ class Catalogue:
     @cached_property
     def by_id(self) -> list[int]:
         """Members in ascending order of member id."""
-        return java_order(self.ids)
+        return java_order(range(len(self.ids)), self.ids)
 
     @cached_property
-    def by_hash(self) -> list[int]:
+    def by_hash(self) -> NDArray[np.intp]:
         """Members in the order in which the leader's HashMap iterates over them."""
-        order: list[int] = hash_map_order(string_hashes(self.ids)).tolist()
-        return order
+        return hash_order(self.members)
+
+    @cached_property
+    def turn(self) -> NDArray[np.intp]:
+        """The position of each member in `by_hash`."""
+        turn = np.empty(len(self.by_hash), np.intp)
+        turn[self.by_hash] = np.arange(len(turn))
+        return turn
 
     @cached_property
     def all_equal(self) -> bool:
         """Whether the JVM takes all subscriptions for equal.
 
-        It compares with the first member that subscribes to anything, so members with no subscription that its
-        HashMap visits earlier do not count; and it compares lengths of lists, so a topic named twice can stand
-        for another one.
+        It compares with the first member that subscribes to anything, so members with no subscription that
+        its HashMap visits before do not count. It also compares lengths of lists, so that a topic named twice
+        can stand for another one.
         """
-        sets = [set(topics) for topics in self.subscriptions]
-        lengths = [len(topics) for topics in self.subscriptions]
-        plain = all(sets) and all(len(topics) == length for topics, length in zip(sets, lengths, strict=True))
-        codes = range(len(sets)) if plain else [self.subscription[member] for member in self.by_hash]
+        sets = [set(topics) for topics in self.subscriptions.lists]
+        lengths = [len(topics) for topics in self.subscriptions.lists]
+        ordinary = all(sets) and all(
+            len(topics) == length for topics, length in zip(sets, lengths, strict=True)
+        )
+        visits = range(len(sets)) if ordinary else self.subscriptions.of_member[self.by_hash].tolist()
         first: set[str] = set()
-        for code in codes:
+        for code in visits:
             if not first:
                 first = sets[code]
             elif lengths[code] != len(first) or not sets[code] <= first:
@@ -119,16 +119,3 @@ class Catalogue:
         number = np.arange(self.total, dtype=np.int32)
         number -= np.repeat(self.starts[:-1].astype(np.int32), self.counts)
         return number
-
-
-def _distinct_subscriptions(members: Sequence[Member]) -> tuple[list[int], list[tuple[str, ...]]]:
-    """The subscription of each member as an index into the distinct ones; most often there are few."""
-    lists = [member.topics for member in members]
-    code_of: dict[int, int] = {}
-    distinct: dict[tuple[str, ...], int] = {}
-    latest, code = None, -1
-    for identity, topics in {id(topics): topics for topics in lists}.items():
-        if topics != latest:  # comparing neighbours is cheaper than hashing each
-            code = distinct.setdefault(tuple(topics), len(distinct))
-        code_of[identity], latest = code, topics
-    return [code_of[id(topics)] for topics in lists], list(distinct)

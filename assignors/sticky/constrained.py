@@ -107,8 +107,8 @@ def assign_constrained(catalogue: Catalogue, owned: Ownership, racks: Racks | No
 def _keep(catalogue: Catalogue, owned: Ownership, racks: Racks | None) -> tuple[_Kept, Seats]:
     """Grants members their claims, by partition and then topic (KAFKA-16277), up to their share.
 
-    A member that claims more than the least share keeps one more, while there are extras; members take turns in
-    the order of Java's HashMap.
+    A member that claims more than the least share keeps one more, while there are extras; members take turns
+    in the order of Java's HashMap.
     """
     members = len(catalogue.members)
     losers = _Losers(catalogue)
@@ -129,8 +129,7 @@ def _keep(catalogue: Catalogue, owned: Ownership, racks: Racks | None) -> tuple[
     quota = np.where(have < least, have, least)
     extra = np.flatnonzero(have > least) if extras else np.empty(0, np.intp)
     if len(extra) > extras:
-        turns = np.array(catalogue.by_hash)
-        extra = turns[have[turns] > least][:extras]
+        extra = catalogue.by_hash[have[catalogue.by_hash] > least][:extras]
     quota[extra] += 1
     if (have > quota).any():
         starts = np.cumsum(have) - have
@@ -148,8 +147,8 @@ def _keep(catalogue: Catalogue, owned: Ownership, racks: Racks | None) -> tuple[
 def _free(catalogue: Catalogue, kept: _Kept) -> NDArray[np.int64]:
     """Ids of the partitions that nobody keeps, in ascending order.
 
-    Quirk: the JVM walks all partitions and the kept ones side by side, so at the first kept partition that does
-    not exist it stops recognising kept ones, and takes all that follow for free.
+    Quirk: the JVM walks all partitions and the kept ones side by side, so at the first kept partition that
+    does not exist it stops recognising kept ones, and takes all that follow for free.
     """
     taken = np.zeros(catalogue.total, np.bool_)
     exists = (kept.partition >= 0) & (kept.partition < catalogue.counts[kept.topic])

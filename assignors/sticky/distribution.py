@@ -51,7 +51,7 @@ class Distribution:
 def distribute(
     catalogue: Catalogue, owned: Ownership, racks: Racks | None, audiences: Audiences
 ) -> Distribution:
-    """Members keep what they own; the rest goes to the subscriber with the fewest partitions, near ones first."""
+    """Members keep what they own; the rest goes to the subscriber with the fewest, near ones first."""
     stays = _stays(owned, racks, audiences)
     valid = np.ones(len(stays), np.bool_) if owned.valid is None else owned.valid
     revokes = bool((valid & ~stays).any())
@@ -126,8 +126,8 @@ def _unassigned(
 ) -> Batches:
     """Partitions that nobody keeps, those of the topics with the fewest potential members first.
 
-    Quirk: the JVM walks all partitions and the kept ones side by side, so at the first kept partition that does
-    not exist it stops recognising kept ones, and takes all that follow for free.
+    Quirk: the JVM walks all partitions and the kept ones side by side, so at the first kept partition that
+    does not exist it stops recognising kept ones, and takes all that follow for free.
     """
     topics, numbers = (column[kept[catalogue.total :]] for column in owned.phantoms)
     before, after = set(topics[numbers < 0].tolist()), set(topics[numbers >= 0].tolist())

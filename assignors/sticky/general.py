@@ -26,7 +26,8 @@ def assign_general(catalogue: Catalogue, owned: Ownership, racks: Racks | None) 
     """Assigns the partitions of members that subscribe to different topics.
 
     Raises:
-        AssignorError: balancing meets a member that takes no part in it (NullPointerException), or never ends.
+        AssignorError: balancing meets a member that takes no part in it (NullPointerException), or it never
+            ends, as in the JVM.
     """
     audiences = Audiences.of(catalogue)
     distribution = distribute(catalogue, owned, racks, audiences)

@@ -47,7 +47,7 @@ class Load:
         self.most = max(self._members_of_size, default=0)
 
     def lightest(self, audience: int) -> int | None:
-        """Who in the audience has the fewest partitions, the lowest id first; None where nobody takes part."""
+        """Who in the audience has the fewest partitions, the lowest rank first; None if nobody takes part."""
         heap, size = self._heaps[audience], self.size
         while heap:
             member = heap[0] % len(size)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Movements:
     """The moves of one rebalance.
 
-    Where a partition of a topic is to move from A to B after another one of that topic moved from B to A, that
-    one goes back instead (KIP-54).
+    Where a partition of a topic is to move from A to B after another one of that topic moved from B to A,
+    that one goes back instead (KIP-54).
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
@@ -108,8 +108,8 @@ class _HashSet:
         first = min(self._spread, key=lambda partition: self._spread[partition] & mask)
         if self._has_tree and self._bins[self._spread[first] & mask] > 1:
             raise TreeBinError(
-                "over 8 moved partitions fall into one bin of a Java HashSet: Java makes the bin a red-black tree, "
-                "whose order is not reproduced; change the number of partitions or members"
+                "over 8 moved partitions fall into one bin of a Java HashSet: Java makes the bin a red-black "
+                "tree, whose order is not reproduced; change the number of partitions or members"
             )
         return first
 

@@ -79,7 +79,7 @@ class _Circle:
             self._next[rack] = places
 
     def seek(self, racks: list[int], cursor: int) -> int | None:
-        """The first place at or after the cursor with one of the racks, going round; None where there is none."""
+        """The first place from the cursor on, going round, with one of the racks; None if there is none."""
         end = len(self._racks)
         for start in (cursor, 0):
             best = end

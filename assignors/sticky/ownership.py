@@ -38,8 +38,8 @@ class Memory:
 class Ownership:
     """The claims of a group, one row each: members in JoinGroup order, claims in the order they are reported.
 
-    Claims of topics outside the catalogue are left out. A partition that does not exist although its topic does
-    (the topic shrank, or was created anew) is a phantom; its id is the catalogue's total or above.
+    Claims of topics outside the catalogue are left out. A partition that does not exist although its topic
+    does (the topic shrank, or was created anew) is a phantom; its id is the catalogue's total or above.
 
     Attributes:
         member: who claims.
@@ -141,9 +141,7 @@ def _settle(
         return None, frozenset()
     valid = claims[ids] == 1
     rows = np.flatnonzero(~valid)
-    turn = np.empty(len(catalogue.members), np.intp)
-    turn[catalogue.by_hash] = np.arange(len(turn))
-    rows = rows[np.argsort(turn[member[rows]], kind="stable")]
+    rows = rows[np.argsort(catalogue.turn[member[rows]], kind="stable")]
     claimant: dict[int, int] = {}
     holding: dict[int, int] = {}
     contested: set[int] = set()
@@ -160,8 +158,8 @@ def _settle(
             holding.pop(partition, None)
             claimant[partition] = who
         elif mine > theirs and (other != who or partition in holding):
-            # The JVM adds to the new owner's list, then removes from the old one's: a member that claims twice
-            # what it does not hold has it only for a moment.
+            # The JVM adds to the new owner's list, then removes from the old one's: a member that claims what
+            # it does not hold once more has it only for a moment.
             claimant[partition], holding[partition] = who, row
     valid[list(holding.values())] = True
     return valid, frozenset(contested)

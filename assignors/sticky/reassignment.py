@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain, count
+from itertools import chain, count, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,7 +56,7 @@ class Reassignment:
         rows, starts = group_rows(member, len(audiences.rank))
         grouped, bounds = distribution.id[rows].tolist(), starts.tolist()
         self._lists: list[dict[int, None]] = [
-            dict.fromkeys(grouped[start:end]) for start, end in zip(bounds, bounds[1:], strict=False)
+            dict.fromkeys(grouped[start:end]) for start, end in pairwise(bounds)
         ]
         size = np.diff(starts)
         full = _full(catalogue, audiences)
@@ -104,8 +104,8 @@ class Reassignment:
             state = tuple(self._owner), self._movements.state()
             if state in states:
                 raise AssignorError(
-                    "balancing never ends: the same partitions go round in a circle, and a JVM leader hangs here; "
-                    "let members subscribe to the same topics, or use another assignor"
+                    "balancing never ends: the same partitions go round in a circle, and a JVM leader hangs "
+                    "here; let members subscribe to the same topics, or use another assignor"
                 )
             states.add(state)
         return moved
@@ -138,7 +138,7 @@ class Reassignment:
         return moved
 
     def _goes_back(self, partition: int, topic: int) -> bool:
-        """Whether the partition had an owner before that has at least two partitions less than the one it has now.
+        """Whether the partition had an owner before that has at least two partitions less than its owner now.
 
         Quirk: the previous owner need not subscribe to the topic any more.
         """
@@ -149,8 +149,8 @@ class Reassignment:
             member = self._catalogue.members[self._catalogue.by_id[previous]].id
             name = f"{self._catalogue.topics[topic]}-{self._catalogue.number_of[partition]}"
             raise AssignorError(
-                f"member {member!r} claims {name} from an earlier generation but can take no part in balancing, "
-                "so the partition cannot be compared with it; drop that claim",
+                f"member {member!r} claims {name} from an earlier generation but can take no part in "
+                "balancing; drop that claim",
                 jvm_exception="NullPointerException",
             )
         return self._load.size[previous] + 1 < self._load.size[self._owner[partition]]
@@ -185,9 +185,7 @@ def _previous_owners(catalogue: Catalogue, owned: Ownership, audiences: Audience
     rows = np.flatnonzero(late[owned.member] & (owned.id < catalogue.total))
     if not len(rows):
         return {}
-    turn = np.empty(len(late), np.int64)
-    turn[catalogue.by_hash] = np.arange(len(turn))
-    rows = rows[np.argsort(turn[owned.member[rows]], kind="stable")]
+    rows = rows[np.argsort(catalogue.turn[owned.member[rows]], kind="stable")]
     latest: dict[int, tuple[int, int]] = {}
     for partition, member in zip(owned.id[rows].tolist(), owned.member[rows].tolist(), strict=True):
         known = latest.get(partition)
