@@ -11,12 +11,18 @@ from pyspark.sql import SparkSession
 
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
+# A folder of settings serves classic and Connect alike: a Connect client may not set most of these.
+SETTINGS = """
+spark.ui.enabled false
+spark.ui.showConsoleProgress false
+spark.driver.memory 1g
+spark.sql.shuffle.partitions 4
+spark.sql.session.timeZone America/New_York
+spark.sql.warehouse.dir {home}/warehouse
+spark.driver.extraJavaOptions -Dderby.system.home={home}
+"""
 LOGGING = """
 rootLogger.level = off
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
 """
 
 
@@ -31,28 +37,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Local Spark on two cores that writes nothing outside a temporary folder."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java: install Java 17, and put java on the PATH or set JAVA_HOME")
-    home = tmp_path_factory.mktemp("spark")
-    session = spark_builder(home).getOrCreate()
+    session = start(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
 
 
-def spark_builder(home: Path) -> SparkSession.Builder:
-    logging = home / "log4j2.properties"
-    logging.write_text(LOGGING)
-    builder = (
-        SparkSession.builder.appName("copartition tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.sql.session.timeZone", "America/New_York")
-        .config("spark.sql.warehouse.dir", str(home / "warehouse"))
-        .config("spark.driver.memory", "1g")
-        .config(
-            "spark.driver.extraJavaOptions",
-            f"-Dlog4j2.configurationFile={logging.as_uri()} -Dderby.system.home={home}",
-        )
-    )
+def start(home: Path) -> SparkSession:
+    (home / "spark-defaults.conf").write_text(SETTINGS.format(home=home))
+    (home / "log4j2.properties").write_text(LOGGING)
+    os.environ["SPARK_CONF_DIR"] = str(home)
+    builder = SparkSession.builder.appName("copartition tests")
     if os.environ.get("SPARK_TEST_MODE") == "connect":
-        return builder.remote("local[2]")
-    return builder.master("local[2]")
+        return builder.remote("local[2]").getOrCreate()
+    return builder.master("local[2]").getOrCreate()
