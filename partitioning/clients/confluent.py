@@ -97,7 +97,7 @@ class PartitioningProducer(Producer):
         super().produce(
             topic, value, key, partition, on_delivery=watcher, timestamp=timestamp, headers=headers
         )
-        known.sent(key, value)
+        known.sent(partition, key, value)
 
     def produce_batch(
         self,
@@ -127,7 +127,7 @@ class PartitioningProducer(Producer):
             if chosen == ANY_PARTITION:
                 key = encoded(message.get("key"))
                 chosen = known.place(key)
-                known.sent(key, encoded(message.get("value")))
+                known.sent(chosen, key, encoded(message.get("value")))
             groups.setdefault(chosen, []).append(message)
         watcher = on_delivery or callback or self._on_delivery
         queued = 0

@@ -78,8 +78,9 @@ class PartitioningAIOProducer(AIOProducer):
         """
         if partition == ANY_PARTITION:
             known = self._topics.fresh(topic) or await self._refreshed(topic)
-            partition = known.place(encoded(key))
-            known.sent(encoded(key), encoded(value))
+            key, value = encoded(key), encoded(value)
+            partition = known.place(key)
+            known.sent(partition, key, value)
         return await super().produce(topic, value, key, partition=partition, **options)
 
     async def _refreshed(self, topic: str) -> Topic:

@@ -55,10 +55,11 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
         refused, self._thread.refused = self._thread.refused, None
         if refused is not None and not placer.minds_batches:
             return refused
-        chosen = placer.place(None if serialized_key is None else bytes(serialized_key), known)
-        if serialized_key is None and chosen != refused:
+        key_bytes = None if serialized_key is None else bytes(serialized_key)
+        chosen = placer.place(key_bytes, known)
+        if chosen != refused:
             size = -1 if serialized_value is None else len(serialized_value)
-            placer.appended(size, known, enable_switch=False)
+            placer.appended(chosen, key_bytes, size, known, enable_switch=False)
         return chosen
 
     def on_new_batch(self, topic: str, cluster: Any, prev_partition: int) -> None:

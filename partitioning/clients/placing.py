@@ -70,11 +70,6 @@ class TopicPlacer:
             )
 
     @property
-    def counts_bytes(self) -> bool:
-        """Whether the strategy places unkeyed records by the bytes appended so far."""
-        return self._bytes_aware is not None
-
-    @property
     def minds_batches(self) -> bool:
         """Whether the strategy makes anything of a batch's end."""
         return self._bytes_aware is not None or self._batch_aware is not None
@@ -100,17 +95,26 @@ class TopicPlacer:
             )
         return partition
 
-    def appended(self, value_size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
-        """An unkeyed record went where the strategy said.
+    def appended(
+        self, partition: int, key: bytes | None, value_size: int, layout: TopicLayout, *, enable_switch: bool
+    ) -> None:
+        """A record went where `place` said; a strategy that counts bytes hears of its current partition's.
+
+        Only the strategy knows whether it went by the key, so a keyed record counts too where its key leads
+        to the current partition.
 
         Args:
+            partition: what `place` answered.
+            key: the record's serialized key.
             value_size: bytes of the record's value, -1 for none; its headers, if any, go uncounted.
             layout: the topic as it is now.
             enable_switch: whether that partition's batches are all full or gone, or may be.
         """
-        if self._bytes_aware is not None:
-            with self._lock:
-                size = record_size(payload_size(-1, value_size), 0, 0)
+        if self._bytes_aware is None:
+            return
+        size = record_size(payload_size(-1 if key is None else len(key), value_size), 0, 0)
+        with self._lock:
+            if self._bytes_aware.peek(layout) == partition:
                 self._bytes_aware.appended(size, layout, enable_switch=enable_switch)
 
     def batch_ended(self, partition: int, layout: TopicLayout) -> None:

@@ -50,6 +50,5 @@ class TopicCallable:
         """
         known = layout_of(self._topic, tuple(all_partitions), tuple(available))
         partition = self._placer.place(key_bytes, known)
-        if key_bytes is None:
-            self._placer.appended(self._value_bytes, known, enable_switch=True)
+        self._placer.appended(partition, key_bytes, self._value_bytes, known, enable_switch=True)
         return partition

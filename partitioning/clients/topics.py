@@ -51,11 +51,11 @@ class Topic:
         assert self.layout is not None
         return self.placer.place(key, self.layout)
 
-    def sent(self, key: bytes | None, value: bytes | None) -> None:
-        """Tell the strategy that a record it placed is on its way."""
+    def sent(self, partition: int, key: bytes | None, value: bytes | None) -> None:
+        """Tell the strategy that a record is on its way to where it was placed."""
         assert self.layout is not None
-        if key is None and self.placer.counts_bytes:
-            self.placer.appended(-1 if value is None else len(value), self.layout, enable_switch=True)
+        size = -1 if value is None else len(value)
+        self.placer.appended(partition, key, size, self.layout, enable_switch=True)
 
 
 class Topics:

@@ -145,12 +145,8 @@ class Broker:
     def close(self) -> None:
         """Stop the broker and remove its data; once is enough, twice does no harm."""
         if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            self._process.kill()  # its data goes too, so nothing is left that a clean end would save
+            self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _launch(self, main_class: str, *arguments: str | Path) -> subprocess.Popen[bytes]:

@@ -73,7 +73,7 @@ class CountsBytes:
         return self
 
     def partition(self, key: bytes | None, layout: TopicLayout) -> int:
-        return self.peek(layout) if key is None else 1
+        return self.peek(layout) if key is None else layout.partitions - 1
 
     def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
         raise NotImplementedError

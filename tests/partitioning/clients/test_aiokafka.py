@@ -74,20 +74,16 @@ def test_a_strategy_that_counts_is_told_of_typical_records() -> None:
     assert strategy.told == [(1 + 1 + 1 + 1 + 1 + 1 + 50 + 1, True)]
 
 
-def test_unkeyed_records_do_not_all_stay_in_one_partition() -> None:
-    partitioner = AiokafkaPartitioner("orders", "default")
+@pytest.mark.parametrize(("name", "key"), [("default", None), ("sticky", None), ("sticky", b"key")])
+def test_what_sticks_does_not_stay_for_ever(name: str, key: bytes | None) -> None:
+    partitioner = AiokafkaPartitioner("orders", name)
     partitions = list(range(6))
-    assert {partitioner(None, partitions, partitions) for _ in range(1000)} == set(partitions)
-
-
-class HearsOfBatches(CountsBytes):
-    def new_batch(self, partition: int, layout: object) -> None:
-        raise NotImplementedError
+    assert {partitioner(key, partitions, partitions) for _ in range(2000)} == set(partitions)
 
 
 def test_a_strategy_that_would_wait_for_batches_for_ever_is_refused() -> None:
-    with pytest.raises(InvalidConfigError, match="'counts-bytes' must hear of every new batch"):
-        AiokafkaPartitioner("orders", HearsOfBatches())
+    with pytest.raises(InvalidConfigError, match="'sticky-per-batch' must hear of every new batch"):
+        AiokafkaPartitioner("orders", "sticky-per-batch")
 
 
 def test_incomplete_metadata_is_refused() -> None:

@@ -379,6 +379,20 @@ def test_a_strategy_that_counts_is_told_of_unkeyed_records_it_placed(mocked: Clu
     ]
 
 
+@pytest.mark.parametrize(
+    "strategy", ["default", "sticky", "sticky-by-time", "round-robin", "random", "librdkafka"]
+)
+def test_unkeyed_records_reach_every_partition(mocked: Cluster, strategy: str) -> None:
+    topic = mocked.create_topic(4)
+    placed: set[int] = set()
+    producer = producer_for(mocked, strategy, on_delivery=lambda _, message: placed.add(message.partition()))
+    for _ in range(300):
+        producer.produce(topic, bytes(1024))
+        time.sleep(0.001)  # the time-based ones stay for 10 ms
+    assert producer.flush(20) == 0
+    assert placed == {0, 1, 2, 3}
+
+
 def test_threads_do_not_disturb_a_strategy(mocked: Cluster) -> None:
     topic = mocked.create_topic(4)
     turns = InTurn()

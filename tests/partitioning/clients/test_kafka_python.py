@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -70,6 +71,16 @@ def test_a_strategy_that_counts_is_told_of_bytes_and_of_full_batches(cluster: Cl
     size = 1 + 1 + 1 + 1 + 1 + 1 + len(b"value") + 1
     # It chose partition 0, which had no batch yet; the record went to the next one.
     assert strategy.told == [(size, False), (0, True), (size, False)]
+
+
+def test_a_strategy_that_minds_batches_moves_on_with_each(cluster: Cluster) -> None:
+    topic = cluster.create_topic(4)
+    settings = {"bootstrap_servers": cluster.bootstrap_servers, **SETTINGS}
+    with closing(
+        KafkaProducer(partitioner=KafkaPythonPartitioner("sticky-per-batch"), **settings)
+    ) as producer:
+        placed = [producer.send(topic, value=b"value").get(timeout=20).partition for _ in range(20)]
+    assert all(before != after for before, after in pairwise(placed))
 
 
 class Metadata:
