@@ -182,6 +182,21 @@ def _homogeneous() -> Iterator[Json]:
         step(topics({"t": 17}), targets(["t"], **members)),
         step(topics({"t": 17}), targets(["t"], **{**members, "a": "t-16 t-15 t-14"})),
     )
+    # 33, 17 and 1 share a bin; 1 is new, so it comes last in the bin and in the record read next time.
+    mine, new = ("t-33 t-17", {1, 2})
+    rest = [p for p in range(40) if p not in {33, 17} | new]
+    others = {f"m{i}": " ".join(f"t-{p}" for p in rest[i * 4 : i * 4 + 4]) for i in range(9)}
+    yield named(
+        "what_was_added_last_is_given_up_first",
+        step(topics({"t": 40}), targets(["t"], a=mine, **others), lists={"a": "t-1 t-2 t-17 t-33", **others}),
+        step(
+            topics({"t": 40}),
+            [
+                *(member(who, ["t"], carry=True) for who in ("a", *others)),
+                *(member(f"n{i}", ["t"]) for i in range(30)),
+            ],
+        ),
+    )
     twelve = [*range(10), 20, 33]
     yield named(
         "twelve_partitions_sit_in_a_table_of_thirty_two",
