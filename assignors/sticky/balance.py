@@ -181,7 +181,7 @@ class LiteralBalance(Balance):
                 name = self._catalogue.topics[topic]
                 culprit = self._catalogue.members[self._catalogue.by_id[member]].id
                 raise AssignorError(
-                    f"member {culprit!r} subscribes to {name!r} but can take no part in balancing it, because "
+                    f"member {culprit!r} subscribes to {name!r} but takes no part in balancing it, because "
                     "it claims partitions that do not exist; drop those claims",
                     jvm_exception="NullPointerException",
                 )
