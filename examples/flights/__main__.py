@@ -41,6 +41,8 @@ OUTPUT = Path("demo-output")
 def main() -> int:
     """Run every step; the exit code is 1 if a row is lost, misplaced or out of order."""
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=110)
     started = time.monotonic()
     if shutil.which("java") is None:
         console.print("[red]The demo runs Spark, which needs Java 17: install it and run again.[/]")
@@ -48,7 +50,7 @@ def main() -> int:
     try:
         with cluster() as kafka:
             passed = run(console, kafka)
-    except (PartitioningError, AssignorsError, SparkIntegrationError, KafkaException, TimeoutError) as error:
+    except (PartitioningError, AssignorsError, SparkIntegrationError, KafkaException, OSError) as error:
         console.print(f"[red]The demo stopped: {error}[/]", highlight=False)
         return 2
     console.print(f"\nDone in {time.monotonic() - started:.0f} s.", highlight=False)
@@ -121,16 +123,16 @@ def show_deploys(console: Console, restarts: list[Deploy]) -> None:
     )
     table.add_column("assignor")
     table.add_column("members")
-    for heading in ("rebalances", "rebalancing s", "partition-seconds paused", "longest pause s", "moved"):
+    for heading in ("rebalances", "rebalancing", "partitions paused", "longest pause", "moved"):
         table.add_column(heading, justify="right")
     for deploy in restarts:
         table.add_row(
             deploy.assignor,
             "static" if deploy.static else "dynamic",
             f"{deploy.rebalances:.0f}",
-            f"{deploy.rebalancing_s:,.0f}",
-            f"{deploy.partition_pause_s:,.0f}",
-            f"{deploy.longest_pause_s:.1f}",
+            f"{deploy.rebalancing_s:,.0f} s",
+            f"{deploy.partition_pause_s:,.0f} s",
+            f"{deploy.longest_pause_s:.1f} s",
             f"{deploy.moved_partitions:,.0f}",
         )
     console.print(table)

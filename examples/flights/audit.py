@@ -3,6 +3,7 @@
 import json
 import time
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,7 @@ from numpy.typing import NDArray
 from partitioning import partition_batch
 
 
-@dataclass(frozen=True)
-class Records:
+class Records(NamedTuple):
     """A topic's records as columns, each partition in offset order."""
 
     partition: NDArray[np.int32]

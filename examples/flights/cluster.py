@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from partitioning.testing.mock_cluster import MockCluster
@@ -28,7 +29,13 @@ class RealCluster:
 
     def __post_init__(self) -> None:
         self._admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
-        self._admin.list_topics(timeout=10)
+        try:
+            self._admin.list_topics(timeout=10)
+        except KafkaException as error:
+            raise ConnectionError(
+                f"no broker at KAFKA_BOOTSTRAP_SERVERS={self.bootstrap_servers} answered within 10 s: "
+                "start it, correct the address, or unset the variable to use the embedded cluster"
+            ) from error
         self._created: list[str] = []
 
     def create_topic(self, name: str, partitions: int) -> None:

@@ -35,7 +35,7 @@ def scenario(assignor: str, *, static: bool, flights_partitions: int) -> Scenari
         consumers=consumers,
         events=rolling_restart(consumers, start_ms=60_000, every_ms=60_000, down_ms=10_000),
         assignor=assignor,
-        name=f"{assignor}, {'static' if static else 'dynamic'} members",
+        name=f"Rolling restart of {CONSUMERS} consumers",
     )
 
 

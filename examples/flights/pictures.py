@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.diff import AssignmentDiff
-from assignors.reports.html import diff_html, simulation_html
+from assignors.reports.html import availability_svg, diff_html, simulation_html
 from assignors.simulation import SimulationResult
 from partitioning import Growth
 
@@ -35,6 +35,7 @@ def write_pictures(
     pages = {
         "topic.html": topic_page(sizes, counts, growth),
         "rolling-restart.html": simulation_html(restarts),
+        "rolling-restart.svg": availability_svg(restarts),
         "assignment-diff.html": diff_html(change),
     }
     for name, page in pages.items():
