@@ -50,7 +50,8 @@ PROFILES = {
         ),
         Profile(
             "librdkafka", "crc32", "unsigned", "unkeyed", "unkeyed", "sticky-by-time",
-            "librdkafka, confluent-kafka: consistent_random, its default", "rd_kafka_msg_partitioner_consistent_random",
+            "librdkafka, confluent-kafka: consistent_random, its default",
+            "rd_kafka_msg_partitioner_consistent_random",
         ),
         Profile(
             "librdkafka-consistent", "crc32", "unsigned", "empty", "hashed", "random",

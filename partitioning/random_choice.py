@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from partitioning.profiles import find_profile
-from partitioning.strategy import UnkeyedTopic, random_draw, to_positive
+from partitioning.strategy import UnkeyedTopic, to_positive, unseeded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from partitioning.interface import TopicLayout
-    from partitioning.strategy import Draw
+    from partitioning.strategy import Draw, RandomSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +23,11 @@ class RandomChoice:
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
-        draw: gives random numbers from 0 to 2**31 - 1.
+        random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
     """
 
     keyed: str | None = None
-    draw: Draw = field(default_factory=random_draw)
+    random: RandomSource = unseeded
 
     def __post_init__(self) -> None:
         if self.keyed is not None:
@@ -38,17 +38,17 @@ class RandomChoice:
         """The profile where there is one, else "random"."""
         return self.keyed or "random"
 
-    def for_topic(self, topic: str) -> TopicRandomChoice:  # noqa: ARG002 - all topics are treated alike
+    def for_topic(self, topic: str) -> TopicRandomChoice:
         """It remembers nothing."""
-        return TopicRandomChoice(self)
+        return TopicRandomChoice(self, self.random(topic))
 
 
 class TopicRandomChoice(UnkeyedTopic):
     """One topic's records of `RandomChoice`."""
 
-    def __init__(self, settings: RandomChoice) -> None:
+    def __init__(self, settings: RandomChoice, draw: Draw) -> None:
         super().__init__(settings.keyed)
-        self._draw = settings.draw
+        self._draw = draw
 
     def _next(self, layout: TopicLayout) -> int:
         candidates = layout.available or range(layout.partitions)

@@ -62,25 +62,31 @@ class TopicRoundRobin(UnkeyedTopic):
         self._topic = topic
         self._ascending = settings.order == "ascending"
         self._counter = settings.start
+        self._layout: TopicLayout | None = None
+        self._order = np.empty(0, dtype=np.int32)
 
     def _next(self, layout: TopicLayout) -> int:
-        order = self._order(layout)
-        partition = int(order[to_positive(self._counter) % len(order)])
+        order = self._order_of(layout)
+        partition = order.item(to_positive(self._counter) % len(order))
         self._counter += 1
         return partition
 
     def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
-        order = self._order(layout)
+        order = self._order_of(layout)
         counters = to_positive(self._counter) + np.arange(count)
         self._counter += count
-        return order[(counters & 0x7FFFFFFF) % len(order)]
+        return order[to_positive(counters) % len(order)]
 
-    def _order(self, layout: TopicLayout) -> NDArray[np.int32]:
-        if layout.available is None and not self._ascending:
-            return metadata_order(self._topic, layout.partitions)
-        # Where nothing is available, Java too counts from 0 up.
-        order = np.array(layout.available or range(layout.partitions), dtype=np.int32)
-        return np.sort(order) if self._ascending else order
+    def _order_of(self, layout: TopicLayout) -> NDArray[np.int32]:
+        if layout is not self._layout:
+            self._layout = layout
+            # Where nothing is available, Java too counts from 0 up.
+            self._order = np.array(layout.available or range(layout.partitions), dtype=np.int32)
+            if self._ascending:
+                self._order.sort()
+            elif layout.available is None:
+                self._order = metadata_order(self._topic, layout.partitions)
+        return self._order
 
 
 class TopicRoundRobinAskedTwice(TopicRoundRobin):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from partitioning.errors import InvalidConfigError
 from partitioning.profiles import find_profile
-from partitioning.strategy import UnkeyedTopic, random_draw, to_positive
+from partitioning.strategy import UnkeyedTopic, to_positive, unseeded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from partitioning.interface import TopicLayout
-    from partitioning.strategy import Draw
+    from partitioning.strategy import Draw, RandomSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,19 +34,19 @@ class Sticky:
         batch_size: the producer's `batch.size`, at least 1.
         client_rack: prefer partitions led in this rack: `client.rack` with `partitioner.rack.aware`
             (KIP-1123, 4.4); None has no preference.
-        draw: gives random numbers from 0 to 2**31 - 1, one for each partition drawn.
+        random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
     """
 
     keyed: str | None = None
     batch_size: int = 16_384
     client_rack: str | None = None
-    draw: Draw = field(default_factory=random_draw)
+    random: RandomSource = unseeded
 
     def __post_init__(self) -> None:
         _check_profile(self.keyed)
         if self.batch_size < 1:
             raise InvalidConfigError(
-                f"batch_size is {self.batch_size}; give at least 1, which is what a producer makes of batch.size=0"
+                f"batch_size is {self.batch_size}; give at least 1, as which a producer counts batch.size=0"
             )
         if self.client_rack is not None and not self.client_rack.strip():
             raise InvalidConfigError("client_rack is blank; give the producer's client.rack, or leave it out")
@@ -56,9 +56,9 @@ class Sticky:
         """The profile where there is one, else "sticky"."""
         return self.keyed or "sticky"
 
-    def for_topic(self, topic: str) -> TopicSticky:  # noqa: ARG002 - all topics are treated alike
+    def for_topic(self, topic: str) -> TopicSticky:
         """A topic's current partition, and the bytes that went to it."""
-        return TopicSticky(self)
+        return TopicSticky(self, self.random(topic))
 
 
 class _Load(NamedTuple):
@@ -71,11 +71,11 @@ class _Load(NamedTuple):
 class TopicSticky(UnkeyedTopic):
     """One topic's state of `Sticky`."""
 
-    def __init__(self, settings: Sticky) -> None:
+    def __init__(self, settings: Sticky, draw: Draw) -> None:
         super().__init__(settings.keyed)
         self._batch_size = settings.batch_size
         self._rack = settings.client_rack
-        self._draw = settings.draw
+        self._draw = draw
         self._current: int | None = None
         self._produced = 0
         self._load: _Load | None = None
@@ -149,11 +149,11 @@ class StickyPerBatch:
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
-        draw: gives random numbers from 0 to 2**31 - 1.
+        random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
     """
 
     keyed: str | None = None
-    draw: Draw = field(default_factory=random_draw)
+    random: RandomSource = unseeded
 
     def __post_init__(self) -> None:
         _check_profile(self.keyed)
@@ -163,17 +163,17 @@ class StickyPerBatch:
         """Its name in the registry."""
         return "sticky-per-batch"
 
-    def for_topic(self, topic: str) -> TopicStickyPerBatch:  # noqa: ARG002 - all topics are treated alike
+    def for_topic(self, topic: str) -> TopicStickyPerBatch:
         """A topic's current partition."""
-        return TopicStickyPerBatch(self)
+        return TopicStickyPerBatch(self, self.random(topic))
 
 
 class TopicStickyPerBatch(UnkeyedTopic):
     """One topic's state of `StickyPerBatch`."""
 
-    def __init__(self, settings: StickyPerBatch) -> None:
+    def __init__(self, settings: StickyPerBatch, draw: Draw) -> None:
         super().__init__(settings.keyed)
-        self._draw = settings.draw
+        self._draw = draw
         self._current: int | None = None
 
     def new_batch(self, partition: int, layout: TopicLayout) -> None:
@@ -210,12 +210,12 @@ class StickyByTime:
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
         linger_ms: `sticky.partitioning.linger.ms`; 0 draws for each record.
-        draw: gives random numbers from 0 to 2**31 - 1.
+        random: makes a topic's source of random numbers; `seeded(7)` one that can be repeated.
     """
 
     keyed: str | None = None
     linger_ms: float = 10.0
-    draw: Draw = field(default_factory=random_draw)
+    random: RandomSource = unseeded
 
     def __post_init__(self) -> None:
         _check_profile(self.keyed)
@@ -227,18 +227,18 @@ class StickyByTime:
         """The profile where there is one, else "sticky-by-time"."""
         return self.keyed or "sticky-by-time"
 
-    def for_topic(self, topic: str) -> TopicStickyByTime:  # noqa: ARG002 - all topics are treated alike
+    def for_topic(self, topic: str) -> TopicStickyByTime:
         """A topic's current partition, and since when."""
-        return TopicStickyByTime(self)
+        return TopicStickyByTime(self, self.random(topic))
 
 
 class TopicStickyByTime(UnkeyedTopic):
     """One topic's state of `StickyByTime`."""
 
-    def __init__(self, settings: StickyByTime) -> None:
+    def __init__(self, settings: StickyByTime, draw: Draw) -> None:
         super().__init__(settings.keyed)
         self._linger_ms = settings.linger_ms
-        self._draw = settings.draw
+        self._draw = draw
         self._now_ms = 0.0
         self._current: int | None = None
         self._since_ms = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 import numpy as np
 
@@ -22,18 +22,29 @@ if TYPE_CHECKING:
     from partitioning.keys import Keys
 
     Draw: TypeAlias = Callable[[], int]
+    """Gives a random number, 0 to 2**31 - 1."""
 
-_POSITIVE = 0x7FFFFFFF
+    RandomSource: TypeAlias = Callable[[str], Draw]
+    """Makes a topic's own source."""
 
 
-def random_draw() -> Draw:
-    """A source of random numbers, 0 to 2**31 - 1, seeded by the system."""
+def unseeded(topic: str) -> Draw:  # noqa: ARG001 - a RandomSource
+    """A source that nobody can repeat."""
     return partial(random.Random().getrandbits, 31)  # noqa: S311 - spreads load, guards nothing
 
 
-def to_positive(value: int) -> int:
-    """Java's `Utils.toPositive`: a 32-bit number without its sign bit."""
-    return value & _POSITIVE
+def seeded(seed: int) -> RandomSource:
+    """Sources that give each topic the same numbers each time."""
+    return lambda topic: partial(random.Random(f"{seed} {topic}").getrandbits, 31)  # noqa: S311 - the same
+
+
+@overload
+def to_positive(value: int) -> int: ...
+@overload
+def to_positive(value: NDArray[np.int64]) -> NDArray[np.int64]: ...
+def to_positive(value: int | NDArray[np.int64]) -> int | NDArray[np.int64]:
+    """Java's `Utils.toPositive`: the low 31 bits."""
+    return value & 0x7FFFFFFF
 
 
 class UnkeyedTopic(ABC):

@@ -1,4 +1,4 @@
-"""`boost::hash<std::string>` of Boost 1.82 and newer on 64-bit machines, of which the low 32 bits are taken."""
+"""`boost::hash<std::string>` of Boost 1.82 and newer on 64-bit machines; of its 64 bits, the low 32."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def boost_hash_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> 
 
 
 def _hash_rows(matrix: Words, lengths: Words) -> NDArray[np.int32]:
-    """Keys of as many full words each; the last column holds what else a key has, and foreign bytes after it."""
+    """Keys of as many full words each; the last column begins with what else a key has."""
     matrix[:, -1] &= (np.uint64(1) << ((lengths & np.uint64(7)) << np.uint64(3))) - np.uint64(1)
     position = _FIRST
     states = lengths ^ np.uint64(_FIRST)

@@ -1,0 +1,145 @@
+"""Partitioners by name: ours, registered ones, and those of installed packages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.metadata import EntryPoint, EntryPoints
+from types import SimpleNamespace
+
+import pytest
+
+import partitioning
+from partitioning import (
+    BrokenPluginError,
+    InvalidConfigError,
+    StrategyConflictError,
+    UnknownStrategyError,
+    partition_for_key,
+)
+from partitioning.interface import Partitioner
+from partitioning.partitioners import get_partitioner, list_partitioners
+from partitioning.profiles import PROFILES
+from partitioning.registry import Registry
+from partitioning.round_robin import RoundRobin
+from partitioning.strategy import seeded
+from partitioning.testing import check_partitioner
+
+OURS = {"default", "sticky", "sticky-per-batch", "sticky-by-time", "round-robin", "random", *PROFILES}
+
+
+def reproducible(name):
+    """A maker of equal instances: strategies that draw get a seed."""
+
+    def make():
+        partitioner = get_partitioner(name)
+        return replace(partitioner, random=seeded(3)) if hasattr(partitioner, "random") else partitioner
+
+    return make
+
+
+@pytest.mark.parametrize("name", sorted(OURS - {"pulsar-java"}))  # which takes no key that is not text
+def test_our_own_conform(name):
+    check_partitioner(reproducible(name))
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_a_partitioner_knows_its_name(name):
+    assert get_partitioner(name).name == name
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_places_keys_by_its_rule(name):
+    expected = partition_for_key(b"key", 100, profile=name)
+    topic = get_partitioner(name).for_topic("topic")
+    assert topic.partition(b"key", partitioning.TopicLayout(100)) == expected
+
+
+def test_all_are_listed():
+    infos = {info.name: info for info in list_partitioners()}
+    assert infos.keys() >= OURS
+    assert all(info.summary and info.fault is None for info in infos.values() if info.origin == "built-in")
+
+
+def test_a_setting_it_does_not_have_is_refused():
+    with pytest.raises(InvalidConfigError, match=r"'java'.*'linger'"):
+        get_partitioner("java", linger=3)
+
+
+def test_an_unknown_name_is_refused_with_close_ones():
+    with pytest.raises(UnknownStrategyError, match="did you mean round-robin"):
+        get_partitioner("roundrobin")
+
+
+def entry(name, value, distribution):
+    return EntryPoint(name, value, "tests.partitioners")._for(SimpleNamespace(name=distribution))
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """A registry with one strategy of ours and the plug-ins of five packages."""
+    points = EntryPoints(
+        (
+            entry("in-turn", "partitioning.round_robin:RoundRobin", "good"),
+            entry("gone", "no_such_module:Thing", "broken"),
+            entry("constant", "partitioning.placement:UNKEYED", "odd"),
+            entry("twice", "partitioning.sticky:Sticky", "first"),
+            entry("twice", "partitioning.sticky:Sticky", "second"),
+            entry("ours", "partitioning.sticky:Sticky", "thief"),
+        )
+    )
+    monkeypatch.setattr("partitioning.registry.entry_points", lambda group: points.select(group=group))
+    return Registry[Partitioner]("partitioner", "tests.partitioners", {"ours": RoundRobin})
+
+
+def test_a_plugin_is_found_and_configured(registry):
+    assert registry.get("in-turn", start=3) == RoundRobin(start=3)
+
+
+def test_a_built_in_name_is_not_taken_by_a_plugin(registry):
+    assert isinstance(registry.get("ours"), RoundRobin)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("gone", BrokenPluginError, "'gone' of broken cannot be loaded: .*no_such_module"),
+        ("constant", BrokenPluginError, "'constant' of odd is not callable"),
+        ("twice", StrategyConflictError, "'twice' comes from first and second"),
+    ],
+)
+def test_a_plugin_that_cannot_be_used_raises_when_asked_for(registry, name, error, message):
+    with pytest.raises(error, match=message):
+        registry.get(name)
+
+
+def test_plugins_that_cannot_be_used_are_listed_with_their_fault(registry):
+    faults = {(info.name, info.origin): info.fault for info in registry.infos()}
+    assert faults["in-turn", "good"] is None
+    assert faults["ours", "built-in"] is None
+    assert "cannot be loaded" in faults["gone", "broken"]
+    assert "not callable" in faults["constant", "odd"]
+    assert "first and second" in faults["twice", "first and second"]
+    assert "cannot be replaced" in faults["ours", "thief"]
+
+
+def test_the_summary_is_the_first_line_of_the_docstring(registry):
+    (info,) = (info for info in registry.infos() if info.name == "in-turn")
+    assert info.summary.startswith("One partition after the other")
+
+
+def test_registered_strategies_are_found(registry):
+    registry.register("mine", RoundRobin)
+    assert registry.get("mine") == RoundRobin()
+    assert ("mine", "registered") in {(info.name, info.origin) for info in registry.infos()}
+
+
+@pytest.mark.parametrize("name", ["ours", "mine"])
+def test_a_taken_name_cannot_be_registered(registry, name):
+    registry.register("mine", RoundRobin)
+    with pytest.raises(StrategyConflictError, match=f"'{name}' is"):
+        registry.register(name, RoundRobin)
+
+
+def test_the_public_names_exist_and_are_sorted():
+    assert partitioning.__all__ == sorted(partitioning.__all__)
+    assert all(hasattr(partitioning, name) for name in partitioning.__all__)

@@ -1,0 +1,67 @@
+"""Every profile and hash function against what the real clients answered."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+
+import pytest
+
+from partitioning import UnknownStrategyError, partition_batch, partition_for_key, placement
+from partitioning.hashing import HASHES
+from partitioning.keys import key_column
+from partitioning.profiles import PROFILES, find_profile
+from tests.oracle.clients import golden
+
+# Names of the golden files of hash functions, where they differ from ours.
+HASH_FILES = {"java-string": "java_string", "kafkajs-murmur2": "kafkajs_legacy"}
+CHECKED = [name for name, profile in PROFILES.items() if profile.checked]
+
+
+@cache
+def asked(which: str) -> list[bytes | None]:
+    (line,) = golden.read("keys")
+    keys = [None if key is None else bytes.fromhex(key) for key in line["keys"]]
+    return keys if which == "all" else [keys[index] for index in line["text"]]
+
+
+def test_every_checked_profile_has_a_golden_file_and_no_other():
+    assert sorted(CHECKED) == golden.names("profiles")
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_columns_go_where_the_client_puts_them(name):
+    for line in golden.read(f"profiles/{name}"):
+        answered = [-1 if partition is None else partition for partition in line["partitions"]]
+        assert partition_batch(asked(line["keys"]), line["count"], profile=name).tolist() == answered
+
+
+@pytest.mark.parametrize("twin", ["confluent-kafka", "pure"])
+@pytest.mark.parametrize("name", CHECKED)
+def test_keys_go_where_the_client_puts_them(name, twin, monkeypatch):
+    if twin == "pure":
+        monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    monkeypatch.setattr(placement, "_rules", placement._Rules())
+    for line in golden.read(f"profiles/{name}"):
+        keys = asked(line["keys"])
+        assert [partition_for_key(key, line["count"], profile=name) for key in keys] == line["partitions"]
+
+
+@pytest.mark.parametrize("name", sorted(HASHES.keys() - {"boost"}))
+def test_hashes_are_those_of_the_clients(name):
+    (line,) = golden.read(f"hashes/{HASH_FILES.get(name, name)}")
+    answered = {
+        key: value for key, value in zip(asked(line["keys"]), line["values"], strict=True) if key is not None
+    }
+    column = key_column(list(answered))
+    assert [HASHES[name].scalar(key) for key in answered] == list(answered.values())
+    assert HASHES[name].column(column.offsets, column.data).tolist() == list(answered.values())
+
+
+def test_a_profile_that_nobody_could_ask_says_so():
+    assert [name for name, profile in PROFILES.items() if not profile.checked] == ["ruby-kafka"]
+
+
+def test_an_unknown_profile_is_refused():
+    with pytest.raises(UnknownStrategyError, match="did you mean kafkajs"):
+        find_profile("kafka-js")
