@@ -21,7 +21,8 @@ class AssignorError(AssignorsError):
     """The strategy cannot answer for this group.
 
     Attributes:
-        jvm_exception: simple name of the Java exception the JVM's assignor throws here, or None where it has no counterpart.
+        jvm_exception: simple name of the Java exception the JVM's assignor throws here; None where it has no
+            counterpart.
     """
 
     def __init__(self, message: str, *, jvm_exception: str | None = None) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RebalanceProtocol(IntEnum):
-    """How members hand partitions over; a consumer uses the highest that all its assignors support (KIP-429)."""
+    """How members hand partitions over; a consumer uses the highest all its assignors support (KIP-429)."""
 
     EAGER = 0
     COOPERATIVE = 1
