@@ -31,8 +31,11 @@ class QuietCommand(click.Command):
         """Run it."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except (click.ClickException, click.exceptions.Exit):
             raise
+        except (KeyboardInterrupt, click.Abort):
+            click.echo(f"{ctx.command_path}: interrupted", err=True)
+            ctx.exit(TROUBLE)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user gets a line and exit code 2
             if ctx.params.get("verbose"):
                 traceback.print_exc()
@@ -77,12 +80,12 @@ def output_options(*formats: str) -> Callable[[Callable[..., None]], Callable[..
 def write(text: str, out: str | None = None) -> None:
     """Write a report to standard output, or to a file."""
     if out is None:
-        click.echo(text, nl=False)
+        click.echo(text, nl=False, color=True)  # colours were decided before; click would drop them in a pipe
         return
     try:
         Path(out).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise click.FileError(out, error.strerror) from error
+        raise click.UsageError(f"cannot write {out}: {error.strerror}") from error
 
 
 def paint(draw: Callable[[Console], None], *, color: str, width: int | None, out: str | None = None) -> None:

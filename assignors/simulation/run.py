@@ -69,10 +69,10 @@ def _result(scenario: Scenario, coordinator: Coordinator) -> SimulationResult:
     rebalances = tuple(coordinator.rebalances)
     summary = RunSummary(
         seed=scenario.seed,
-        duration_ms=coordinator.now_ms,
+        duration_ms=float(coordinator.now_ms),
         rebalances=len(rebalances),
         rebalancing_ms=float(sum(each.completed_ms - each.started_ms for each in rebalances)),
-        member_pause_ms=coordinator.member_pause_ms,
+        member_pause_ms=float(coordinator.member_pause_ms),
         partition_pause_ms=float(np.sum(end - start)),
         longest_pause_ms=float(np.max(end - start, initial=0.0)),
         moved_partitions=sum(each.moved for each in rebalances),

@@ -116,8 +116,10 @@ def read_scenario(path: str | PathLike[str]) -> Scenario:
     if decode is None:
         raise ScenarioError(f"{file}: a scenario file ends in {', '.join(sorted(_DECODERS))}")
     try:
-        with needs(f"reading {file.suffix} files", "cli"):
-            content = decode(file.read_bytes(), type=_File)
+        if file.suffix.lower() in {".yaml", ".yml"}:
+            with needs(f"reading {file}", "cli"):
+                import yaml  # noqa: F401, PLC0415 - msgspec uses it without saying how to get it
+        content = decode(file.read_bytes(), type=_File)
         return _scenario(content, file.stem)
     except OSError as error:
         raise ScenarioError(f"{file}: {error.strerror or error}") from error

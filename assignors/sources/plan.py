@@ -52,13 +52,12 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
         AssignorError: the strategy cannot assign this group.
     """
     what_if = what_if or WhatIf()
+    state = as_complete(state)
     strategy = get_assignor(assignor)
     warnings = list(state.warnings)
     topics = _read_topics(state)
     if any(member.topics is None for member in state.members):
         warnings.append(f"subscriptions are unknown; taken for everybody's: {', '.join(topics) or 'nothing'}")
-    if not state.complete:
-        warnings.append("partition counts are taken from the highest partition seen")
     counts = _counts(state, what_if)
     leaving = {_find(state, name) for name in what_if.remove_members}
     owned = _owned(state)
@@ -88,6 +87,18 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
         group = group.next(assignment)
         assignment = strategy.assign(group)
     return _state(assignment, identities, counts, state.name, warnings)
+
+
+def as_complete(state: GroupState) -> GroupState:
+    """The state with a row for every partition, up to the highest seen where counts are unknown."""
+    if state.complete:
+        return state
+    unseen = []
+    for number, topic in enumerate(state.topics):
+        seen = set(state.partition[state.topic == number].tolist())
+        unseen += [(topic, partition) for partition in range(max(seen, default=-1)) if partition not in seen]
+    warning = "partition counts are taken from the highest partition seen"
+    return replace(state.with_unowned(PartitionList.of(unseen)), warnings=(*state.warnings, warning))
 
 
 def _counts(state: GroupState, what_if: WhatIf) -> dict[str, int]:

@@ -11,7 +11,7 @@ from assignors.errors import SourceError
 from assignors.simulation import Scenario, simulate
 from assignors.sources.capture import parse_capture
 from assignors.sources.live import read_live
-from assignors.sources.plan import WhatIf, plan
+from assignors.sources.plan import WhatIf, as_complete, plan
 from assignors.sources.replay import step_state
 from assignors.sources.snapshot import parse_snapshot
 
@@ -105,8 +105,9 @@ def read_pair(
         return Pair(only.state, only.later, live=only.state if only.live else None)
     if planning:
         known = read_source(before if after == planning[-1] else after, config)
-        made = plan(known.state, planning[-1].removeprefix("plan:"), what_if)
-        sides = (known.state, made) if after == planning[-1] else (made, known.state)
+        given = as_complete(known.state)
+        made = plan(given, planning[-1].removeprefix("plan:"), what_if)
+        sides = (given, made) if after == planning[-1] else (made, given)
         return Pair(*sides, planned=True, live=known.state if known.live else None)
     old, new = read_source(before, config), read_source(after, config)
     live = next((side.state for side in (new, old) if side.live), None)

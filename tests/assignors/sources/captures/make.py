@@ -9,11 +9,11 @@ import os
 import subprocess
 import time
 from pathlib import Path
-from threading import Event, Thread
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.assignors.sources.worker import Worker
 from tests.support.jars import cache_folder, fetch
 
 HERE = Path(__file__).parent
@@ -46,32 +46,6 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 
 
-class Worker:
-    """A consumer that polls in the background until it is told to stand still or stop."""
-
-    def __init__(self, group: str, client_id: str, **config: object) -> None:
-        self._consumer = Consumer(
-            {"bootstrap.servers": SERVERS, "group.id": group, "client.id": client_id, **config}
-        )
-        self._consumer.subscribe(["orders", "clicks"])
-        self._stopped = Event()
-        self.still = Event()
-        self._thread = Thread(target=self._poll, daemon=True)
-        self._thread.start()
-
-    def _poll(self) -> None:
-        while not self._stopped.is_set():
-            if self.still.is_set():
-                time.sleep(0.1)
-            else:
-                self._consumer.poll(0.1)
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join()
-        self._consumer.close()
-
-
 def capture(name: str, version: str, group: str, *options: str) -> None:
     pom = cache_folder() / f"captures-{version}.xml"
     pom.parent.mkdir(parents=True, exist_ok=True)
@@ -88,6 +62,10 @@ def capture(name: str, version: str, group: str, *options: str) -> None:
     (HERE / f"{name}.txt").write_text(run.stdout)
 
 
+def member(group: str, client_id: str, **config: object) -> Worker:
+    return Worker(SERVERS, group, ["orders", "clicks"], client_id, **config)
+
+
 def main() -> None:
     admin = AdminClient({"bootstrap.servers": SERVERS})
     for topic in admin.create_topics([NewTopic(name, count) for name, count in TOPICS.items()]).values():
@@ -98,10 +76,10 @@ def main() -> None:
         asked[group].result()
 
     # Five members and four partitions of the larger topic: under range the last one is idle.
-    workers = [Worker("billing", f"worker-{number}") for number in range(3)]
+    workers = [member("billing", f"worker-{number}") for number in range(3)]
     workers += [
-        Worker("billing", "slow worker"),
-        Worker("billing", "worker-4", **{"group.instance.id": "pod-4"}),
+        member("billing", "slow worker"),
+        member("billing", "worker-4", **{"group.instance.id": "pod-4"}),
     ]
     time.sleep(8)
     for version in TOOLS:
@@ -115,10 +93,10 @@ def main() -> None:
 
     # The first member of a KIP-848 group stands still, so the target stays ahead of what members have.
     new = {"group.protocol": "consumer"}
-    slow = Worker("shipping", "first", **new)
+    slow = member("shipping", "first", **new)
     time.sleep(8)
     slow.still.set()
-    workers += [slow, Worker("shipping", "second", **new)]
+    workers += [slow, member("shipping", "second", **new)]
     time.sleep(8)
     capture("reconciling-4.3.1", "4.3.1", "shipping", "--members", "--verbose")
     slow.still.clear()

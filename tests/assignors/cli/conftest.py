@@ -1,0 +1,68 @@
+"""Ways to run the commands."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from assignors.cli.main import copartition
+
+CAPTURES = Path(__file__).parents[1] / "sources" / "captures"
+
+
+@pytest.fixture
+def run():
+    """Run `copartition ARGUMENTS` in this process."""
+
+    def invoke(*arguments, **kwargs):
+        return CliRunner().invoke(copartition, [str(each) for each in arguments], **kwargs)
+
+    return invoke
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start `copartition` or `assignment-diff` as a process of its own."""
+
+    def popen(command, *arguments, before="", **kwargs):
+        script = f"{before}\nfrom assignors.cli import {command} as main\nmain()"
+        return subprocess.Popen(
+            [sys.executable, "-c", script, *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **kwargs,
+        )
+
+    return popen
+
+
+@pytest.fixture
+def members():
+    """A capture of a group of five, one of them idle."""
+    return CAPTURES / "members-4.3.1.txt"
+
+
+@pytest.fixture
+def reconciling():
+    """A capture that holds a current and a target assignment."""
+    return CAPTURES / "reconciling-4.3.1.txt"
+
+
+@pytest.fixture
+def without_topics():
+    """A capture that cannot be read."""
+    return CAPTURES / "members-3.9.1.txt"
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    path = tmp_path / "deploy.yaml"
+    path.write_text(
+        "{topics: {orders: 12}, consumers: 4,"
+        " events: [{event: rolling-restart, every_ms: 60000, down_ms: 1000}]}"
+    )
+    return path

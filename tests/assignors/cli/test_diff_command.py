@@ -1,0 +1,140 @@
+"""`copartition diff`, which is `assignment-diff`."""
+
+import json
+
+import pytest
+
+
+def test_a_difference_is_1_and_no_difference_is_0(run, members, reconciling):
+    assert run("diff", members, members).exit_code == 0
+    assert run("diff", reconciling).exit_code == 1
+
+
+def test_checks_turn_differences_within_limits_into_0(run, reconciling):
+    assert run("diff", reconciling, "--check", "moved_pct<=50", "--check", "conflicts==0").exit_code == 0
+    result = run("diff", reconciling, "--check", "moved_pct<=49")
+    assert result.exit_code == 1
+    assert "check failed: moved_pct<=49, it is 50" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["nowhere", "nowhere"], "nowhere: no such file"),
+        (["MEMBERS"], "holds one state of the group"),
+        (["MEMBERS", "plan:coperative"], "did you mean cooperative-sticky?"),
+        (["MEMBERS", "MEMBERS", "--add-members", "1"], "add plan:ASSIGNOR"),
+        (["MEMBERS", "plan:sticky", "--remove-member", "x"], "--remove-member x"),
+        (["MEMBERS", "plan:sticky", "--partitions", "orders"], "'orders' is not TOPIC=N"),
+        (["MEMBERS", "MEMBERS", "--check", "x"], "check 'x' is not of the form"),
+        (["MEMBERS", "MEMBERS", "--match", "instance-id"], "cannot match by instance-id"),
+        (["MEMBERS", "MEMBERS", "--match", "nonsense"], "'nonsense' is not one of"),
+        (["MEMBERS", "MEMBERS", "-o", "html"], "-o html needs --out FILE"),
+        (["MEMBERS", "MEMBERS", "--save", "x"], "--save keeps a live group"),
+        (["MEMBERS", "live:g"], "name it with -b HOST:PORT"),
+        (["MEMBERS", "live:g", "-X", "acks"], "'acks' is not KEY=VALUE"),
+        (["MEMBERS", "live:g", "-b", "h:1", "-X", "acsk=1"], "No such configuration property"),
+        (["MEMBERS", "MEMBERS", "--out", "/nowhere/x"], "/nowhere/x"),
+    ],
+)
+def test_trouble_is_2_and_said_on_stderr_only(run, members, arguments, fault):
+    result = run("diff", *(members if each == "MEMBERS" else each for each in arguments))
+    assert result.exit_code == 2
+    assert fault in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_verbose_shows_where_an_error_comes_from(run, without_topics):
+    result = run("diff", without_topics, without_topics, "-v")
+    assert result.exit_code == 2
+    assert "Traceback" in result.stderr
+    assert "capture --describe without --members" in result.stderr
+
+
+def test_a_plan_with_what_ifs(run, members):
+    result = run("diff", members, "plan:sticky", "--add-members", 2, "--remove-member", "pod-4", "-o", "json")
+    report = json.loads(result.stdout)
+    assert report["summary"]["members_joined"] == 2
+    assert report["summary"]["members_left"] == 1
+    assert report["matching"]["rule"] == "member-id"
+
+
+def test_a_topic_that_grows(run, members):
+    result = run("diff", members, "plan:range", "--partitions", "orders=9", "-o", "json")
+    assert json.loads(result.stdout)["summary"]["added"] == 5
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"),
+    [
+        ("text", "shipping   PreparingRebalance"),
+        ("json", '{\n  "format_version": "1.0"'),
+        ("ndjson", '{"topic": "orders", "partition": 1, "action": "move"'),
+        ("csv", "topic,partition,action,from,to,lag\norders,1,move,first,second,"),
+        ("markdown", "**3 moved, 3 kept"),
+    ],
+)
+def test_every_format(run, reconciling, form, begins):
+    assert run("diff", reconciling, "-o", form).stdout.startswith(begins)
+
+
+@pytest.mark.parametrize("form", ["text", "json", "ndjson", "csv", "markdown", "html"])
+def test_every_format_goes_to_a_file(run, reconciling, tmp_path, form):
+    out = tmp_path / "report"
+    result = run("diff", reconciling, "-o", form, "--out", out)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "second" in out.read_text()
+
+
+def test_all_lists_what_is_kept(run, reconciling):
+    assert len(run("diff", reconciling, "-o", "ndjson", "--all").stdout.splitlines()) == 6
+
+
+def test_quiet_says_nothing(run, reconciling):
+    result = run("diff", reconciling, "-q")
+    assert (result.exit_code, result.output) == (1, "")
+
+
+def test_standard_input_is_a_source(run, members):
+    assert run("diff", "-", members, input=members.read_text()).exit_code == 0
+
+
+def test_a_conflict_is_on_stderr_too(run, tmp_path):
+    group = {
+        "kind": "group-snapshot",
+        "format_version": "1.0",
+        "members": [{"id": name, "partitions": {"orders": [0]}} for name in "ab"],
+    }
+    path = tmp_path / "conflict.json"
+    path.write_text(json.dumps(group))
+    result = run("diff", path, path)
+    assert result.exit_code == 1
+    assert "orders-0 has two owners" in result.stderr
+
+
+def test_settings_come_from_a_file(run, members, tmp_path):
+    path = tmp_path / "client.properties"
+    path.write_text("# ours\n\nbootstrap.servers = localhost:9\nacsk=1\n")
+    assert "No such configuration property" in run("diff", members, "live:g", "--command-config", path).stderr
+
+
+def test_the_first_and_the_last_step_of_a_scenario(run, scenario):
+    assert "matched by client-id" in run("diff", scenario).stdout
+
+
+def test_a_live_group_can_be_kept(run, broker, tmp_path):
+    import uuid
+
+    from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+    topic, group = broker.create_topic(3), f"cli-{uuid.uuid4()}"
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 0)])])[
+        group
+    ].result()
+    kept = tmp_path / "kept.json"
+    options = ["-b", broker.bootstrap_servers]
+    assert run("diff", f"live:{group}", f"live:{group}", *options, "--save", kept).exit_code == 0
+    assert run("diff", kept, f"live:{group}", *options).exit_code == 0
