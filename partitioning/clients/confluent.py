@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
     from confluent_kafka._types import DeliveryCallback, HeadersType
 
+    from partitioning.clients.topics import Topic
     from partitioning.interface import Partitioner
 
 _GIVEN_UP_ON_PURPOSE = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)  # noqa: SLF001 - their only names
@@ -92,7 +93,7 @@ class PartitioningProducer(Producer):
             )
             return
         key, value = encoded(key), encoded(value)
-        known = self._topics.fresh(topic) or self._topics.refreshed(topic, self.list_topics)
+        known = self._known(topic)
         partition = known.place(key)
         super().produce(
             topic, value, key, partition, on_delivery=watcher, timestamp=timestamp, headers=headers
@@ -120,12 +121,12 @@ class PartitioningProducer(Producer):
             BrokerUnreachableError: likewise.
             MisplacedRecordError: likewise.
         """
-        known = self._topics.fresh(topic) or self._topics.refreshed(topic, self.list_topics)
         groups: dict[int, list[dict[str, Any]]] = {}
         for message in messages:
             chosen = message.get("partition", partition)
             if chosen == ANY_PARTITION:
                 key = encoded(message.get("key"))
+                known = self._known(topic)
                 chosen = known.place(key)
                 known.sent(chosen, key, encoded(message.get("value")))
             groups.setdefault(chosen, []).append(message)
@@ -134,6 +135,9 @@ class PartitioningProducer(Producer):
         for chosen, group in groups.items():
             queued += super().produce_batch(topic, group, chosen, on_delivery=watcher)
         return queued
+
+    def _known(self, topic: str) -> Topic:
+        return self._topics.fresh(topic) or self._topics.refreshed(topic, self.list_topics)
 
     def poll(self, timeout: float = -1) -> int:
         """Serve delivery reports, as the base does.

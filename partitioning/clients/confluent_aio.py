@@ -63,9 +63,11 @@ class PartitioningAIOProducer(AIOProducer):
         value: str | bytes | None = None,
         key: str | bytes | None = None,
         partition: int = ANY_PARTITION,
-        **options: Any,
     ) -> Future[Message]:
-        """Buffer a record for sending, as the base does; `options` are the base's, such as `timestamp`.
+        """Buffer a record for sending, as the base does.
+
+        It takes no headers, timestamp or delivery callback: the base (2.16) refuses the first, fails the whole
+        batch for the second, and forgets the third.
 
         Returns:
             A future of the delivered message, which raises a KafkaException where it was not acknowledged.
@@ -74,14 +76,13 @@ class PartitioningAIOProducer(AIOProducer):
             UnknownTopicError: the cluster has no such topic, or hides it from us.
             BrokerUnreachableError: no broker told the topic's partitions in time.
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
-            NotImplementedError: `headers` are given, which the base cannot send.
         """
         if partition == ANY_PARTITION:
             known = self._topics.fresh(topic) or await self._refreshed(topic)
             key, value = encoded(key), encoded(value)
             partition = known.place(key)
             known.sent(partition, key, value)
-        return await super().produce(topic, value, key, partition=partition, **options)
+        return await super().produce(topic, value, key, partition=partition)
 
     async def _refreshed(self, topic: str) -> Topic:
         loop = asyncio.get_running_loop()

@@ -112,9 +112,9 @@ class TopicPlacer:
         """
         if self._bytes_aware is None:
             return
-        size = record_size(payload_size(-1 if key is None else len(key), value_size), 0, 0)
         with self._lock:
             if self._bytes_aware.peek(layout) == partition:
+                size = record_size(payload_size(-1 if key is None else len(key), value_size), 0, 0)
                 self._bytes_aware.appended(size, layout, enable_switch=enable_switch)
 
     def batch_ended(self, partition: int, layout: TopicLayout) -> None:

@@ -352,6 +352,14 @@ def test_an_explicit_partition_wins_in_a_batch(
     assert [message.partition() for message in read(mocked.bootstrap_servers, topic, 1)] == [expected]
 
 
+def test_a_batch_of_explicit_partitions_asks_nothing(mocked: Cluster) -> None:
+    strategy = Strategy(last)
+    producer = producer_for(mocked, strategy)
+    producer.produce_batch(mocked.create_topic(4), [{"value": b"value"}], 2)
+    producer.flush(20)
+    assert strategy.topics == []
+
+
 def test_what_a_full_queue_refuses_is_marked(mocked: Cluster) -> None:
     topic = mocked.create_topic(2)
     producer = producer_for(mocked, Strategy(InTurn()), queue_buffering_max_messages=4, linger_ms=500)

@@ -131,14 +131,10 @@ def test_a_failed_delivery_is_in_the_future(mocked: Cluster) -> None:
         run(mocked.bootstrap_servers, "java", lambda producer: produce(producer, topic, {"partition": 7}))
 
 
-def test_headers_are_refused_as_by_the_base(mocked: Cluster) -> None:
-    topic = mocked.create_topic(3)
-    with pytest.raises(NotImplementedError, match="Headers are not supported"):
-        run(
-            mocked.bootstrap_servers,
-            "java",
-            lambda producer: producer.produce(topic, b"", headers={"a": b"b"}),
-        )
+@pytest.mark.parametrize("option", [{"headers": {"a": b"b"}}, {"timestamp": 1}, {"on_delivery": print}])
+def test_what_the_base_cannot_send_is_refused(mocked: Cluster, option: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{next(iter(option))}'"):
+        run(mocked.bootstrap_servers, "java", lambda producer: producer.produce("topic", b"", **option))
 
 
 def test_a_strategy_that_counts_is_told_of_unkeyed_records(mocked: Cluster) -> None:
