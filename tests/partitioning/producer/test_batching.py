@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
+from partitioning import TopicPartitioner, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.producer.batching import BatchingResult, BatchingSettings, Broker, simulate_batching
 from partitioning.producer.record_size import payload_size, record_size, varint_size
+from partitioning.strategy import seeded
 
 FAST = Broker(latency_ms=5.0)
+# A broker near its limit: round-robin's one batch a record takes most of its time.
+BUSY = Broker(latency_ms=2.0, request_ms=0.5, batch_ms=1.0)
 
 
 def produce(
@@ -67,6 +71,61 @@ def test_round_robin_waits_until_every_partition_has_a_full_batch(
     # 512-byte records, 2,500 a second: the published fill time of 32; with overhead a batch holds 31.
     result = produce(10_000, partitions, linger_ms=10_000)
     assert result.wait_ms([99])[0] == pytest.approx(published_ms, rel=0.05)
+
+
+def sticky(batch_size: int = 16_384) -> TopicPartitioner:
+    return get_partitioner("sticky", batch_size=batch_size, random=seeded(7)).for_topic("orders")
+
+
+def unkeyed(
+    records: int, partitions: int, strategy: TopicPartitioner, broker: Broker, **settings: float
+) -> BatchingResult:
+    """512-byte records without a key, 2,500 a second, over three brokers."""
+    return simulate_batching(
+        np.arange(records) * 0.4,
+        512,
+        -1,
+        leaders=[partition % 3 for partition in range(partitions)],
+        brokers=[broker] * 3,
+        unkeyed=strategy,
+        settings=BatchingSettings(**settings),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("partitions", [16, 64, 128])
+def test_sticky_waits_for_one_batch_whatever_the_partition_count(partitions: int) -> None:
+    result = unkeyed(10_000, partitions, sticky(), FAST, linger_ms=1_000)
+    assert result.wait_ms([99])[0] == pytest.approx(12.8, rel=0.05)
+
+
+@pytest.mark.parametrize("partitions", [16, 64, 128])
+def test_sticky_takes_half_the_latency_or_less_without_linger(partitions: int) -> None:
+    round_robin = get_partitioner("round-robin").for_topic("orders")
+    sticks, turns = (
+        unkeyed(10_000, partitions, strategy, BUSY, linger_ms=0).latency_ms([99])[0]
+        for strategy in (sticky(), round_robin)
+    )
+    assert turns > 2 * sticks
+
+
+def test_sticky_takes_a_fifth_of_the_latency_or_less_with_a_second_of_linger() -> None:
+    round_robin = get_partitioner("round-robin").for_topic("orders")
+    sticks, turns = (
+        unkeyed(10_000, 16, strategy, FAST, linger_ms=1_000).latency_ms([99])[0]
+        for strategy in (sticky(), round_robin)
+    )
+    assert turns > 5 * sticks
+
+
+def test_keyed_records_do_not_care_for_the_strategy_of_the_others() -> None:
+    placed = np.arange(2_000) % 16
+    both = [
+        simulate_batching(
+            np.arange(2_000) * 0.4, 512, placed, leaders=[0] * 16, brokers=[FAST], unkeyed=strategy
+        )
+        for strategy in (sticky(), None)
+    ]
+    np.testing.assert_array_equal(both[0].acknowledged_ms, both[1].acknowledged_ms)
 
 
 @pytest.mark.parametrize("linger_ms", [5.0, 50.0])
