@@ -46,6 +46,11 @@ check: lint types test  ## lint, types and tests
 bench: $(READY)  ## run the benchmarks; each reports a ratio against a named competitor
 	@$(BIN)/python -m pytest benchmarks --benchmark-only -o python_files='bench_*.py'
 
+golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven, Go, Node and npm)
+	@$(BIN)/python -m tests.oracle.assignors.regenerate
+	@$(BIN)/python -m tests.oracle.clients.regenerate
+	@$(BIN)/python -m tests.oracle.producer.regenerate
+
 lock: $(READY)  ## pin the newest development dependencies: names, versions and hashes
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-annotate --no-header --upgrade --quiet --output-file dev.lock
