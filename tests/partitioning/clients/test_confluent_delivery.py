@@ -1,0 +1,102 @@
+import uuid
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import KafkaError, Message
+
+from partitioning.clients.confluent import PartitioningProducer
+from partitioning.clients.errors import (
+    DeliveryError,
+)
+from partitioning.testing.mock_cluster import MockCluster
+from tests.partitioning.clients.clusters import Cluster
+from tests.partitioning.clients.producers import producer_for, unwatched_producer
+from tests.partitioning.clients.strategies import Strategy, last
+from tests.support.broker import Kafka
+
+
+def test_delivery_reports_are_kept(mocked: Cluster) -> None:
+    reports: list[tuple[str, int]] = []
+
+    def as_(name: str) -> Callable[[KafkaError | None, Message], None]:
+        return lambda _, message: reports.append((name, message.partition()))
+
+    producer = producer_for(mocked, Strategy(last), on_delivery=as_("config"))
+    topic = mocked.create_topic(3)
+    producer.produce(topic, b"")
+    producer.produce(topic, b"", callback=as_("callback"))
+    producer.produce(topic, b"", on_delivery=as_("on_delivery"))
+    producer.flush(20)
+    assert sorted(reports) == [("callback", 2), ("config", 2), ("on_delivery", 2)]
+
+
+FINISH = {
+    "flush": lambda producer: producer.flush(20),
+    "poll": lambda producer: [producer.poll(0.2) for _ in range(100)],
+    "close": lambda producer: producer.close(),
+    "with": lambda producer: producer.__exit__(None, None, None),
+}
+
+
+@pytest.mark.parametrize("finish", FINISH)
+def test_what_nobody_watches_is_not_lost_unnoticed(mocked: Cluster, finish: str) -> None:
+    topic = mocked.create_topic(3)
+    producer = unwatched_producer(mocked)
+    for _ in range(2):
+        producer.produce(topic, b"value", partition=7)
+    match = f"2 records without a delivery callback were not .* the first: topic '{topic}' partition 7: "
+    with pytest.raises(DeliveryError, match=match):
+        FINISH[finish](producer)
+
+
+def test_what_was_told_once_is_not_told_again(mocked: Cluster) -> None:
+    producer = unwatched_producer(mocked)
+    producer.produce(mocked.create_topic(3), b"value", partition=7)
+    with pytest.raises(DeliveryError):
+        producer.flush(20)
+    assert producer.flush(20) == 0
+
+
+def test_what_a_callback_was_told_is_not_told_again(mocked: Cluster) -> None:
+    errors = []
+    producer = unwatched_producer(mocked)
+    topic = mocked.create_topic(3)
+    producer.produce(topic, b"value", partition=7, on_delivery=lambda error, _: errors.append(error.name()))
+    assert producer.flush(20) == 0
+    assert errors == ["_UNKNOWN_PARTITION"]
+
+
+def test_an_error_inside_the_with_block_is_the_one_raised(mocked: Cluster) -> None:
+    topic = mocked.create_topic(3)
+
+    def fail() -> None:
+        with unwatched_producer(mocked) as producer:
+            producer.produce(topic, b"value", partition=7)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+
+def test_what_was_purged_is_no_failure() -> None:
+    with MockCluster() as cluster:
+        cluster.create_topic("topic", 3)
+        producer = unwatched_producer(Cluster(cluster.bootstrap_servers, str))
+        producer.produce("topic", b"first")
+        producer.flush(20)
+    producer.produce("topic", b"second")
+    producer.purge()
+    assert producer.flush(20) == 0
+
+
+def test_transactions_commit_and_abort(broker: Kafka) -> None:
+    topic = broker.create_topic(3)
+    config = {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": f"writer-{uuid.uuid4().hex}"}
+    producer = PartitioningProducer(config, partitioner=Strategy(last))
+    producer.init_transactions(30)
+    for finish in (producer.abort_transaction, producer.commit_transaction):
+        producer.begin_transaction()
+        for _ in range(10):
+            producer.produce(topic, finish.__name__)
+        finish(20)
+    assert producer.flush(20) == 0

@@ -1,0 +1,122 @@
+import threading
+import time
+import uuid
+
+import pytest
+from confluent_kafka import KafkaError, Message
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from partitioning.clients.confluent import PartitioningProducer
+from partitioning.clients.errors import (
+    BrokerUnreachableError,
+    UnknownTopicError,
+)
+from partitioning.testing.mock_cluster import MockCluster
+from tests.partitioning.clients.clusters import Cluster
+from tests.partitioning.clients.producers import producer_for
+from tests.partitioning.clients.strategies import Strategy, last
+from tests.support.broker import Kafka, free_ports
+from tests.support.records import read
+
+
+def test_asks_once_for_many_records(mocked: Cluster) -> None:
+    asked = []
+
+    class Asks(PartitioningProducer):
+        def list_topics(self, topic: str | None = None, timeout: float = -1) -> object:
+            asked.append(topic)
+            return super().list_topics(topic, timeout)
+
+    producer = Asks(
+        {"bootstrap.servers": mocked.bootstrap_servers, "log_level": 0}, partitioner=Strategy(last)
+    )
+    topic = mocked.create_topic(3)
+    for _ in range(100):
+        producer.produce(topic, b"")
+    producer.flush(20)
+    assert asked == [topic]
+
+
+def test_new_partitions_are_used_once_the_count_is_too_old(broker: Kafka) -> None:
+    topic = broker.create_topic(2)
+    producer = producer_for(broker, Strategy(last), topic_metadata_refresh_interval_ms=300)
+    producer.produce(topic, b"before")
+    broker.grow_topic(topic, 5)
+    time.sleep(0.5)
+    producer.produce(topic, b"after")
+    assert producer.flush(20) == 0
+    placed = [(message.partition(), message.value()) for message in read(broker.bootstrap_servers, topic, 2)]
+    assert placed == [(1, b"before"), (4, b"after")]
+
+
+def test_a_topic_made_again_with_fewer_partitions_is_noticed(broker: Kafka) -> None:
+    topic = broker.create_topic(5)
+    producer = producer_for(broker, Strategy(last), topic_metadata_refresh_interval_ms=300)
+    producer.produce(topic, b"before")
+    assert producer.flush(20) == 0
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.delete_topics([topic])[topic].result(10)
+    admin.create_topics([NewTopic(topic, 2, -1)])[topic].result(10)
+    time.sleep(0.5)
+    producer.produce(topic, b"after")
+    assert producer.flush(20) == 0
+    assert [message.partition() for message in read(broker.bootstrap_servers, topic, 1)] == [1]
+
+
+def test_an_unknown_topic_is_an_error_soon(broker: Kafka) -> None:
+    producer = producer_for(broker, "java")
+    with pytest.raises(UnknownTopicError, match="has had no topic 'no-such-topic' for 1 s: create it first"):
+        producer.produce("no-such-topic", b"value", b"key")
+
+
+def test_a_topic_that_cannot_be_is_an_error_at_once(broker: Kafka) -> None:
+    producer = producer_for(broker, "java")
+    with pytest.raises(UnknownTopicError, match="topic 'no topic' cannot be used: Broker: Invalid topic"):
+        producer.produce("no topic", b"value", b"key")
+
+
+def test_waits_for_a_topic_that_is_being_created(broker: Kafka) -> None:
+    name = f"copartition-test-{uuid.uuid4().hex[:12]}"
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    soon = threading.Timer(0.3, admin.create_topics, [[NewTopic(name, 2, -1)]])
+    soon.start()
+    producer = producer_for(broker, Strategy(last))
+    producer.produce(name, b"value")
+    soon.join()
+    assert producer.flush(20) == 0
+    assert [message.partition() for message in read(broker.bootstrap_servers, name, 1)] == [1]
+    admin.delete_topics([name])[name].result(10)
+
+
+def test_an_unreachable_broker_is_an_error_soon() -> None:
+    [port] = free_ports(1)
+    producer = producer_for(Cluster(f"127.0.0.1:{port}", str), "java")
+    with pytest.raises(
+        BrokerUnreachableError, match=r"topic 'orders': no broker told its partitions within 1\.0 s"
+    ):
+        producer.produce("orders", b"value", b"key")
+
+
+def test_goes_on_with_what_it_knows_while_the_broker_is_away() -> None:
+    given_up: list[int] = []
+
+    def count(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            given_up.append(message.partition())
+
+    with MockCluster() as cluster:
+        cluster.create_topic("topic", 3)
+        producer = producer_for(
+            Cluster(cluster.bootstrap_servers, str),
+            Strategy(last),
+            on_delivery=count,
+            topic_metadata_refresh_interval_ms=50,
+        )
+        producer.produce("topic", b"value")
+        assert producer.flush(20) == 0
+    time.sleep(0.1)
+    for _ in range(10):
+        producer.produce("topic", b"value")
+    producer.purge()
+    producer.flush(20)
+    assert given_up == [2] * 10
