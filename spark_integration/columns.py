@@ -61,6 +61,8 @@ def kafka_partition(
     if rule.empty == "unkeyed":
         key_bytes = sf.when(sf.length(key_bytes) > 0, key_bytes)
     partition = _partition_of(hash_column(rule.hash, key_bytes), count, rule.sign)
+    if rule.null == "first":
+        partition = sf.when(key_bytes.isNull(), 0).otherwise(partition)
     if nulls == "spread":
         if not spread_by:
             raise InvalidConfigError("spread_by names no column; leave it out to spread by all of them")

@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_integration.session import _installed_spark
+from tests.support.jars import fetch, missing_tools
+
+HERE = Path(__file__).parent
+
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 # A folder of settings serves classic and Connect alike: a Connect client may not set most of these.
@@ -20,6 +25,7 @@ spark.sql.shuffle.partitions 4
 spark.sql.session.timeZone America/New_York
 spark.sql.warehouse.dir {home}/warehouse
 spark.driver.extraJavaOptions -Dderby.system.home={home}
+spark.jars {jars}
 """
 LOGGING = """
 rootLogger.level = off
@@ -42,8 +48,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
+def connector_jars() -> list[Path]:
+    """Spark's Kafka connector for the Spark that is installed; empty without Maven."""
+    if missing_tools():
+        return []
+    scala, _ = _installed_spark()
+    return sorted(fetch(HERE / "connector" / f"scala-{scala}.xml").glob("*.jar"))
+
+
 def start(home: Path) -> SparkSession:
-    (home / "spark-defaults.conf").write_text(SETTINGS.format(home=home))
+    jars = ",".join(map(str, connector_jars()))
+    (home / "spark-defaults.conf").write_text(SETTINGS.format(home=home, jars=jars))
     (home / "log4j2.properties").write_text(LOGGING)
     os.environ["SPARK_CONF_DIR"] = str(home)
     builder = SparkSession.builder.appName("copartition tests")

@@ -9,14 +9,20 @@ from pyspark.sql import functions as sf
 from partitioning import partition_for_key
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, UnknownStrategyError
 from partitioning.profiles import PROFILES
-from spark_integration import kafka_partition
+from spark_integration import hash_columns, jvm_engine, kafka_partition
+from spark_integration.jvm_engine import murmur2_expression
 
 TEXTS = ["", "a", "key", "user-1", "한글", "\x00", "x" * 300, *(f"flight-{n * 7919:x}" for n in range(200))]
 
 
-@pytest.fixture(params=["arrow", "pandas"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both kinds of Python function, on a Spark that has both."""
+@pytest.fixture(params=["jvm", "arrow", "pandas"])
+def engine(request: pytest.FixtureRequest, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Every way to hash that this Spark has."""
+    if request.param == "jvm":
+        if murmur2_expression(sf.lit(b"")) is None:
+            pytest.skip("kafka-clients is not on Spark's class path (no Maven, or Connect)")
+        return request.param
+    monkeypatch.setattr(hash_columns, "murmur2_expression", lambda _: None)
     if request.param == "pandas":
         monkeypatch.delattr(sf, "arrow_udf", raising=False)
     elif not hasattr(sf, "arrow_udf"):
@@ -112,6 +118,21 @@ def test_the_column_is_an_int_named_partition_that_knows_its_count(keys: DataFra
 
 def test_an_empty_frame_has_no_partitions(keys: DataFrame, engine: str) -> None:
     assert keys.where("1 = 0").select(kafka_partition("text", 12)).collect() == []
+
+
+def test_the_connector_makes_murmur2_native(keys: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+    if murmur2_expression(sf.lit(b"")) is None:
+        pytest.skip("kafka-clients is not on Spark's class path (no Maven, or Connect)")
+    keys.select(kafka_partition("binary", 12)).explain()
+    plan = capsys.readouterr().out
+    assert "murmur2" in plan
+    assert "Python" not in plan
+
+
+def test_without_kafkas_classes_python_hashes(keys: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jvm_engine, "KAFKA_UTILS", "org.apache.kafka.NoSuchClass")
+    assert murmur2_expression(sf.col("binary")) is None
+    assert keys.where("text = 'key'").select(kafka_partition("text", 12)).collect() == [(1,)]
 
 
 def test_crc32_needs_no_python(keys: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:

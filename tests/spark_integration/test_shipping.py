@@ -9,7 +9,7 @@ from pyspark import cloudpickle
 from partitioning import murmur2
 from partitioning.hashing import HASHES
 from partitioning.testing.mock_cluster import MockCluster
-from spark_integration.hash_columns import _arrow_function
+from spark_integration.hash_columns import arrow_hash
 from tests.support.reading import read_topic
 
 ALONE = """
@@ -36,14 +36,14 @@ def run_alone(shipped: object, code: str) -> str:
 @pytest.mark.parametrize("function", HASHES)
 def test_a_hash_function_runs_without_this_project(function: str) -> None:
     code = "print(shipped(pa.array([b'skipped', b'key', None, b'flight'], pa.binary())[1:]).to_pylist())"
-    shipped = _arrow_function(HASHES[function].column)
+    shipped = arrow_hash(HASHES[function].column)
     expected = [HASHES[function].scalar(b"key"), None, HASHES[function].scalar(b"flight")]
     assert run_alone(shipped, code) == str(expected)
 
 
 def test_a_hash_function_takes_large_arrays_and_empty_ones() -> None:
     code = "print([shipped(pa.array(keys, pa.large_binary())).to_pylist() for keys in ([b'key'], [])])"
-    assert run_alone(_arrow_function(HASHES["murmur2"].column), code) == str([[murmur2(b"key")], []])
+    assert run_alone(arrow_hash(HASHES["murmur2"].column), code) == str([[murmur2(b"key")], []])
 
 
 def test_the_sink_writes_without_this_project(mock_cluster: MockCluster) -> None:

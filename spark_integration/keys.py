@@ -1,0 +1,107 @@
+"""Keys as the Java client's serializers make them: binary columns for `kafka_partition` and for the sinks.
+
+What Kafka hashes is the serialized key: the number 21 as a long, as an int and as text are three keys in
+three partitions. A key serialized with a schema registry (Avro, JSON Schema, Protobuf) begins with the
+schema's id, so it has to be serialized by that registry's own serializer first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as sf
+
+from spark_integration.python_functions import column_function
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from spark_integration.python_functions import ArrowFunction
+
+UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+
+
+def string_key(column: Column | str) -> Column:
+    """`StringSerializer`: the UTF-8 bytes of a string column."""
+    value = _column(column)
+    return _typed("string_key", value, ("string",), value.cast("binary"))
+
+
+def short_key(column: Column | str) -> Column:
+    """`ShortSerializer`: two bytes, big-endian, of a tinyint or smallint column."""
+    return _integer("short_key", column, ("tinyint", "smallint"), 2)
+
+
+def integer_key(column: Column | str) -> Column:
+    """`IntegerSerializer`: four bytes, big-endian, of an int column or a narrower one."""
+    return _integer("integer_key", column, ("tinyint", "smallint", "int"), 4)
+
+
+def long_key(column: Column | str) -> Column:
+    """`LongSerializer`: eight bytes, big-endian, of a bigint column or a narrower one."""
+    return _integer("long_key", column, ("tinyint", "smallint", "int", "bigint"), 8)
+
+
+def float_key(column: Column | str) -> Column:
+    """`FloatSerializer`: four bytes, big-endian, of a float column."""
+    return _floating("float_key", column, ("float",), pa.float32())
+
+
+def double_key(column: Column | str) -> Column:
+    """`DoubleSerializer`: eight bytes, big-endian, of a double or float column; every NaN is the same key."""
+    return _floating("double_key", column, ("float", "double"), pa.float64())
+
+
+def uuid_key(column: Column | str) -> Column:
+    """`UUIDSerializer`: the 36 characters, in lower case, of a string column of UUIDs; fails on other text."""
+    value = _column(column)
+    fault = sf.raise_error(
+        sf.concat(sf.lit("copartition: uuid_key() takes UUIDs, not '"), value, sf.lit("'"))
+    )
+    checked = sf.when(value.isNull() | value.rlike(f"^{UUID}$"), sf.lower(value)).otherwise(fault)
+    return _typed("uuid_key", value, ("string",), checked.cast("binary"))
+
+
+def _integer(name: str, column: Column | str, types: tuple[str, ...], size: int) -> Column:
+    value = _column(column)
+    unsigned = value.cast("bigint").bitwiseAND(2 ** (8 * size) - 1) if size < 8 else value.cast("bigint")
+    return _typed(name, value, types, sf.unhex(sf.lpad(sf.hex(unsigned), 2 * size, "0")))
+
+
+def _floating(name: str, column: Column | str, types: tuple[str, ...], arrow_type: pa.DataType) -> Column:
+    value = _column(column)
+    number = value.cast("float" if arrow_type == pa.float32() else "double")
+    to_bytes = column_function(name, _big_endian(arrow_type), arrow_type, pa.binary(), "binary")
+    # pandas takes a null for NaN, so nulls are put back here.
+    return _typed(name, value, types, sf.when(value.isNotNull(), to_bytes(number)))
+
+
+def _big_endian(arrow_type: pa.DataType) -> ArrowFunction:
+    size = arrow_type.bit_width // 8
+
+    def to_bytes(numbers: pa.Array) -> pa.Array:
+        values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+        if size == 8:
+            values = np.where(np.isnan(values), np.nan, values)
+        offsets = np.arange(0, size * (len(values) + 1), size, dtype=np.int32)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(values.astype(f">f{size}").tobytes())]
+        return pa.Array.from_buffers(pa.binary(), len(values), buffers)
+
+    to_bytes.__annotations__ = {"numbers": pa.Array, "return": pa.Array}
+    return to_bytes
+
+
+def _typed(name: str, value: Column, types: tuple[str, ...], serialized: Column) -> Column:
+    # A column's type is known when the query is planned, so this costs nothing as rows pass.
+    fault = sf.concat(
+        sf.lit(f"copartition: {name}() takes {' or '.join(types)}, not "),
+        sf.typeof(value),
+        sf.lit(": cast it"),
+    )
+    return sf.when(sf.typeof(value).isin(*types), serialized).otherwise(sf.raise_error(fault).cast("binary"))
+
+
+def _column(column: Column | str) -> Column:
+    return sf.col(column) if isinstance(column, str) else column
