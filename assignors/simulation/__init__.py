@@ -1,7 +1,7 @@
 """A consumer group before you run it: who pauses, for how long, and what moves."""
 
 from assignors.simulation.result import Rebalance, RunSummary, SimulationResult
-from assignors.simulation.run import simulate
+from assignors.simulation.run import simulate, simulate_seeds
 from assignors.simulation.scenario import (
     Consumer,
     Crash,
@@ -33,4 +33,5 @@ __all__ = [
     "Timeline",
     "rolling_restart",
     "simulate",
+    "simulate_seeds",
 ]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
+    from assignors.simulation.decisions import Decisions
     from assignors.simulation.scenario import Scenario
     from assignors.simulation.timeline import Timeline
 
@@ -62,14 +63,15 @@ class _Member:
 class Coordinator:
     """A group of the scenario at a moment in time; `simulate` tells it what happens."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, decisions: Decisions) -> None:
         self.now_ms = 0.0
         self.member_pause_ms = 0.0
         self.rebalances: list[Rebalance] = []
-        self._name = scenario.assignor
-        self._assignor = get_assignor(self._name)
-        self._eager = _is_eager(self._name, self._assignor.protocols)
+        self._decisions = decisions
+        self._decision = decisions.start
+        self._eager = _is_eager(scenario.assignor)
         self._settings = scenario.settings
+        self._in_step = False
         self._random = np.random.Generator(np.random.Philox(key=scenario.seed))
 
         everyone = {consumer.name: consumer for consumer in scenario.consumers}
@@ -97,8 +99,8 @@ class Coordinator:
         self._of_consumer: dict[int, _Member] = {}
         self._serials = 0
         self._leader: _Member | None = None
-        self._group: Group | None = None
-        self._assignment: Assignment | None = None
+        self._new_leader = True  # whether the leader remembers nothing
+        self._over = True  # whether the group starts from nothing
         self._gone: set[str] = set()
         self._generation = 0
         self._causes: list[str] = []
@@ -111,6 +113,8 @@ class Coordinator:
         for topic, count in enumerate(self._counts):
             self._recorder.change(self._range(topic, 0, count), 0.0, Phase.PAUSED)
         self.initial = self._begin(scenario.consumers)
+        # The rebalance that made the group at the start was long ago: its heartbeats have drifted apart.
+        self._in_step = scenario.heartbeats == "in-step"
 
     # what happens -------------------------------------------------------------------------------------
 
@@ -250,7 +254,7 @@ class Coordinator:
         member.beat_ms = self._draw_beat()
         member.metadata_ms = self.now_ms
         if member is self._leader:
-            self._assignor = get_assignor(self._name)
+            self._new_leader = True
         mine = np.flatnonzero(self._owner == member.serial)
         if self._state is _State.STABLE:
             self._recorder.change(mine, self.now_ms, Phase.CONSUMING, member.consumer)
@@ -275,7 +279,7 @@ class Coordinator:
             self._prepare(cause)
             return
         self._state = _State.EMPTY
-        self._group = self._assignment = None
+        self._over = True
         self._gone.clear()
         self._delay_ms = None
 
@@ -334,12 +338,9 @@ class Coordinator:
         """Everybody is here: the leader assigns, and all of them get the new generation at once."""
         if self._leader is None:
             self._leader = next(iter(self._members.values()))
-            self._assignor = get_assignor(self._name)
-        self._group = self._join_response()
-        self._assignment = self._assignor.assign(self._group)
-        self._generation = self._group.generation + 1
-        self._gone.clear()
-        owner = self._owners(self._assignment)
+            self._new_leader = True
+        assignment = self._decide()
+        owner = self._owners(assignment)
         moved = self._hand_over(owner)
         followers = {
             int(serial)
@@ -354,13 +355,15 @@ class Coordinator:
             self.now_ms,
             tuple(self._causes),
             moved,
-            self._assignment,
+            assignment,
             {member.id: self._consumers[member.consumer] for member in self._members.values()},
         )
         self._state = _State.STABLE
         for member in self._members.values():
             member.carries = True
             member.heard_ms = self.now_ms
+            if self._in_step:
+                member.beat_ms = self.now_ms
             if not member.running:
                 member.expires_ms = self.now_ms + self._settings.session_timeout_ms
         if followers:
@@ -369,31 +372,54 @@ class Coordinator:
                 self._members[serial].joins_ms = self.now_ms
         return done
 
-    def _join_response(self) -> Group:
-        """What the leader is told, with the topics as its own metadata has them."""
+    def _decide(self) -> Assignment:
+        """What the leader makes of the members, with the topics as its own metadata has them."""
+        self._assigned_counts = self._seen_by_leader()
+        join = tuple(member for member in self._members.values() if not member.carries)
+        # Nothing else tells the next group from another one with the same history.
+        change = (
+            self._generation if self._over else None,
+            tuple(member.id for member in join),
+            frozenset(self._gone),
+            tuple(self._assigned_counts),
+        )
+        self._decision = self._decisions.decide(
+            self._decision, change, lambda: self._join_response(join), new_leader=self._new_leader
+        )
+        group, assignment = self._decision.group, self._decision.assignment
+        assert group is not None
+        assert assignment is not None
+        self._generation = group.generation + 1
+        self._new_leader = self._over = False
+        self._gone.clear()
+        return assignment
+
+    def _seen_by_leader(self) -> list[int]:
         assert self._leader is not None
         age_ms = self._settings.metadata_max_age_ms
         refreshed_ms = self.now_ms - (self.now_ms - self._leader.metadata_ms) % age_ms
-        self._assigned_counts = [topic.partitions for topic in self._topics]
+        counts = [topic.partitions for topic in self._topics]
         for at_ms, topic, count in self._growth:
             if at_ms <= refreshed_ms:
-                self._assigned_counts[topic] = count
+                counts[topic] = count
+        return counts
+
+    def _join_response(self, join: tuple[_Member, ...]) -> Group:
         topics = [
             Topic(topic.name, count, id=topic.id) if count != topic.partitions else topic
             for topic, count in zip(self._topics, self._assigned_counts, strict=True)
         ]
         names = tuple(topic.name for topic in self._topics)
-        join = []
-        for member in self._members.values():
-            if not member.carries:
-                consumer = self._consumers[member.consumer]
-                subscribed = names if consumer.topics is None else consumer.topics
-                join.append(
-                    Member(member.id, subscribed, instance_id=consumer.name if consumer.static else None)
-                )
-        if self._group is None or self._assignment is None:
-            return Group(topics, join, generation=self._generation)
-        return self._group.next(self._assignment, join=join, leave=self._gone, topics=topics)
+        newcomers = []
+        for member in join:
+            consumer = self._consumers[member.consumer]
+            subscribed = names if consumer.topics is None else consumer.topics
+            instance_id = consumer.name if consumer.static else None
+            newcomers.append(Member(member.id, subscribed, instance_id=instance_id))
+        group, assignment = self._decision.group, self._decision.assignment
+        if self._over or group is None or assignment is None:
+            return Group(topics, newcomers, generation=self._generation)
+        return group.next(assignment, join=newcomers, leave=self._gone, topics=topics)
 
     def _owners(self, assignment: Assignment) -> NDArray[np.int64]:
         ids, topics, member, topic, partition = assignment.to_arrays()
@@ -449,8 +475,8 @@ class Coordinator:
 
     @staticmethod
     def _next_of(phase_ms: float, every_ms: float, from_ms: float) -> float:
-        """The first of `phase_ms + k * every_ms` that is not before `from_ms`."""
-        return from_ms + (phase_ms - from_ms) % every_ms
+        """The first of `phase_ms + k * every_ms` after `from_ms`."""
+        return from_ms + every_ms - (from_ms - phase_ms) % every_ms
 
     def _last_heard(self, member: _Member) -> float:
         since_ms = (self.now_ms - member.beat_ms) % self._settings.heartbeat_interval_ms
@@ -461,10 +487,11 @@ class Coordinator:
         return np.arange(first + start, first + stop)
 
 
-def _is_eager(name: str, protocols: frozenset[RebalanceProtocol]) -> bool:
+def _is_eager(assignor: str) -> bool:
+    protocols = get_assignor(assignor).protocols
     if not protocols:
         raise ScenarioError(
-            f"assignor {name!r} belongs to the broker (KIP-848), whose protocol is not simulated yet; "
+            f"assignor {assignor!r} belongs to the broker (KIP-848), whose protocol is not simulated yet; "
             "name a client-side one such as 'cooperative-sticky'"
         )
     return max(protocols) is RebalanceProtocol.EAGER

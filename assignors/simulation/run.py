@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from assignors.simulation.coordinator import Coordinator
+from assignors.simulation.decisions import Decisions
 from assignors.simulation.result import RunSummary, SimulationResult
 from assignors.simulation.scenario import Crash, Grow, Join, Leave, Restart, Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 
 def simulate(scenario: Scenario) -> SimulationResult:
     """Run a scenario until nothing is left to happen; the same scenario and seed give the same result.
 
     The model: a rebalance starts when the coordinator hears of its cause. Members learn of it at their next
-    heartbeat, whose phases are independent and uniform, and join at once; the barrier waits for the last of
+    heartbeat (see `Scenario.heartbeats` for their phases) and join at once; the barrier waits for the last of
     them, or for the session of one that is gone. Under eager they stand still from then on until the
     assignment, under cooperative only what they must give away does, until the follow-up rebalance. The
     strategy itself is the real one. Time that is neither waiting nor configured (network, assignor, the
@@ -24,7 +31,25 @@ def simulate(scenario: Scenario) -> SimulationResult:
         UnknownStrategyError: no strategy of that name.
         AssignorError: the strategy cannot assign such a group.
     """
-    coordinator = Coordinator(scenario)
+    return _run(scenario, Decisions(scenario.assignor))
+
+
+def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[SimulationResult]:
+    """Run a scenario once for each seed, as `simulate` does, in a fraction of the time of separate calls.
+
+    Runs that come to the same point of the same history share the assignor's answer, so an assignor that is
+    not deterministic does not belong here.
+
+    Raises:
+        ScenarioError, UnknownStrategyError, AssignorError: see `simulate`.
+    """
+    decisions = Decisions(scenario.assignor)
+    for seed in seeds:
+        yield _run(replace(scenario, seed=seed), decisions)
+
+
+def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
+    coordinator = Coordinator(scenario, decisions)
     pending = _schedule(scenario)
     turn = 0
     while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from assignors.errors import ScenarioError
 from assignors.extras import needs
@@ -130,6 +130,10 @@ class Scenario:
         settings: timeouts.
         seed: decides the phase of every consumer's heartbeats and metadata refreshes, nothing else.
         name: what reports call it.
+        heartbeats: "independent": every consumer has its own phase for good, so somebody is always late; that
+            is how published figures are explained. "in-step": a rebalance sets all heartbeats going together,
+            as the Java client and librdkafka do when JoinGroup is answered. Real ones then drift apart, these
+            do not: the truth lies between the two.
 
     Raises:
         ScenarioError: an event that cannot happen; the message names it and the fault.
@@ -142,6 +146,7 @@ class Scenario:
     settings: Settings = field(default_factory=Settings)
     seed: int = 0
     name: str = "scenario"
+    heartbeats: Literal["independent", "in-step"] = "independent"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "topics", tuple(self.topics))
@@ -149,6 +154,8 @@ class Scenario:
         object.__setattr__(self, "events", tuple(sorted(self.events, key=lambda event: event.at_ms)))
         if not 0 <= self.seed < 2**64:
             raise ScenarioError(f"seed is {self.seed}; give a number from 0 to 2**64 - 1")
+        if self.heartbeats not in {"independent", "in-step"}:
+            raise ScenarioError(f"heartbeats is {self.heartbeats!r}; give 'independent' or 'in-step'")
         _check_events(self)
 
     @property

@@ -5,6 +5,7 @@ consumers: 40                      # worker-0 .. worker-39; or a list of names a
 static: true                       # whether consumers are static members where they do not say
 assignor: cooperative-sticky
 settings: {session.timeout.ms: 45000}
+heartbeats: in-step                # or independent
 events:
   - {event: rolling-restart, every_ms: 60000, down_ms: 1000}
   - {event: join, at_ms: 5000, consumer: worker-40}
@@ -19,7 +20,7 @@ from __future__ import annotations
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
@@ -104,6 +105,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     static: bool = False
     assignor: str = "cooperative-sticky"
     settings: dict[str, float] = {}
+    heartbeats: Literal["independent", "in-step"] = "independent"
     events: list[_Join | _Leave | _Crash | _Restart | _RollingRestart | _Grow] = []
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     name: str | None = None
@@ -158,6 +160,7 @@ def _scenario(content: _File, stem: str) -> Scenario:
         events=tuple(events),
         assignor=content.assignor,
         settings=_settings(content.settings),
+        heartbeats=content.heartbeats,
         seed=content.seed,
         name=content.name or stem,
     )

@@ -65,6 +65,32 @@ def test_members_learn_of_a_rebalance_at_their_next_heartbeat():
     assert timeline.end[paused].max() == result.rebalances[0].completed_ms < 13_000
 
 
+def test_heartbeats_in_step_are_those_of_the_last_rebalance():
+    scenario = Scenario(
+        ORDERS, group(5), (Leave(10_000, "c1"), Leave(70_000, "c2")), "sticky", heartbeats="in-step"
+    )
+    result = simulate(scenario)
+    first, second = result.rebalances
+    # Every heartbeat is a multiple of the interval after the assignment, so nobody hears before the others.
+    assert (second.completed_ms - first.completed_ms) % 3_000 == pytest.approx(0, abs=1e-6)
+    assert result.summary.member_pause_ms == pytest.approx(
+        sum(first.completed_ms - start for start in starts_of_pauses(result, first)), abs=1e-6
+    )
+
+
+def starts_of_pauses(result, rebalance):
+    """When each member stopped for this rebalance, but for the one that left."""
+    timeline = result.timeline
+    paused = (timeline.phase == Phase.PAUSED) & (timeline.end == rebalance.completed_ms)
+    return set(timeline.start[paused & (timeline.start > rebalance.started_ms)].tolist())
+
+
+def test_a_follow_up_takes_a_whole_interval_in_step():
+    result = simulate(Scenario(ORDERS, group(3), (Join(10_000, Consumer("new")),), heartbeats="in-step"))
+    follow_up = result.rebalances[1]
+    assert follow_up.completed_ms - follow_up.started_ms == pytest.approx(3_000)
+
+
 def test_eager_stops_everybody_and_cooperative_only_what_moves():
     eager, cooperative = (
         run(group(3), Join(10_000, Consumer("new")), assignor=name)

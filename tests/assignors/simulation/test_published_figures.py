@@ -35,6 +35,15 @@ def test_a_slow_restart_is_two_eager_rebalances():
     assert np.mean([run.rebalancing_ms for run in runs]) == pytest.approx(232_000, rel=0.02)
 
 
+def test_heartbeats_in_step_halve_the_barrier_so_two_rebalances_a_restart_give_the_two_minutes():
+    """librdkafka on a broker: after a rebalance, twelve members hear of the next one within 0.3 s."""
+    base = replace(deployment(down_ms=10_000, static=False), heartbeats="in-step")
+    events = rolling_restart(base.consumers, start_ms=1_000, every_ms=61_300, down_ms=10_000)
+    runs = summaries(replace(base, events=events))
+    assert {run.rebalances for run in runs} == {80}
+    assert np.mean([run.rebalancing_ms for run in runs]) == pytest.approx(120_000, rel=0.05)
+
+
 @pytest.mark.parametrize("down_ms", [1_000, 35_000])
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
 def test_static_members_that_are_back_in_time_cause_no_rebalance(assignor, down_ms):

@@ -51,6 +51,7 @@ def test_an_event_that_cannot_happen_is_named(events, fault):
         ({"consumers": (Consumer("a"), Consumer("a"))}, "consumer 'a' is in the scenario twice"),
         ({"consumers": (Consumer("a", topics=("x",)),)}, "'a' subscribes to 'x'"),
         ({"seed": -1}, "seed is -1"),
+        ({"heartbeats": "mixed"}, "heartbeats is 'mixed'"),
     ],
 )
 def test_a_group_that_cannot_be_is_named(change, fault):

@@ -24,6 +24,7 @@ consumers: 3
 static: true
 assignor: sticky
 settings: {session.timeout.ms: 60000}
+heartbeats: in-step
 seed: 7
 events:
   - {event: rolling-restart, at_ms: 10, every_ms: 100, down_ms: 5}
@@ -67,6 +68,7 @@ def test_a_yaml_file_says_everything_a_scenario_can(tmp_path):
         ),
         assignor="sticky",
         settings=Settings(session_timeout_ms=60_000),
+        heartbeats="in-step",
         seed=7,
         name="deploy",
     )

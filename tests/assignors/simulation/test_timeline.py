@@ -1,11 +1,25 @@
 """What must hold of every run."""
 
+from dataclasses import replace
+from unittest import mock
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignors.group import Topic
-from assignors.simulation import Consumer, Crash, Join, Leave, Phase, Restart, Scenario, simulate
+from assignors.simulation import (
+    Consumer,
+    Crash,
+    Join,
+    Leave,
+    Phase,
+    Restart,
+    Scenario,
+    decisions,
+    simulate,
+    simulate_seeds,
+)
 
 
 @st.composite
@@ -77,3 +91,18 @@ def test_every_assignment_gives_every_partition_once(drawn):
         held_back = list(step.assignment.transferring)
         assert len(given_out) == len(set(given_out))
         assert not set(given_out) & set(held_back)
+
+
+@given(scenarios(), st.sampled_from([1, 3, 1_000]))
+@settings(max_examples=60, deadline=None)
+def test_runs_that_share_decisions_are_the_runs_alone(drawn, limit):
+    scenario, _ = drawn
+    seeds = (7, 3, 11, 3)
+    alone = [simulate(replace(scenario, seed=seed)) for seed in seeds]
+    with mock.patch.object(decisions, "LIMIT", limit):
+        shared = list(simulate_seeds(scenario, seeds))
+    assert [result.summary for result in shared] == [result.summary for result in alone]
+    for one, other in zip(shared, alone, strict=True):
+        assert [dict(step.assignment) for step in one.steps] == [
+            dict(step.assignment) for step in other.steps
+        ]
