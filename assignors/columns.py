@@ -17,8 +17,8 @@ def sort_rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The rows (high, middle, low) in ascending order, as three columns.
 
-    One sort of packed 64-bit integers is ten times as fast as a sort by three keys; numbers too far apart to
-    be packed are replaced by their ranks first.
+    One sort of packed 64-bit integers is ten times as fast as a sort by three keys, which is left for numbers
+    too far apart to be packed.
     """
     if len(high) == 0:
         empty = np.empty(0, np.int64)
@@ -27,9 +27,8 @@ def sort_rows(
     second, seconds = _span(middle)
     third, thirds = _span(low)
     if firsts * seconds * thirds >= 2**63:
-        values, ranks = np.unique(middle, return_inverse=True)
-        highs, middles, lows = sort_rows(high, ranks.reshape(-1), low)
-        return highs, values[middles].astype(np.int64), lows
+        order = np.lexsort((low, middle, high))
+        return high[order].astype(np.int64), middle[order].astype(np.int64), low[order].astype(np.int64)
     key = high.astype(np.int64)
     key -= first
     key *= seconds

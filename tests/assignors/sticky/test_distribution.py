@@ -1,0 +1,25 @@
+"""Handing out partitions to the members with the fewest."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assignors.sticky.distribution import fill
+
+
+@given(
+    sizes=st.lists(st.integers(0, 6), min_size=1, max_size=6),
+    partitions=st.integers(0, 30),
+    data=st.data(),
+)
+def test_each_partition_goes_to_the_lightest_member_then(sizes, partitions, data):
+    members = sorted(data.draw(st.sets(st.integers(0, len(sizes) - 1), min_size=1)))
+    size = list(sizes)
+    expected = []
+    for _ in range(partitions):
+        lightest = min(members, key=lambda member: (size[member], member))
+        expected.append(lightest)
+        size[lightest] += 1
+    given_size = np.array(sizes)
+    assert fill(given_size, np.array(members), partitions).tolist() == expected
+    assert given_size.tolist() == size

@@ -1,0 +1,37 @@
+"""Sorting and grouping rows of integer columns."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assignors.columns import group_rows, join, sort_rows
+
+number = st.integers(-(2**31), 2**31 - 1)
+
+
+@given(rows=st.lists(st.tuples(number, number, number), max_size=20))
+def test_rows_are_sorted_by_their_columns(rows):
+    columns = np.array(rows, np.int64).reshape(-1, 3)
+    ordered = sort_rows(columns[:, 0], columns[:, 1], columns[:, 2])
+    assert list(zip(*(column.tolist() for column in ordered), strict=True)) == sorted(rows)
+
+
+@given(members=st.lists(st.integers(0, 4), max_size=20))
+def test_grouping_keeps_the_order_inside_a_member(members):
+    rows, starts = group_rows(np.array(members, np.int64), 5)
+    groups = [rows[start:end].tolist() for start, end in pairwise(starts)]
+    assert groups == [[row for row, each in enumerate(members) if each == member] for member in range(5)]
+
+
+def test_grouping_more_members_than_16_bits_count():
+    rows, starts = group_rows(np.array([70_000, 3, 70_000]), 70_001)
+    assert rows.tolist() == [1, 0, 2]
+    assert starts[70_000] == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [([], []), ([1], []), ([], [2]), ([1], [2])])
+def test_joining(first, second):
+    assert join(np.array(first, int), np.array(second, int)).tolist() == first + second
