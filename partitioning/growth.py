@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partitioning.errors import InvalidPartitionCountError
+from partitioning.keys import key_column
 from partitioning.placement import UNKEYED, partition_batch
 from partitioning.topic_partition import checked_partition_count
 
@@ -78,8 +79,9 @@ def grow(keys: Keys, before: int, after: int, *, profile: str = "java") -> Growt
         UnknownStrategyError: there is no such profile.
     """
     _check(before, after)
-    old = partition_batch(keys, before, profile=profile)
-    new = partition_batch(keys, after, profile=profile)
+    column = key_column(keys)
+    old = partition_batch(column, before, profile=profile)
+    new = partition_batch(column, after, profile=profile)
     return Growth(before, after, old != new, int(np.count_nonzero(old != UNKEYED)), profile)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from partitioning.errors import TreeBinError
-from partitioning.hashing.java_string import hash_units
+from partitioning.hashing.java_string import hash_of_units, hash_units
 from partitioning.topic_partition import checked_partition_count
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def utf16_key(text: str) -> bytes:
 
 def string_hash(text: str) -> int:
     """`String.hashCode`: signed 32-bit."""
-    return int(string_hashes([text])[0])
+    return hash_of_units(text.encode("utf-16-le", "surrogatepass"))
 
 
 def string_hashes(texts: Sequence[str]) -> NDArray[np.int32]:
@@ -47,7 +47,7 @@ def string_hashes(texts: Sequence[str]) -> NDArray[np.int32]:
 
 def topic_partition_hash(partition: TopicPartition) -> int:
     """`TopicPartition.hashCode`: signed 32-bit."""
-    return int(topic_partition_hashes(string_hashes([partition.topic]), [partition.partition])[0])
+    return int(topic_partition_hashes(string_hash(partition.topic), partition.partition))
 
 
 def topic_partition_hashes(topic_hashes: ArrayLike, partitions: ArrayLike) -> NDArray[np.int32]:

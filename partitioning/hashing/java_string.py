@@ -21,7 +21,7 @@ def java_string(key: bytes) -> int:
     Raises:
         ValueError: the key is not UTF-8.
     """
-    return _hash_of_units(key.decode().encode("utf-16-le"))
+    return hash_of_units(key.decode().encode("utf-16-le"))
 
 
 def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
@@ -50,6 +50,14 @@ def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) ->
     return hash_units(np.frombuffer(text.encode("utf-16-le"), dtype="<u2"), before[bounds])
 
 
+def hash_of_units(units: bytes) -> int:
+    """`String.hashCode` of one string, given as UTF-16 code units, the low byte first: signed 32-bit."""
+    state = 0
+    for unit in struct.unpack(f"<{len(units) // 2}H", units):
+        state = (state * 31 + unit) & 0xFFFFFFFF
+    return state - (1 << 32) if state >= 1 << 31 else state
+
+
 def hash_units(units: NDArray[np.uint16], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
     """`String.hashCode` of many strings, given as UTF-16 code units.
 
@@ -61,13 +69,6 @@ def hash_units(units: NDArray[np.uint16], offsets: NDArray[np.int64]) -> NDArray
         int32 array of n hashes.
     """
     return hash_words(_RULE, offsets * 2, units.astype("<u2", copy=False).view(np.uint8)).view(np.int32)
-
-
-def _hash_of_units(units: bytes) -> int:
-    state = 0
-    for unit in struct.unpack(f"<{len(units) // 2}H", units):
-        state = (state * 31 + unit) & 0xFFFFFFFF
-    return state - (1 << 32) if state >= 1 << 31 else state
 
 
 def _decoded(data: NDArray[np.uint8]) -> str | None:
@@ -109,4 +110,4 @@ def _finish(_h: Words, _lengths: Words, _t: Words) -> None:
     pass
 
 
-_RULE = WordHash(_hash_of_units, _start, _mix, _tail, _finish)
+_RULE = WordHash(hash_of_units, _start, _mix, _tail, _finish)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import mmh3
 import numpy as np
 
 from partitioning.hashing.words import WordHash, constant, hash_words
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
 def murmur3(key: bytes) -> int:
     """murmur3_32 of one key: signed 32-bit."""
+    import mmh3  # noqa: PLC0415 - columns do without it on machines that were sent this module
+
     value: int = mmh3.hash(key)
     return value
 

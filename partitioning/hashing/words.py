@@ -19,21 +19,19 @@ if TYPE_CHECKING:
     Words: TypeAlias = NDArray[np.uint32]
 
 # Measured: what one step touches stays in the cache, and the fixed cost of a NumPy call stays small.
-_CHUNK_ROWS = 1 << 16
+_CHUNK_ROWS = 1 << 15
 _CHUNK_BYTES = 1 << 24
 _BLOCK_ROWS = 1 << 14
 _BLOCK_BYTES = 1 << 20
 _MIN_BLOCK_ROWS = 1 << 8
-# For so few keys of so many words, a step of all costs more than a step of each.
-_FEW_ROWS = 8
-_MANY_WORDS = 64
+_FEW_ROWS = 8  # are hashed one by one: a NumPy step of all costs more than a Python step of each
 
 
 class WordHash(NamedTuple):
     """A hash function as steps on many states. All but `start` work in place and may overwrite the scratch.
 
     Attributes:
-        scalar: the hash of one key, modulo 2**32; for a few keys that are much longer than the others.
+        scalar: the hash of one key, modulo 2**32.
         start: from the keys' lengths in bytes, the first states.
         mix: (states, words, scratch, scratch) take a full word of each key.
         tail: (states, tails, lengths, scratch, scratch) take the last 0 to 3 bytes, zero-padded to a
@@ -98,8 +96,8 @@ def _chunks(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 def _hash_chunk(rule: WordHash, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> Words:
     lengths = np.diff(bounds)
     longest = int(lengths.max())
-    if longest == lengths.min():
-        sizes = lengths.astype(np.uint32)
+    if longest * len(lengths) == bounds[-1] - bounds[0]:  # all are as long as the longest
+        sizes = np.full(len(lengths), longest, dtype=np.uint32)
         states = rule.start(sizes)
         if longest % 4 == 0 and len(sizes) >= _FEW_ROWS:
             words = data[bounds[0] : bounds[-1]].view("<u4").reshape(len(lengths), longest // 4)
@@ -150,7 +148,7 @@ def _hash_rows(
         most = int(words[begin])
         least = 1 << (most.bit_length() - 1) if most else 0
         end = min(begin + _block_rows(most + 1), int(np.count_nonzero(words >= least)))
-        if end - begin < _FEW_ROWS and most > _MANY_WORDS:
+        if end - begin < _FEW_ROWS:
             for row in range(begin, end):
                 first = int(starts[row])
                 key = data[first : first + int(lengths[row])]

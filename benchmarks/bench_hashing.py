@@ -1,0 +1,223 @@
+"""Hashing columns of keys: ours against the JVM's, ClickHouse's and a loop over C functions.
+
+Each competitor takes its turn before each of our rounds; the table at the end divides its best round by ours.
+`SAVE_TABLES=1 make bench` writes it to `benchmarks/hashing.md`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import struct
+import subprocess
+import time
+import zlib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pytest
+from confluent_kafka import fnv1a, murmur2
+
+from partitioning import partition_batch, partition_for_key
+from partitioning.hashing import HASHES
+from partitioning.hashing.modulo import partitions_of
+from partitioning.keys import key_column
+from tests.oracle.clients import programs
+from tests.support import jars
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+KEYS = 200_000
+ROUNDS = 15
+ANY_PARTITION = 2**31 - 1
+HERE = Path(__file__).parent
+
+# Shortest and longest key of each column, in bytes.
+SHAPES = {
+    "8": (8, 8),
+    "16": (16, 16),
+    "36": (36, 36),
+    "64": (64, 64),
+    "8 to 24": (8, 24),
+    "30 to 40": (30, 40),
+}
+shapes = pytest.mark.parametrize("shape", SHAPES)
+
+# A list of partitions among 2**31 - 1, by one C call a key, and the sign rule that goes with it.
+LOOPS = {
+    "murmur2": (lambda keys: [murmur2(key, ANY_PARTITION) for key in keys], "mask"),
+    "crc32": (lambda keys: [zlib.crc32(key) % ANY_PARTITION for key in keys], "unsigned"),
+    "fnv1a": (lambda keys: [fnv1a(key, ANY_PARTITION) for key in keys], "absolute"),
+}
+
+
+@cache
+def keys_of(shape: str) -> list[bytes]:
+    rng = random.Random(shape)
+    return [rng.randbytes(rng.randint(*SHAPES[shape])) for _ in range(KEYS)]
+
+
+class External:
+    """A competitor in a process of its own: it is given the keys once, then asked for passes."""
+
+    def __init__(self, command: list[str | Path], keys: list[bytes], folder: Path) -> None:
+        self._answer = folder / "hashes"
+        given = folder / "keys"
+        given.write_bytes(
+            struct.pack(">i", len(keys)) + b"".join(struct.pack(">i", len(key)) + key for key in keys)
+        )
+        self._process = subprocess.Popen(
+            [*command, given, self._answer], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def seconds(self) -> float:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline()) / 1e9
+
+    def hashes(self) -> np.ndarray:
+        """The hashes of the last pass; ends the process."""
+        self._process.communicate()
+        return np.fromfile(self._answer, dtype=">u4")
+
+
+class Row(NamedTuple):
+    """A line of the table; times in ns a key."""
+
+    what: str
+    shape: str
+    against: str
+    theirs: float
+    ours: float
+
+    def __str__(self) -> str:
+        times = f"{self.theirs:.1f} | {self.ours:.1f} | {self.theirs / self.ours:.1f}"
+        return f"| {self.what} | {self.shape} | {self.against} | {times} |"
+
+
+class Table:
+    """Runs the races and keeps what came out."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    def race(self, benchmark, what, shape, against, ours, theirs) -> None:
+        """Our rounds, each after one of theirs; both return their seconds."""
+        seconds = {ours: [], theirs: []}
+
+        def run(side):
+            seconds[side].append(side())
+
+        benchmark.group = f"{what}, {shape} bytes"
+        benchmark.pedantic(run, args=(ours,), setup=lambda: run(theirs), rounds=ROUNDS, warmup_rounds=2)
+        row = Row(what, shape, against, *(min(seconds[side]) / KEYS * 1e9 for side in (theirs, ours)))
+        benchmark.extra_info.update(row._asdict())
+        self.rows.append(row)
+
+    def __str__(self) -> str:
+        rows = sorted(self.rows, key=lambda row: (row.what, row.against))
+        return f"""# Hashing: ns a key on one core
+
+Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}; columns of {KEYS:,} keys.
+Best of {ROUNDS} rounds, each after one of the competitor's. The ratio says how many times faster we are.
+Again: `SAVE_TABLES=1 make bench`.
+
+| what | key bytes | against | theirs | ours | ratio |
+|---|---|---|---|---|---|
+""" + "".join(f"{row}\n" for row in rows)
+
+
+@pytest.fixture(scope="module")
+def table(request) -> Iterator[Table]:
+    made = Table()
+    yield made
+    with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        print(f"\n\n{made}")
+    if os.environ.get("SAVE_TABLES"):
+        (HERE / "hashing.md").write_text(str(made))
+
+
+def timed(call: Callable[[], object]) -> Callable[[], float]:
+    def seconds() -> float:
+        start = time.perf_counter()
+        call()
+        return time.perf_counter() - start
+
+    return seconds
+
+
+@shapes
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_column_against_a_loop(benchmark, table, shape, name):
+    keys = keys_of(shape)
+    column = key_column(keys)
+    loop, sign = LOOPS[name]
+
+    def ours():
+        return partitions_of(HASHES[name].column(column.offsets, column.data), ANY_PARTITION, sign)
+
+    assert ours().tolist() == loop(keys)
+    table.race(benchmark, name, shape, "a loop of C calls", timed(ours), timed(lambda: loop(keys)))
+
+
+@shapes
+def test_a_list_of_keys_against_a_loop(benchmark, table, shape):
+    keys = keys_of(shape)
+    loop, _ = LOOPS["murmur2"]
+
+    def ours():
+        return partition_batch(keys, ANY_PARTITION)
+
+    assert ours().tolist() == loop(keys)
+    table.race(
+        benchmark, "a list of bytes", shape, "a loop of C calls", timed(ours), timed(lambda: loop(keys))
+    )
+
+
+def jvm() -> list[str | Path]:
+    if missing := jars.missing_tools():
+        pytest.skip(missing)
+    folder = jars.fetch(HERE.parent / "tests" / "oracle" / "assignors" / "pom.xml")
+    return ["java", "-cp", f"{folder}/*", HERE / "competitors" / "Murmur2Loop.java"]
+
+
+def clickhouse() -> list[str | Path]:
+    interpreter, *_ = programs.python_apart("clickhouse")
+    return [interpreter, "-W", "ignore", HERE / "competitors" / "clickhouse_murmur2.py"]
+
+
+@shapes
+@pytest.mark.parametrize(
+    ("against", "command", "bits"),
+    [("kafka-clients on the JVM", jvm, 0xFFFFFFFF), ("ClickHouse, one thread", clickhouse, 0x7FFFFFFF)],
+)
+def test_a_column_against_other_engines(benchmark, table, tmp_path, shape, against, command, bits):
+    keys = keys_of(shape)
+    column = key_column(keys)
+    competitor = External(command(), keys, tmp_path)
+
+    def ours():
+        return HASHES["murmur2"].column(column.offsets, column.data)
+
+    table.race(benchmark, "murmur2", shape, against, timed(ours), competitor.seconds)
+    np.testing.assert_array_equal(competitor.hashes(), ours().view(np.uint32) & np.uint32(bits))
+
+
+@pytest.mark.parametrize("shape", ["16"])
+def test_one_key_against_a_bare_c_call(benchmark, table, shape):
+    keys = keys_of(shape)
+
+    def ours():
+        return [partition_for_key(key, 12) for key in keys]
+
+    def bare():
+        return [murmur2(key, 12) for key in keys]
+
+    assert ours() == bare()
+    table.race(benchmark, "partition_for_key", shape, "confluent_kafka.murmur2", timed(ours), timed(bare))
