@@ -17,9 +17,10 @@ from assignors.errors import ScenarioError
 from assignors.group import Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
+from assignors.simulation.partitions import Partitions
 from assignors.simulation.result import Rebalance
-from assignors.simulation.scenario import Consumer, Grow, Join
-from assignors.simulation.timeline import Phase, Recorder
+from assignors.simulation.scenario import Consumer, Join
+from assignors.simulation.timeline import Phase
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,17 +84,9 @@ class Coordinator:
         self._incarnations = [0] * len(everyone)
 
         self._topics = scenario.topics
-        self._topic_number = {topic.name: number for number, topic in enumerate(scenario.topics)}
-        self._counts = [topic.partitions for topic in scenario.topics]
-        self._assigned_counts = list(self._counts)  # what the leader knew when it last assigned
+        self._partitions = Partitions(scenario)
+        self._assigned_counts = list(self._partitions.counts)  # what the leader knew when it last assigned
         self._growth: list[tuple[float, int, int]] = []
-        most = {topic.name: topic.partitions for topic in scenario.topics}
-        most |= {event.topic: event.partitions for event in scenario.events if isinstance(event, Grow)}
-        self._first = np.concatenate([[0], np.cumsum([*most.values()], dtype=np.int64)])
-        self._recorder = Recorder(int(self._first[-1]))
-        self._owner = np.full(int(self._first[-1]), -1, np.int64)  # serial of the member that was given it
-        self._last_consumer = np.full(int(self._first[-1]), -1, np.int64)
-
         self._state = _State.EMPTY
         self._members: dict[int, _Member] = {}
         self._of_consumer: dict[int, _Member] = {}
@@ -110,13 +103,9 @@ class Coordinator:
         self._delay_left_ms = 0.0
         self._newcomer = False
 
-        for topic, count in enumerate(self._counts):
-            self._recorder.change(self._range(topic, 0, count), 0.0, Phase.PAUSED)
         self.initial = self._begin(scenario.consumers)
         # The rebalance that made the group at the start was long ago: its heartbeats have drifted apart.
         self._in_step = scenario.heartbeats == "in-step"
-
-    # what happens -------------------------------------------------------------------------------------
 
     def start(self, name: str, now_ms: float) -> None:
         """A consumer starts and sends JoinGroup."""
@@ -145,11 +134,10 @@ class Coordinator:
         member.waits_ms = None
         member.running = False
         tells = cleanly and not self._consumers[member.consumer].static
-        mine = np.flatnonzero((self._owner == member.serial) & (self._recorder.phase == Phase.CONSUMING))
         if self._eager and joined:
-            self._recorder.change(mine, member.joins_ms, Phase.PAUSED)
+            self._partitions.stop(member.serial, member.joins_ms, Phase.PAUSED)
         else:
-            self._recorder.change(mine, now_ms, Phase.PAUSED if tells else Phase.UNNOTICED)
+            self._partitions.stop(member.serial, now_ms, Phase.PAUSED if tells else Phase.UNNOTICED)
         if tells:
             self._drop(member, f"{name} left")
         elif not joined:
@@ -160,12 +148,8 @@ class Coordinator:
     def grow(self, topic: str, partitions: int, now_ms: float) -> None:
         """A topic gets more partitions; the leader notices at its next metadata refresh."""
         self.now_ms = now_ms
-        number = self._topic_number[topic]
-        self._recorder.change(self._range(number, self._counts[number], partitions), now_ms, Phase.UNNOTICED)
-        self._counts[number] = partitions
+        number = self._partitions.grow(topic, partitions, now_ms)
         self._growth.append((now_ms, number, partitions))
-
-    # what follows by itself ---------------------------------------------------------------------------
 
     def next_ms(self) -> float:
         """When something happens next without an event; infinite where nothing does."""
@@ -178,23 +162,19 @@ class Coordinator:
             self._pass_barrier()
         elif self._expiry_ms() <= now_ms:
             member = next(each for each in self._members.values() if each.expires_ms <= now_ms)
-            mine = np.flatnonzero((self._owner == member.serial) & (self._recorder.phase == Phase.UNNOTICED))
-            self._recorder.change(mine, now_ms, Phase.PAUSED)
+            self._partitions.notice(member.serial, now_ms)
             self._drop(member, f"session of {self._consumers[member.consumer].name} timed out")
         else:
             self._notice_growth()
 
     def timeline(self) -> Timeline:
         """Everything up to now."""
-        topics = tuple(topic.name for topic in self._topics)
-        consumers = tuple(consumer.name for consumer in self._consumers)
-        return self._recorder.finish(self.now_ms, topics, self._first, consumers)
+        return self._partitions.timeline(self.now_ms, tuple(consumer.name for consumer in self._consumers))
 
     @property
-    def unassigned(self) -> int:
-        """Partitions that exist and are not read now."""
-        phase = self._recorder.phase
-        return int(np.count_nonzero((phase != Phase.ABSENT) & (phase != Phase.CONSUMING)))
+    def unread(self) -> int:
+        """Partitions that exist and nobody reads now."""
+        return self._partitions.unread
 
     def _barrier_ms(self) -> float:
         if self._state is not _State.PREPARING:
@@ -217,8 +197,6 @@ class Coordinator:
             if unseen
             else math.inf
         )
-
-    # the group ----------------------------------------------------------------------------------------
 
     def _begin(self, consumers: tuple[Consumer, ...]) -> Rebalance | None:
         if not consumers:
@@ -255,19 +233,18 @@ class Coordinator:
         member.metadata_ms = self.now_ms
         if member is self._leader:
             self._new_leader = True
-        mine = np.flatnonzero(self._owner == member.serial)
         if self._state is _State.STABLE:
-            self._recorder.change(mine, self.now_ms, Phase.CONSUMING, member.consumer)
+            self._partitions.resume(member.serial, member.consumer, self.now_ms)
             if member is self._leader:
                 # It takes the topics it finds for those that are assigned, so it overlooks what grew while it
                 # was away (KIP-814).
-                self._assigned_counts = list(self._counts)
+                self._assigned_counts = list(self._partitions.counts)
             return
         member.joins_ms = member.waits_ms = self.now_ms
         if member.carries:
             self._gone.add(member.id)
             member.carries = False
-        self._recorder.change(mine[self._recorder.phase[mine] == Phase.UNNOTICED], self.now_ms, Phase.PAUSED)
+        self._partitions.notice(member.serial, self.now_ms)
 
     def _drop(self, member: _Member, cause: str) -> None:
         del self._members[member.serial]
@@ -323,16 +300,12 @@ class Coordinator:
 
     def _notice_growth(self) -> None:
         unseen = [topic for _, topic, count in self._growth if count > self._assigned_counts[topic]]
-        grown = ", ".join(
-            f"{self._topics[topic].name} to {self._counts[topic]}" for topic in dict.fromkeys(unseen)
-        )
-        new = np.flatnonzero((self._recorder.phase == Phase.UNNOTICED) & (self._owner < 0))
-        self._recorder.change(new, self.now_ms, Phase.PAUSED)
+        counts = self._partitions.counts
+        grown = ", ".join(f"{self._topics[topic].name} to {counts[topic]}" for topic in dict.fromkeys(unseen))
+        self._partitions.notice(-1, self.now_ms)
         self._prepare(f"partitions added ({grown})")
         assert self._leader is not None
         self._leader.joins_ms = self.now_ms
-
-    # the assignment -----------------------------------------------------------------------------------
 
     def _complete(self) -> Rebalance:
         """Everybody is here: the leader assigns, and all of them get the new generation at once."""
@@ -340,15 +313,12 @@ class Coordinator:
             self._leader = next(iter(self._members.values()))
             self._new_leader = True
         assignment = self._decide()
-        owner = self._owners(assignment)
+        owner = self._partitions.owners(
+            assignment, {member.id: member.serial for member in self._members.values()}
+        )
+        followers = [] if self._eager else self._running(self._partitions.losers(owner))
         moved = self._hand_over(owner)
-        followers = {
-            int(serial)
-            for serial in np.unique(self._owner[(self._owner >= 0) & (self._owner != owner)])
-            if not self._eager and serial in self._members and self._members[serial].running
-        }
-        self._owner = owner
-        self._count_pauses(bool(followers))
+        self._count_pauses(set(owner.tolist()), more_to_come=bool(followers))
         done = Rebalance(
             self._generation,
             self._started_ms,
@@ -421,45 +391,24 @@ class Coordinator:
             return Group(topics, newcomers, generation=self._generation)
         return group.next(assignment, join=newcomers, leave=self._gone, topics=topics)
 
-    def _owners(self, assignment: Assignment) -> NDArray[np.int64]:
-        ids, topics, member, topic, partition = assignment.to_arrays()
-        serial_of = {each.id: each.serial for each in self._members.values()}
-        serials = np.array([serial_of[each] for each in ids], np.int64)
-        first = np.array([self._first[self._topic_number[name]] for name in topics], np.int64)
-        owner = np.full(len(self._owner), -1, np.int64)
-        owner[first[topic] + partition] = serials[member]
-        return owner
+    def _running(self, serials: list[int]) -> list[int]:
+        return [serial for serial in serials if serial in self._members and self._members[serial].running]
 
     def _hand_over(self, owner: NDArray[np.int64]) -> int:
-        """Stop what stops and start what starts; gives the number of partitions that changed consumers."""
         # The last element serves index -1, the owner of nothing.
         consumer = np.full(self._serials + 1, -1, np.int64)
-        reads = np.full(self._serials + 1, -1, np.int64)
+        running = np.zeros(self._serials + 1, np.bool_)
         joins_ms = np.zeros(self._serials + 1, np.float64)
         for member in self._members.values():
             consumer[member.serial] = member.consumer
-            reads[member.serial] = member.consumer if member.running else -1
+            running[member.serial] = member.running
             joins_ms[member.serial] = member.joins_ms
         if self._eager:
-            running = np.flatnonzero(self._recorder.phase == Phase.CONSUMING)
-            self._recorder.change(running, joins_ms[self._owner[running]], Phase.PAUSED)
-        seen = np.zeros(len(owner), np.bool_)
-        exists = np.zeros(len(owner), np.bool_)
-        for topic, first in enumerate(self._first[:-1].tolist()):
-            seen[first : first + self._assigned_counts[topic]] = True
-            exists[first : first + self._counts[topic]] = True
-        phase = np.where(reads[owner] >= 0, Phase.CONSUMING, Phase.PAUSED).astype(np.int8)
-        phase[((owner >= 0) & (reads[owner] < 0)) | ~seen] = Phase.UNNOTICED
-        there = np.flatnonzero(exists)
-        self._recorder.change(there, self.now_ms, phase[there], reads[owner].astype(np.int32)[there])
-        given = owner >= 0
-        moved = given & (self._last_consumer >= 0) & (self._last_consumer != consumer[owner])
-        self._last_consumer[given] = consumer[owner][given]
-        return int(np.count_nonzero(moved))
+            self._partitions.stop_all(joins_ms)
+        return self._partitions.hand_over(owner, consumer, running, self._assigned_counts, self.now_ms)
 
-    def _count_pauses(self, more_to_come: bool) -> None:
-        """Add what running members stood still at this barrier."""
-        busy = set(np.unique(self._owner).tolist())
+    def _count_pauses(self, busy: set[int], *, more_to_come: bool) -> None:
+        """Add what running members stood still at this barrier; `busy` are those with partitions."""
         for member in self._members.values():
             if not member.running:
                 continue
@@ -471,8 +420,6 @@ class Coordinator:
             self.member_pause_ms += self.now_ms - since_ms
             member.waits_ms = None
 
-    # clocks and columns -------------------------------------------------------------------------------
-
     @staticmethod
     def _next_of(phase_ms: float, every_ms: float, from_ms: float) -> float:
         """The first of `phase_ms + k * every_ms` after `from_ms`."""
@@ -481,10 +428,6 @@ class Coordinator:
     def _last_heard(self, member: _Member) -> float:
         since_ms = (self.now_ms - member.beat_ms) % self._settings.heartbeat_interval_ms
         return max(member.heard_ms, self.now_ms - since_ms)
-
-    def _range(self, topic: int, start: int, stop: int) -> NDArray[np.intp]:
-        first = int(self._first[topic])
-        return np.arange(first + start, first + stop)
 
 
 def _is_eager(assignor: str) -> bool:

@@ -101,6 +101,6 @@ def _result(scenario: Scenario, coordinator: Coordinator) -> SimulationResult:
         partition_pause_ms=float(np.sum(end - start)),
         longest_pause_ms=float(np.max(end - start, initial=0.0)),
         moved_partitions=sum(each.moved for each in rebalances),
-        unassigned_partitions=coordinator.unassigned,
+        unassigned_partitions=coordinator.unread,
     )
     return SimulationResult(scenario, coordinator.initial, rebalances, timeline, summary)
