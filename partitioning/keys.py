@@ -26,6 +26,11 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
+_LOSSY = (
+    "of NumPy's fixed-width bytes, which lose the zero bytes at the end of a key; "
+    "give a list of bytes, or an object array made from one"
+)
+
 Keys: TypeAlias = "Sequence[bytes | None] | NDArray[np.object_] | ArrowArray | ArrowStream | KeyColumn"
 """What every columnar function takes."""
 
@@ -81,10 +86,7 @@ def key_column(keys: Keys) -> KeyColumn:
 
 def _object_list(keys: NDArray[Any]) -> list[Any]:
     if keys.dtype.kind == "S":
-        raise InvalidKeyError(
-            f"a NumPy array of {keys.dtype} loses the zero bytes at the end of its keys; "
-            "give a list of bytes or an object array made from one"
-        )
+        raise InvalidKeyError(f"the key column ({keys.dtype}) is {_LOSSY}")
     if keys.dtype != object or keys.ndim != 1:
         raise InvalidKeyError(
             f"a NumPy key column is a one-dimensional object array of bytes and None, "
@@ -101,6 +103,9 @@ def _from_list(keys: Sequence[bytes | None]) -> KeyColumn:
         kinds.remove(type(None))
         nulls = np.fromiter((key is None for key in keys), dtype=np.bool_, count=len(keys))
         keys = [key or b"" for key in keys]
+    if np.bytes_ in kinds:
+        row = next(i for i, key in enumerate(keys) if isinstance(key, np.bytes_))
+        raise InvalidKeyError(f"key in row {row} is {_LOSSY}")
     if not all(issubclass(kind, bytes) for kind in kinds):
         row, key = next((i, key) for i, key in enumerate(keys) if not isinstance(key, bytes))
         raise InvalidKeyError(f"key in row {row} is {type(key).__name__}, not bytes; {advice(key)}")

@@ -92,7 +92,7 @@ def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -
     column = key_column(keys)
     try:
         hashes = HASHES[rule.hash].column(column.offsets, column.data)
-    except ValueError as error:
+    except UnicodeError as error:
         raise InvalidKeyError(f"profile {profile!r} hashes text: {error}") from None
     partitions = partitions_of(hashes, count, rule.sign)
     if rule.empty == "unkeyed":
@@ -114,7 +114,7 @@ def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | No
         return None
     try:
         hash_value = HASHES[profile.hash].scalar(key)
-    except ValueError as error:
+    except UnicodeError as error:
         raise InvalidKeyError(f"profile {profile.name!r} hashes text: the key is not UTF-8") from error
     return partition_of(hash_value, count, profile.sign)
 

@@ -179,5 +179,5 @@ def find_profile(name: str) -> Profile:
     try:
         return PROFILES[name]
     except KeyError:
-        close = get_close_matches(name, PROFILES, n=3) or sorted(PROFILES)
+        close = get_close_matches(str(name), PROFILES, n=3) or sorted(PROFILES)
         raise UnknownStrategyError(f"no profile {name!r}; did you mean {', '.join(close)}?") from None

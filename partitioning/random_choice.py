@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.profiles import find_profile
-from partitioning.strategy import UnkeyedTopic, to_positive, unseeded
+from partitioning.strategy import UnkeyedTopic, check_keyed, to_positive, unseeded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,8 +29,7 @@ class RandomChoice:
     random: RandomSource = unseeded
 
     def __post_init__(self) -> None:
-        if self.keyed is not None:
-            find_profile(self.keyed)
+        check_keyed(self.keyed)
 
     @property
     def name(self) -> str:

@@ -10,8 +10,7 @@ import numpy as np
 
 from partitioning.errors import InvalidConfigError
 from partitioning.java import hash_map_order, string_hash, topic_partition_hashes
-from partitioning.profiles import find_profile
-from partitioning.strategy import UnkeyedTopic, to_positive
+from partitioning.strategy import UnkeyedTopic, check_keyed, to_positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,8 +38,7 @@ class RoundRobin:
     start: int = 0
 
     def __post_init__(self) -> None:
-        if self.keyed is not None:
-            find_profile(self.keyed)
+        check_keyed(self.keyed)
         if self.order not in {"metadata", "ascending"}:
             raise InvalidConfigError(f"order is {self.order!r}; give 'metadata' or 'ascending'")
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from partitioning.errors import InvalidConfigError
-from partitioning.profiles import find_profile
-from partitioning.strategy import UnkeyedTopic, to_positive, unseeded
+from partitioning.strategy import UnkeyedTopic, check_keyed, to_positive, unseeded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +42,7 @@ class Sticky:
     random: RandomSource = unseeded
 
     def __post_init__(self) -> None:
-        _check_profile(self.keyed)
+        check_keyed(self.keyed)
         if self.batch_size < 1:
             raise InvalidConfigError(
                 f"batch_size is {self.batch_size}; give at least 1, as which a producer counts batch.size=0"
@@ -156,7 +155,7 @@ class StickyPerBatch:
     random: RandomSource = unseeded
 
     def __post_init__(self) -> None:
-        _check_profile(self.keyed)
+        check_keyed(self.keyed)
 
     @property
     def name(self) -> str:
@@ -218,7 +217,7 @@ class StickyByTime:
     random: RandomSource = unseeded
 
     def __post_init__(self) -> None:
-        _check_profile(self.keyed)
+        check_keyed(self.keyed)
         if not self.linger_ms >= 0:
             raise InvalidConfigError(f"linger_ms is {self.linger_ms}; give 0 or more")
 
@@ -274,8 +273,3 @@ def _is_available(partition: int, layout: TopicLayout) -> bool:
     if layout.available is None:
         return partition < layout.partitions
     return partition in layout.available
-
-
-def _check_profile(name: str | None) -> None:
-    if name is not None:
-        find_profile(name)

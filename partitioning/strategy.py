@@ -12,6 +12,7 @@ import numpy as np
 from partitioning.errors import InvalidKeyError
 from partitioning.keys import advice, key_column
 from partitioning.placement import UNKEYED, partition_batch, partition_for_key
+from partitioning.profiles import find_profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +46,16 @@ def to_positive(value: NDArray[np.int64]) -> NDArray[np.int64]: ...
 def to_positive(value: int | NDArray[np.int64]) -> int | NDArray[np.int64]:
     """Java's `Utils.toPositive`: the low 31 bits."""
     return value & 0x7FFFFFFF
+
+
+def check_keyed(profile: str | None) -> None:
+    """Refuse a `keyed` setting that is neither None nor a profile.
+
+    Raises:
+        UnknownStrategyError: there is no such profile.
+    """
+    if profile is not None:
+        find_profile(profile)
 
 
 class UnkeyedTopic(ABC):

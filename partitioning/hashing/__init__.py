@@ -8,13 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from partitioning.hashing.boost import boost_hash, boost_hash_column
-from partitioning.hashing.crc32 import crc32, crc32_column
-from partitioning.hashing.fnv1a import fnv1a, fnv1a_column
-from partitioning.hashing.java_string import java_string, java_string_column
-from partitioning.hashing.kafkajs_murmur2 import kafkajs_murmur2, kafkajs_murmur2_column
-from partitioning.hashing.murmur2 import murmur2, murmur2_column
-from partitioning.hashing.murmur3 import murmur3, murmur3_column
+from partitioning.hashing import boost, crc32, fnv1a, java_string, kafkajs_murmur2, murmur2, murmur3
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,12 +34,12 @@ HashName: TypeAlias = Literal[
 ]
 
 HASHES: dict[HashName, HashFunction] = {
-    "murmur2": HashFunction(murmur2, murmur2_column),
-    "crc32": HashFunction(crc32, crc32_column),
-    "fnv1a": HashFunction(fnv1a, fnv1a_column),
-    "murmur3": HashFunction(murmur3, murmur3_column),
-    "java-string": HashFunction(java_string, java_string_column),
-    "kafkajs-murmur2": HashFunction(kafkajs_murmur2, kafkajs_murmur2_column),
-    "boost": HashFunction(boost_hash, boost_hash_column),
+    "murmur2": HashFunction(murmur2.murmur2, murmur2.murmur2_column),
+    "crc32": HashFunction(crc32.crc32, crc32.crc32_column),
+    "fnv1a": HashFunction(fnv1a.fnv1a, fnv1a.fnv1a_column),
+    "murmur3": HashFunction(murmur3.murmur3, murmur3.murmur3_column),
+    "java-string": HashFunction(java_string.java_string, java_string.java_string_column),
+    "kafkajs-murmur2": HashFunction(kafkajs_murmur2.kafkajs_murmur2, kafkajs_murmur2.kafkajs_murmur2_column),
+    "boost": HashFunction(boost.boost_hash, boost.boost_hash_column),
 }
 """Every hash function by name."""

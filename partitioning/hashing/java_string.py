@@ -19,7 +19,7 @@ def java_string(key: bytes) -> int:
     """`String.hashCode` of the text whose UTF-8 bytes the key is: signed 32-bit.
 
     Raises:
-        ValueError: the key is not UTF-8.
+        UnicodeError: the key is not UTF-8.
     """
     return hash_of_units(key.decode().encode("utf-16-le"))
 
@@ -35,7 +35,7 @@ def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) ->
         int32 array of n hashes.
 
     Raises:
-        ValueError: a key is not UTF-8.
+        UnicodeError: a key is not UTF-8.
     """
     data = data[offsets[0] : offsets[-1]]
     bounds = np.subtract(offsets, offsets[0], dtype=np.int64)
@@ -44,7 +44,7 @@ def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) ->
     starts = (data & 0xC0) != 0x80
     text = _decoded(data)
     if text is None or not starts[bounds[:-1][bounds[:-1] < bounds[1:]]].all():
-        raise ValueError(f"key in row {_first_bad_row(bounds, data)} is not UTF-8")
+        raise UnicodeError(f"key in row {_first_bad_row(bounds, data)} is not UTF-8")
     before = np.zeros(len(data) + 1, dtype=np.int64)
     np.cumsum(starts.view(np.int8) + (data >= 0xF0), out=before[1:])  # four bytes are two units
     return hash_units(np.frombuffer(text.encode("utf-16-le"), dtype="<u2"), before[bounds])

@@ -123,5 +123,5 @@ def test_offsets_of_32_bits_are_taken_too(dtype):
 
 @pytest.mark.parametrize("keys", [[b"ok", b"\xff"], [b"ok", b"\xc3", b"\xa9"]])
 def test_text_that_is_not_utf8_is_refused_with_its_row(keys):
-    with pytest.raises(ValueError, match="key in row 1 is not UTF-8"):
+    with pytest.raises(UnicodeError, match="key in row 1 is not UTF-8"):
         column_of("java-string", keys)

@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,6 +79,25 @@ def test_other_clients_partitions(twin, profile, of_6, of_100):
 def test_a_column_agrees_with_its_keys(name, keys, count):
     one_by_one = [partition_for_key(key, count, profile=name) for key in keys]
     assert partition_batch(keys, count, profile=name).tolist() == [-1 if p is None else p for p in one_by_one]
+
+
+ARROW_LAYOUTS = {
+    "binary": lambda keys: pa.array(keys, pa.binary()),
+    "large_binary": lambda keys: pa.array(keys, pa.large_binary()),
+    "binary_view": lambda keys: pa.array(keys, pa.binary_view()),
+    "dictionary": lambda keys: pa.array(keys, pa.binary()).dictionary_encode(),
+    "slice": lambda keys: pa.array([b"x", None, *keys, None], pa.binary())[2:-1],
+    "chunks": lambda keys: pa.chunked_array([keys[:3], keys[3:4], keys[4:]], pa.binary()),
+}
+
+
+@pytest.mark.parametrize("layout", ARROW_LAYOUTS)
+@given(
+    keys=st.lists(st.none() | st.binary(max_size=40)), profile=st.sampled_from(["java", "librdkafka", "quix"])
+)
+def test_an_arrow_column_goes_where_its_keys_go(layout, keys, profile):
+    expected = partition_batch(keys, 12, profile=profile)
+    assert partition_batch(ARROW_LAYOUTS[layout](keys), 12, profile=profile).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("name", PROFILES)
