@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assignors.broker.range import BrokerRangeAssignor
+from assignors.broker.uniform import UniformAssignor
 from assignors.cooperative_sticky import CooperativeStickyAssignor
 from assignors.range import RangeAssignor
 from assignors.round_robin import RoundRobinAssignor
@@ -23,6 +25,8 @@ _REGISTRY: Registry[Assignor] = Registry(
         "roundrobin": RoundRobinAssignor,
         "sticky": StickyAssignor,
         "cooperative-sticky": CooperativeStickyAssignor,
+        "uniform": UniformAssignor,
+        "broker-range": BrokerRangeAssignor,
     },
 )
 
@@ -30,8 +34,8 @@ _REGISTRY: Registry[Assignor] = Registry(
 def get_assignor(name: str, **config: object) -> Assignor:
     """A new assignor: one leader's lifetime.
 
-    "range", "roundrobin", "sticky", "cooperative-sticky", and those of installed packages (entry points
-    `copartition.assignors`).
+    Client side: "range", "roundrobin", "sticky", "cooperative-sticky". Broker side (KIP-848): "uniform",
+    "broker-range". And those of installed packages (entry points `copartition.assignors`).
 
     Raises:
         UnknownStrategyError: there is none of this name.
