@@ -19,7 +19,7 @@ from assignors.broker.tables import (
     spread,
     table_length,
 )
-from assignors.broker.targets import Rows, Slots, slots_of
+from assignors.broker.targets import Slots
 from partitioning.java import hash_set_capacity
 
 if TYPE_CHECKING:
@@ -27,18 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from assignors.broker.evening import Move
     from assignors.broker.targets import Targets
     from assignors.broker.topic_ids import TopicTable
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """A partition that changes hands once more after everything was given out; members are positions."""
-
-    topic: int
-    partition: int
-    source: int
-    destination: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +37,22 @@ class Changes:
     """How the new target assignment comes about.
 
     Attributes:
-        kept: which rows of the old targets stay.
+        staying: for each slot of the old targets how many of its rows stay, the first ones.
+        gone: rows of the old targets that go all the same, in the order in which they go.
         copied: members whose maps were copied before they were changed.
-        given: what members get, in the order they get it.
+        given: what members get, grouped by member and in the order in which they get it. A member may have
+            several slots of a topic.
         capacity: capacity of a new set for each topic.
-        moves: what happens afterwards, in order.
+        mixed: members that lose some partitions while they get others.
+        moves: what happens to them after they were given what they get, in order.
     """
 
-    kept: NDArray[np.bool_]
+    staying: NDArray[np.intp]
+    gone: NDArray[np.intp]
     copied: NDArray[np.bool_]
-    given: Rows
+    given: Slots
     capacity: NDArray[np.intp]
+    mixed: frozenset[int] = frozenset()
     moves: Sequence[Move] = ()
 
 
@@ -80,7 +76,9 @@ def assign_targets(
     """
     slots, unusual = _joined(place, table, targets.slots, changes)
     unusual |= {member for member in targets.unusual if changes.copied[member]}
-    unusual |= {member for move in changes.moves for member in (move.source, move.destination)}
+    unusual |= changes.mixed
+    if targets.shared:
+        unusual.update(changes.given.member.tolist())  # who may be given what it has
     if unusual:
         slots = _replaced(slots, place, _replayed(unusual, table, targets.slots, changes))
     sizes = np.bincount(place[slots.member], weights=slots.sizes, minlength=len(names)).astype(np.int64)
@@ -98,85 +96,101 @@ def assign_targets(
 def _joined(
     place: NDArray[np.intp], table: TopicTable, old: Slots, changes: Changes
 ) -> tuple[Slots, set[int]]:
-    """What was kept and what was given, in map order by place in the group, and members with crowded maps."""
-    kept, given = _kept(old, changes.kept), slots_of(changes.given)
-    extension = np.full(len(kept.sizes), -1)
-    new = np.arange(len(given.sizes))
-    if len(kept.sizes) and len(given.sizes):
-        _, grows, by = np.intersect1d(
-            kept.member * len(table.names) + kept.topic,
-            given.member * len(table.names) + given.topic,
-            assume_unique=True,
-            return_indices=True,
-        )
-        extension[grows] = by
-        new = np.delete(new, by)
+    """What stays and what was given, in map order by place in the group, and members with crowded maps."""
+    kept, given = _kept(old, changes), changes.given.merged()
+    extended, by = _common(kept, given, len(table.names))
+    new = np.delete(np.arange(len(given.sizes)), by)
+    lengths = _map_lengths(len(place), old, kept, given, new, changes.given)
 
     # New topics go to the head of their bins, the last one first; what is kept follows.
-    member = np.concatenate([given.member[new][::-1], kept.member])
-    topic = np.concatenate([given.topic[new][::-1], kept.topic])
-    lengths = _map_lengths(len(place), old, kept, given, new, changes.given)
+    member = np.concatenate([given.member[new[::-1]], kept.member])
+    topic = np.concatenate([given.topic[new[::-1]], kept.topic])
     bucket = np.where(changes.copied[member], spread(table.hashes)[topic] & (lengths[member] - 1), 0)
     order = sort_positions(place[member], bucket)
 
-    pool = np.concatenate([kept.partition, given.partition])
+    pool = np.concatenate([kept.partition, given.partition]) if len(new) + len(by) else kept.partition
     given_starts = given.starts + len(kept.partition)
-    extended = extension >= 0
-    none = np.zeros(len(new), np.intp)
-    starts = np.concatenate([given_starts[new][::-1], kept.starts])
-    sizes = np.concatenate([given.sizes[new][::-1], kept.sizes])
-    more_starts, more_sizes = np.zeros((2, len(kept.sizes)), np.intp)
-    more_starts[extended] = given_starts[extension[extended]]
-    more_sizes[extended] = given.sizes[extension[extended]]
-    more_starts = np.concatenate([none, more_starts])
-    more_sizes = np.concatenate([none, more_sizes])
-    parts = [
-        np.stack(pair, axis=1)[order].reshape(-1) for pair in ((starts, more_starts), (sizes, more_sizes))
-    ]
-    total = (sizes + more_sizes)[order]
-    slots = Slots(member[order], topic[order], np.cumsum(total) - total, total, pool[ranges(*parts)])
-
-    is_new = np.arange(len(member)) < len(new)
-    first = np.where(is_new, table_length(changes.capacity[topic]), copy_length(sizes))
-    filled = is_new | np.concatenate([none > 0, extended])
+    starts = np.concatenate([given_starts[new[::-1]], kept.starts])
+    sizes = np.concatenate([given.sizes[new[::-1]], kept.sizes])
+    row_starts, row_sizes = starts[order], sizes[order]
+    first = np.concatenate([table_length(changes.capacity[topic[: len(new)]]), copy_length(kept.sizes)])
+    filled = np.arange(len(member)) < len(new)
+    if len(by):
+        more_starts, more_sizes = np.zeros((2, len(member)), np.intp)
+        more_starts[len(new) + extended] = given_starts[by]
+        more_sizes[len(new) + extended] = given.sizes[by]
+        filled[len(new) + extended] = True
+        row_starts = np.stack([row_starts, more_starts[order]], axis=1).reshape(-1)
+        row_sizes = np.stack([row_sizes, more_sizes[order]], axis=1).reshape(-1)
+        sizes = sizes + more_sizes
+    sizes = sizes[order]
+    partition = pool[ranges(row_starts, row_sizes)]
+    slots = Slots(member[order], topic[order], np.cumsum(sizes) - sizes, sizes, partition)
     crowded = _order_filled(slots, np.flatnonzero(filled[order]), first[order])
-    crowded.update(_crowded_maps(table, old, given, new, lengths, changes.copied))
-    return slots, crowded
+    return slots, crowded | _crowded_maps(table, old, given, new, lengths, changes.copied)
 
 
-def _kept(slots: Slots, kept: NDArray[np.bool_]) -> Slots:
-    """The slots without the rows that go."""
-    if kept.all():
-        return slots
-    sizes = np.add.reduceat(kept.astype(np.intp), slots.starts)
-    alive = sizes > 0
-    sizes = sizes[alive]
-    return Slots(
-        slots.member[alive], slots.topic[alive], np.cumsum(sizes) - sizes, sizes, slots.partition[kept]
+def _kept(slots: Slots, changes: Changes) -> Slots:
+    """The slots with the rows that stay."""
+    starts, sizes, partition = slots.starts, changes.staying, slots.partition
+    if len(changes.gone):
+        rows = ranges(starts, sizes)
+        is_gone = np.zeros(len(partition), np.bool_)
+        is_gone[changes.gone] = True
+        partition = partition[rows[~is_gone[rows]]]
+        slot = np.searchsorted(starts, changes.gone, side="right") - 1
+        sizes = sizes - np.bincount(slot, minlength=len(sizes))
+        starts = np.cumsum(sizes) - sizes
+    alive = np.flatnonzero(sizes)
+    return Slots(slots.member[alive], slots.topic[alive], starts[alive], sizes[alive], partition)
+
+
+def _common(one: Slots, other: Slots, topics: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The positions in both of the slots with the same member and topic."""
+    if not (len(one.sizes) and len(other.sizes)):
+        none = np.empty(0, np.intp)
+        return none, none
+    _, here, there = np.intersect1d(
+        one.member * topics + one.topic,
+        other.member * topics + other.topic,
+        assume_unique=True,
+        return_indices=True,
     )
+    return here, there
 
 
 def _map_lengths(
-    members: int, old: Slots, kept: Slots, given: Slots, new: NDArray[np.intp], rows: Rows
+    members: int, old: Slots, kept: Slots, given: Slots, new: NDArray[np.intp], calls: Slots
 ) -> NDArray[np.int64]:
     """Length of each member's map if it was copied, and then asked for the topic of each row it was given.
 
     Asking makes the map grow before it adds what is missing, so that the topic which is new to the last call
     does not count.
+
+    Args:
+        members: how many members there are.
+        old: what they had; the maps are copied with it.
+        kept: what stays of it.
+        given: what they get.
+        new: the slots of `given` whose topics are new to their members.
+        calls: what they get, in the order of the calls.
     """
     topics = np.bincount(old.member, minlength=members)
     lengths = grown(table_length(topics), topics)
-    entries = np.bincount(kept.member, minlength=members)
-    entries += np.bincount(given.member[new], minlength=members)
-    last_slot = np.flatnonzero(np.diff(given.member, append=-1))
-    last_row = np.flatnonzero(np.diff(rows.member, append=-1))
-    is_new = np.zeros(len(given.sizes), np.bool_)
-    is_new[new] = True
-    last_is_new = (given.topic[last_slot] == rows.topic[last_row]) & (given.sizes[last_slot] == 1)
-    last_is_new &= is_new[last_slot]
-    asked = given.member[last_slot]
-    lengths[asked] = grown(lengths[asked], entries[asked] - last_is_new)
+    if len(given.sizes):
+        entries = np.bincount(kept.member, minlength=members)
+        entries += np.bincount(given.member[new], minlength=members)
+        is_new = np.zeros(len(given.sizes), np.bool_)
+        is_new[new] = True
+        last, last_call = _last_of_each(given.member), _last_of_each(calls.member)
+        last_is_new = is_new[last] & (given.sizes[last] == 1) & (given.topic[last] == calls.topic[last_call])
+        asked = given.member[last]
+        lengths[asked] = grown(lengths[asked], entries[asked] - last_is_new)
     return lengths
+
+
+def _last_of_each(member: NDArray[np.intp]) -> NDArray[np.intp]:
+    return np.append(np.flatnonzero(member[1:] != member[:-1]), len(member) - 1)
 
 
 def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int64]) -> set[int]:
@@ -190,7 +204,7 @@ def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int6
     if len(filled) == 0:
         return set()
     sizes = slots.sizes[filled]
-    rows = ranges(slots.starts[filled], sizes)
+    rows = slice(None) if len(filled) == len(slots.sizes) else ranges(slots.starts[filled], sizes)
     numbers = slots.partition[rows]
     result = iteration_order(
         np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], grown(first[filled], sizes)
@@ -254,39 +268,68 @@ def _replayed(
     members: Collection[int], table: TopicTable, old: Slots, changes: Changes
 ) -> dict[int, dict[int, list[int]]]:
     """The partitions of each topic these members have in the end, from their maps built call by call."""
-    calls: dict[int, list[tuple[int, int, bool]]] = {member: [] for member in members}
-    given = np.isin(changes.given.member, list(members))
-    for member, topic, partition in zip(*(column[given].tolist() for column in changes.given), strict=True):
-        calls[member].append((topic, partition, True))
-    for move in changes.moves:
-        calls[move.source].append((move.topic, move.partition, False))
-        calls[move.destination].append((move.topic, move.partition, True))
-    return {member: _replay(member, calls[member], table, old, changes) for member in members}
+    calls = {member: _calls(member, old, changes) for member in members}
+    for topic, partition, source, destination in changes.moves:
+        number = partition - int(table.starts[topic])
+        for member, comes in ((source, False), (destination, True)):
+            if member in changes.mixed:
+                calls[member].append((topic, number, comes))
+    return {member: _replay(member, calls[member], table, old, changes.capacity) for member in members}
+
+
+def _calls(member: int, old: Slots, changes: Changes) -> list[tuple[int, int, bool]]:
+    """Topic and number of the partitions that go and then come, moves of mixed members apart."""
+    goes = [
+        (topic, number, False)
+        for topic, start, size, staying in _slots_of(member, old, changes.staying)
+        for number in old.partition[start + staying : start + size].tolist()
+    ]
+    ends = old.starts + old.sizes
+    slots = np.searchsorted(ends, changes.gone, side="right")
+    goes += [
+        (topic, number, False)
+        for whose, topic, number in zip(
+            old.member[slots].tolist(),
+            old.topic[slots].tolist(),
+            old.partition[changes.gone].tolist(),
+            strict=True,
+        )
+        if whose == member
+    ]
+    comes = [
+        (topic, number, True)
+        for topic, start, size, _ in _slots_of(member, changes.given, changes.given.sizes)
+        for number in changes.given.partition[start : start + size].tolist()
+    ]
+    return goes + comes
+
+
+def _slots_of(member: int, slots: Slots, values: NDArray[np.intp]) -> list[tuple[int, int, int, int]]:
+    """Topic, start, size and a value of a member's slots; slots are grouped by member."""
+    mine = slice(*np.searchsorted(slots.member, [member, member + 1]).tolist())
+    columns = (slots.topic, slots.starts, slots.sizes, values)
+    return list(zip(*(column[mine].tolist() for column in columns), strict=True))
 
 
 def _replay(
-    member: int, calls: Iterable[tuple[int, int, bool]], table: TopicTable, old: Slots, changes: Changes
+    member: int,
+    calls: Iterable[tuple[int, int, bool]],
+    table: TopicTable,
+    old: Slots,
+    capacity: NDArray[np.intp],
 ) -> dict[int, list[int]]:
-    slots = np.flatnonzero(old.member == member).tolist()
-    topics = HashTable(len(slots))
+    """The partitions of each topic a member has after its maps were copied and these calls were made."""
+    mine = _slots_of(member, old, old.sizes)
+    topics = HashTable(len(mine))
     sets: dict[int, HashTable] = {}
-    for slot in slots:
-        topic, start, size = int(old.topic[slot]), int(old.starts[slot]), int(old.sizes[slot])
-        sets[topic] = number_set(old.partition[start : start + size].tolist(), hash_set_capacity(size))
+    for topic, start, size, _ in mine:
         topics.add(topic, *table.hashed(topic))
-    gone = [
-        (int(old.topic[slot]), number, False)
-        for slot in slots
-        for row, number in enumerate(
-            old.partition[old.starts[slot] : old.starts[slot] + old.sizes[slot]].tolist(), old.starts[slot]
-        )
-        if not changes.kept[row]
-    ]
-    for topic, number, comes in [*gone, *calls]:
+        sets[topic] = number_set(old.partition[start : start + size].tolist(), hash_set_capacity(size))
+    for topic, number, comes in calls:
         if comes:
             topics.compute_if_absent(topic, *table.hashed(topic))
             if topic not in sets:
-                sets[topic] = HashTable(int(changes.capacity[topic]))
+                sets[topic] = HashTable(int(capacity[topic]))
             sets[topic].add(number, spread_number(number), (number,))
         elif topic in sets:
             sets[topic].remove(number)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from assignors.broker.changes import Changes
 from assignors.broker.tables import SHORTEST_SET, ranges
-from assignors.broker.targets import Rows
+from assignors.broker.targets import Slots
 from assignors.errors import AssignorError
 
 if TYPE_CHECKING:
@@ -16,6 +16,20 @@ if TYPE_CHECKING:
 
     from assignors.broker.targets import Targets
     from assignors.broker.topic_ids import TopicTable
+
+
+class _Runs(NamedTuple):
+    """Partitions, those of a topic next to each other.
+
+    Attributes:
+        topic: topic of each run, a row of the topic table.
+        sizes: how many partitions each run has.
+        partition: partition numbers, run after run.
+    """
+
+    topic: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    partition: NDArray[np.int32]
 
 
 def share_out(members: int, topics: NDArray[np.intp], table: TopicTable, targets: Targets) -> Changes:
@@ -44,11 +58,17 @@ def share_out(members: int, topics: NDArray[np.intp], table: TopicTable, targets
     before = ends - sizes
     before -= before[first[slots.member]]
     staying = np.clip(quotas[slots.member] - before, 0, sizes)  # what comes last in a member's map goes
-    kept = np.arange(len(slots.partition)) - slots.per_row(slots.starts) < slots.per_row(staying)
-    given = _first_to_last(_free(topics, table, targets), _revoked(slots.topic, sizes, kept, targets), lacks)
+    free = _free(topics, table, targets.taken)
+    revoked = _revoked(slots, staying, sizes)
     copied = lacks > 0
     copied[slots.member[staying < slots.sizes]] = True
-    return Changes(kept, copied, given, np.full(len(table.names), SHORTEST_SET))
+    return Changes(
+        staying,
+        np.empty(0, np.intp),
+        copied,
+        _handed_out(free, revoked, lacks),
+        np.full(len(table.names), SHORTEST_SET),
+    )
 
 
 def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
@@ -68,40 +88,41 @@ def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
     return takes
 
 
-def _free(
-    topics: NDArray[np.intp], table: TopicTable, targets: Targets
-) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
-    """Topic and number of the partitions nobody has, in the order of `topics`."""
-    counts = table.counts[topics]
-    topic = np.repeat(topics, counts)
-    ids = ranges(table.starts[topics], counts)
-    if targets.taken.any():
-        free = ~targets.taken[ids]
-        topic, ids = topic[free], ids[free]
-    return topic, (ids - table.starts[topic]).astype(np.int32)
+def _free(topics: NDArray[np.intp], table: TopicTable, taken: NDArray[np.bool_]) -> _Runs:
+    """The partitions nobody has, in the order of `topics`."""
+    if not taken.any():
+        counts = table.counts[topics]
+        return _Runs(topics, counts, ranges(np.zeros(len(topics), np.intp), counts).astype(np.int32))
+    place = np.full(len(table.names), len(topics))
+    place[topics] = np.arange(len(topics))
+    ids = np.flatnonzero(~taken)
+    topic = np.searchsorted(table.starts + table.counts, ids, side="right")
+    order = np.argsort(place[topic], kind="stable")
+    order = order[place[topic[order]] < len(topics)]
+    counts = np.bincount(place[topic[order]], minlength=len(topics))
+    return _Runs(topics, counts, (ids - table.starts[topic])[order].astype(np.int32))
 
 
-def _revoked(
-    topic: NDArray[np.intp], sizes: NDArray[np.intp], kept: NDArray[np.bool_], targets: Targets
-) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
-    """Topic and number of the partitions of subscribed topics that members give up."""
-    slots = targets.slots
-    rows = np.flatnonzero(~kept & slots.per_row(sizes > 0))
-    return slots.per_row(topic)[rows], slots.partition[rows]
+def _revoked(slots: Slots, staying: NDArray[np.intp], sizes: NDArray[np.intp]) -> _Runs:
+    """The partitions of subscribed topics that members give up."""
+    losing = np.flatnonzero(staying < sizes)
+    lost = (sizes - staying)[losing]
+    return _Runs(slots.topic[losing], lost, slots.partition[ranges((slots.starts + staying)[losing], lost)])
 
 
-def _first_to_last(
-    free: tuple[NDArray[np.intp], NDArray[np.int32]],
-    revoked: tuple[NDArray[np.intp], NDArray[np.int32]],
-    lacks: NDArray[np.intp],
-) -> Rows:
-    topic = np.concatenate([free[0], revoked[0]])
-    partition = np.concatenate([free[1], revoked[1]])
-    member = np.repeat(np.arange(len(lacks)), lacks)
-    if len(member) < len(partition):
+def _handed_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
+    """Gives partitions out, first those that are free, until members lack nothing."""
+    partition = np.concatenate([free.partition, revoked.partition])
+    ends = np.cumsum(lacks)
+    if ends[-1] < len(partition):
         raise AssignorError(
-            f"{len(partition) - len(member)} partitions find no place, because members' targets hold "
-            "partitions that do not exist; leave out of `owned` what the topics do not have",
+            f"{len(partition) - ends[-1]} partitions find no place, because members' targets hold partitions "
+            "that do not exist; leave out of `owned` what the topics do not have",
             jvm_exception="PartitionAssignorException",
         )
-    return Rows(member[: len(partition)], topic, partition)
+    run_ends = np.cumsum(np.concatenate([free.sizes, revoked.sizes]))
+    cuts = np.unique(np.concatenate([np.zeros(1, np.intp), ends, run_ends]))
+    cuts = cuts[cuts <= len(partition)]
+    starts, sizes = cuts[:-1], np.diff(cuts)
+    topic = np.concatenate([free.topic, revoked.topic])[np.searchsorted(run_ends, starts, side="right")]
+    return Slots(np.searchsorted(ends, starts, side="right"), topic, starts, sizes, partition)

@@ -88,7 +88,7 @@ class _TopicMap:
         """The map for a subscription; where all are equal, unknown topics do not count for its length."""
         added = table.in_set_order(subscription)
         topics = len(added) if equal else len(set(subscription))
-        length = int(table_length(topics * 4 // 3 + 1))
+        length = int(table_length(np.array(topics * 4 // 3 + 1)))
         bucket = spread(table.hashes)[added] & (length - 1)
         rank = np.zeros(len(table.names), np.intp)
         rank[added[np.argsort(bucket, kind="stable")]] = np.arange(len(added))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SHORTEST_SET = 16
+_LENGTHS = np.array([1 << max(capacity - 1, 0).bit_length() for capacity in range(1 << 12)])
 
 
 class Order(NamedTuple):
@@ -19,10 +20,12 @@ class Order(NamedTuple):
 
     Attributes:
         rows: the entries' rows, table after table; None where they are in order as they are.
+        tied: tables in which a bin has several entries, which come in the order they were added.
         crowded: tables with bins in which Java may have built trees; their part of `rows` may be wrong.
     """
 
     rows: NDArray[np.intp] | None
+    tied: NDArray[np.intp]
     crowded: NDArray[np.intp]
 
 
@@ -33,14 +36,19 @@ def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
     return hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)
 
 
-def table_length(capacity: NDArray[np.integer] | int) -> NDArray[np.int64]:
+def table_length(capacity: NDArray[np.integer]) -> NDArray[np.int64]:
     """Length of the table of `new HashMap(capacity)`."""
-    return 1 << np.ceil(np.log2(np.maximum(capacity, 1))).astype(np.int64)
+    if capacity.max(initial=0) < len(_LENGTHS):
+        known: NDArray[np.int64] = _LENGTHS[capacity]
+        return known
+    lengths: NDArray[np.int64] = np.ones_like(capacity, np.int64)
+    lengths <<= np.frexp(np.maximum(capacity, 1) - 0.5)[1]
+    return lengths
 
 
 def grown(length: NDArray[np.int64], size: NDArray[np.integer]) -> NDArray[np.int64]:
     """Length of a table that was `length` long, once there have been `size` entries in it."""
-    return np.maximum(length, table_length(-(-4 * size // 3)))
+    return np.maximum(length, table_length((4 * size + 2) // 3))
 
 
 def copy_length(size: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -64,38 +72,36 @@ def iteration_order(
         first: length of each table to begin with.
         last: length of each table in the end.
     """
-    nothing = np.empty(0, np.intp)
-    if len(hashes) == 0:
-        return Order(None, nothing)
+    none = np.empty(0, np.intp)
+    if len(hashes) == len(sizes):
+        return Order(None, none, none)
     bucket = hashes & np.repeat((last - 1).astype(np.int32), sizes)
-    falls = bucket[1:] < bucket[:-1]
-    falls[starts[1:] - 1] = False
-    table = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    rows = None
-    if falls.any():
-        unsorted = np.zeros(len(sizes), np.bool_)
-        unsorted[table[1:][falls]] = True
-        moving = np.flatnonzero(unsorted[table])
-        rows = np.arange(len(hashes))
-        rows[moving] = moving[sort_positions(table[moving], bucket[moving])]
-        bucket = bucket[rows]
+    changed = _tables_where(bucket[1:] <= bucket[:-1], starts)
+    rows, tied = None, none
+    if len(changed):
+        moving = ranges(starts[changed], sizes[changed])
+        table = np.repeat(changed, sizes[changed])
+        order = moving[sort_positions(table, bucket[moving])]
+        if not np.array_equal(order, moving):
+            rows = np.arange(len(hashes))
+            rows[moving] = order
+            bucket[moving] = bucket[order]
+        same = (bucket[moving[1:]] == bucket[moving[:-1]]) & (table[1:] == table[:-1])
+        tied = np.unique(table[1:][same])
     if sizes.max() <= TREEIFY:
-        return Order(rows, nothing)
-    crowded = _crowded(table, bucket, len(sizes), TREEIFY)
-    # Numbers in a row fill one bin after the other.
-    leaps = hashes[1:] != hashes[:-1] + 1
-    leaps[starts[1:] - 1] = False
-    leaping = np.zeros(len(sizes), np.bool_)
-    leaping[table[1:][leaps]] = True
-    growing = np.flatnonzero(leaping & (first < last) & (sizes > TREEIFY))
-    crowded[
-        growing[
-            crowded_while_growing(
-                starts[growing], sizes[growing], hashes, first[growing], last[growing], TREEIFY
-            )
-        ]
-    ] = True
-    return Order(rows, np.flatnonzero(crowded))
+        return Order(rows, tied, none)
+    crowded = _crowded(bucket, starts, TREEIFY)
+    growing = np.flatnonzero((first < last) & (sizes > TREEIFY))
+    if len(growing):
+        growing = growing[_leaping(starts[growing], sizes[growing], hashes)]
+        crowded[
+            growing[
+                crowded_while_growing(
+                    starts[growing], sizes[growing], hashes, first[growing], last[growing], TREEIFY
+                )
+            ]
+        ] = True
+    return Order(rows, tied, np.flatnonzero(crowded))
 
 
 def crowded_while_growing(
@@ -121,11 +127,10 @@ def crowded_while_growing(
     while length < last.max(initial=0):
         tables = np.flatnonzero((first <= length) & (length < last) & (sizes > most))
         taken = np.minimum(sizes[tables], length * 3 // 4 + 2)  # the entry that makes it grow was still added
-        rows = ranges(starts[tables], taken)
-        table = np.repeat(tables, taken)
-        bucket = hashes[rows] & (length - 1)
-        order = sort_positions(table, bucket)
-        crowded |= _crowded(table[order], bucket[order], len(sizes), most)
+        bins = np.repeat(np.arange(len(tables)) * length, taken)
+        bins += hashes[ranges(starts[tables], taken)] & (length - 1)
+        full = np.flatnonzero(np.bincount(bins) > most)
+        crowded[tables[full // length]] = True
         length *= 2
     return crowded
 
@@ -149,17 +154,33 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
 def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[np.intp]:
     """The numbers of ranges, one after the other; they begin at `starts` and have `sizes` numbers."""
     ends = np.cumsum(sizes)
-    total = int(ends[-1]) if len(ends) else 0
-    shifts: NDArray[np.intp] = np.repeat(starts - (ends - sizes), sizes)
-    shifts += np.arange(total)
+    shifts: NDArray[np.intp] = np.repeat(starts - ends + sizes, sizes)
+    shifts += np.arange(len(shifts))
     return shifts
 
 
-def _crowded(
-    table: NDArray[np.integer], bucket: NDArray[np.integer], tables: int, most: int
-) -> NDArray[np.bool_]:
-    """Which tables have a bin with more than `most` entries; rows are sorted by table and bucket."""
-    together = (bucket[most:] == bucket[:-most]) & (table[most:] == table[:-most])
-    crowded = np.zeros(tables, np.bool_)
-    crowded[table[most:][together]] = True
+def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> NDArray[np.intp]:
+    """The tables in which something holds between a row and the next one."""
+    between[starts[1:] - 1] = False
+    if not between.any():
+        return np.empty(0, np.intp)
+    return np.flatnonzero(np.logical_or.reduceat(np.append(between, [False]), starts))
+
+
+def _leaping(
+    starts: NDArray[np.integer], sizes: NDArray[np.integer], hashes: NDArray[np.int32]
+) -> NDArray[np.intp]:
+    """Which tables do not just have numbers in a row; those fill one bin after the other."""
+    numbers = hashes[ranges(starts, sizes)]
+    return _tables_where(numbers[1:] != numbers[:-1] + 1, np.cumsum(sizes) - sizes)
+
+
+def _crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most: int) -> NDArray[np.bool_]:
+    """Which tables have a bin with more than `most` entries; rows are sorted by bucket in each table."""
+    crowded = np.zeros(len(starts), np.bool_)
+    together = np.flatnonzero(bucket[most:] == bucket[:-most])
+    if len(together):
+        table = np.searchsorted(starts, together, side="right")
+        same = table == np.searchsorted(starts, together + most, side="right")
+        crowded[table[same] - 1] = True
     return crowded

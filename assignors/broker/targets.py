@@ -14,7 +14,7 @@ from assignors.group import StickyUserData
 from assignors.partition_list import PartitionList
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -22,31 +22,18 @@ if TYPE_CHECKING:
     from assignors.group import Member
 
 _SHORTEST_MAP = 16
+_NOTHING = PartitionList.of(())
 _T = TypeVar("_T", bound=np.generic)
 
 
-class Rows(NamedTuple):
-    """Partitions of members, one row each, member after member.
-
-    Attributes:
-        member: whose it is, a position in the order in which the coordinator visits the members.
-        topic: its topic, a row of the topic table.
-        partition: its number.
-    """
-
-    member: NDArray[np.intp]
-    topic: NDArray[np.intp]
-    partition: NDArray[np.int32]
-
-
 class Slots(NamedTuple):
-    """Rows in slots; a slot is what one member has of one topic.
+    """Partitions in slots; a slot is what one member has of one topic.
 
     Attributes:
-        member: member of each slot.
-        topic: topic of each slot.
+        member: member of each slot, a position in the order in which the coordinator visits the members.
+        topic: topic of each slot, a row of the topic table.
         starts: first row of each slot.
-        sizes: rows of each slot.
+        sizes: rows of each slot, 1 or more.
         partition: partition number of each row.
     """
 
@@ -57,7 +44,7 @@ class Slots(NamedTuple):
     partition: NDArray[np.int32]
 
     def per_row(self, values: NDArray[_T]) -> NDArray[_T]:
-        """A value a slot as one a row."""
+        """A value a slot as one a row, slot after slot."""
         return np.repeat(values, self.sizes)
 
     def in_order(self, order: NDArray[np.intp]) -> Slots:
@@ -65,6 +52,19 @@ class Slots(NamedTuple):
         starts, sizes = self.starts[order], self.sizes[order]
         partition = self.partition[ranges(starts, sizes)]
         return Slots(self.member[order], self.topic[order], np.cumsum(sizes) - sizes, sizes, partition)
+
+    def merged(self) -> Slots:
+        """The same with one slot for each member and topic, in the order in which they first occur."""
+        keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
+        in_order = np.sort(keys)
+        if (in_order[1:] != in_order[:-1]).all():
+            return self
+        _, first, slot = np.unique(keys, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        sizes = np.bincount(slot, weights=self.sizes).astype(np.intp)[order]
+        rows = self.in_order(np.argsort(first[slot], kind="stable")).partition
+        first = first[order]
+        return Slots(self.member[first], self.topic[first], np.cumsum(sizes) - sizes, sizes, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,103 +75,124 @@ class Targets:
         slots: one for each member and topic: members as the coordinator visits them, a member's topics as its
             HashMap gives them, and a slot's rows as its HashSet does.
         taken: whether some member has a partition; one entry for each partition id of the topic table.
+        shared: whether several members may have the same partition, as in no group that a broker made.
         unusual: members with tables so crowded that they have to be built call by call.
     """
 
     slots: Slots
     taken: NDArray[np.bool_]
+    shared: bool
     unusual: frozenset[int]
 
     @classmethod
-    def of(cls, members: Sequence[Member], table: TopicTable) -> Targets:
-        """The targets of these members, who are in the order in which the coordinator visits them."""
-        rows = _recorded(members, table)
+    def of(cls, members: Sequence[Member], owned: Sequence[PartitionList], table: TopicTable) -> Targets:
+        """The targets of these members, who are in the order in which the coordinator visits them.
+
+        Args:
+            members: the members.
+            owned: what each owns.
+            table: the topics.
+
+        """
+        # A member that Group.next carried on owns partitions in the order in which consumers report them; the
+        # order in which they were assigned, which is that of the coordinator's record, is in its user data.
+        slots = _listed(owned, table)
+        targets, tied = cls._of(slots, table)
+        recorded = _recorded(members, owned, tied)
+        if not recorded:
+            return targets
+        listed = _listed([recorded.get(member, each) for member, each in enumerate(owned)], table)
+        if not _same_partitions(slots, listed, table):
+            recorded = {
+                member: each for member, each in recorded.items() if sorted(each) == sorted(owned[member])
+            }
+            listed = _listed([recorded.get(member, each) for member, each in enumerate(owned)], table)
+        return cls._of(listed, table)[0]
+
+    @classmethod
+    def _of(cls, slots: Slots, table: TopicTable) -> tuple[Targets, set[int]]:
+        """The targets as records list them, and the members for whom it matters how they list them."""
         taken = np.zeros(int(table.counts.sum()), np.bool_)
-        inside = _inside(rows, table)
-        taken[(table.starts[rows.topic] + rows.partition)[inside]] = True
-        slots = slots_of(rows)
+        ids = slots.per_row(table.starts[slots.topic])
+        ids += slots.partition
+        outside = (slots.partition < 0) | (slots.partition >= slots.per_row(table.counts[slots.topic]))
+        if outside.any():
+            ids = ids[~outside]
+        taken[ids] = True
         lengths = copy_length(slots.sizes)
-        if np.count_nonzero(taken) < len(inside):
+        shared = bool(np.count_nonzero(taken) < len(slots.partition))
+        if shared:
             slots = _without_repeats(slots)
-        slots, unusual = _in_map_order(slots, lengths, table)
-        return cls(slots, taken, unusual)
+        slots, tied, unusual = _in_map_order(slots, lengths, table)
+        return cls(slots, taken, shared, unusual), tied
 
 
-def targeted_topics(members: Sequence[Member]) -> set[str]:
+def owned_lists(members: Sequence[Member]) -> list[PartitionList]:
+    """What each member owns."""
+    owned = [member.owned for member in members]
+    return [
+        each if type(each) is PartitionList else PartitionList.of(each) if each else _NOTHING
+        for each in owned
+    ]
+
+
+def targeted_topics(owned: Sequence[PartitionList]) -> set[str]:
     """Names of the topics in the members' targets, and perhaps others."""
-    lists = {
-        id(member.owned.names): member.owned.names
-        for member in members
-        if isinstance(member.owned, PartitionList) and len(member.owned)
-    }
-    names = set[str]().union(*lists.values())
-    for member in members:
-        if not isinstance(member.owned, PartitionList):
-            names.update(topic for topic, _ in member.owned)
-    return names
+    return set[str]().union(*(names for names, _ in groupby([each.names for each in owned])))
 
 
-def slots_of(rows: Rows) -> Slots:
-    """The slots of rows, in the order in which their first rows occur."""
-    member, topic, partition = rows
-    starts = np.flatnonzero((np.diff(member, prepend=-1) != 0) | (np.diff(topic, prepend=-1) != 0))
-    sizes = np.diff(starts, append=len(partition))
-    keys = member[starts] * (int(topic.max(initial=0)) + 1) + topic[starts]
-    if len(np.unique(keys)) < len(keys):
-        _, first, slot = np.unique(keys, return_index=True, return_inverse=True)
-        order = np.argsort(np.repeat(first[slot.reshape(-1)], sizes), kind="stable")
-        return slots_of(Rows(member[order], topic[order], partition[order]))
-    return Slots(member[starts], topic[starts], starts, sizes, partition)
+def _listed(lists: Sequence[PartitionList], table: TopicTable) -> Slots:
+    """The slots of lists, in the order in which they list them."""
+    lengths = np.array([len(each.topics) for each in lists], np.intp)
+    member = np.flatnonzero(lengths)
+    if len(member) == 0:
+        none = np.empty(0, np.intp)
+        return Slots(none, none, none, none, np.empty(0, np.int32))
+    filled = [each for each in lists if len(each.topics)] if len(member) < len(lists) else lists
+    firsts = np.cumsum(lengths[member]) - lengths[member]
+    code = np.concatenate([each.topics for each in filled])
+    changes = np.empty(len(code), np.bool_)
+    np.not_equal(code[1:], code[:-1], out=changes[1:])
+    changes[firsts] = True
+    starts = np.flatnonzero(changes)
+    code = code[starts]
+    topic = np.empty(len(starts), np.intp)
+    done = 0
+    for names, same in groupby([each.names for each in filled]):
+        until = done + len(list(same))
+        upto = np.searchsorted(starts, [firsts[done], firsts[until] if until < len(firsts) else len(changes)])
+        run = slice(*upto.tolist())
+        topic[run] = np.array([table.index[name] for name in names], np.intp)[code[run]]
+        done = until
+    sizes = np.diff(starts, append=len(changes))
+    slot_member = member[np.searchsorted(firsts, starts, side="right") - 1]
+    partition = np.concatenate([each.partitions for each in filled])
+    return Slots(slot_member, topic, starts, sizes, partition).merged()
 
 
-def _recorded(members: Sequence[Member], table: TopicTable) -> Rows:
-    """The rows of the members' targets, as the coordinator's records list them.
-
-    A member that `Group.next` carried on owns its partitions in the order in which consumers report them; the
-    order in which they were assigned is in its user data.
-    """
-    owned = [PartitionList.of(member.owned) for member in members]
-    assigned = [
-        member.user_data.partitions
-        if isinstance(member.user_data, StickyUserData) and len(member.user_data.partitions) == len(each)
-        else each
-        for member, each in zip(members, owned, strict=True)
-    ]
-    rows = _rows(assigned, table)
-    if all(one is other for one, other in zip(assigned, owned, strict=True)):
-        return rows
-    if _same_partitions(rows, _rows(owned, table), table):
-        return rows
-    lists = [
-        one if sorted(one) == sorted(other) else other for one, other in zip(assigned, owned, strict=True)
-    ]
-    return _rows(lists, table)
+def _recorded(
+    members: Sequence[Member], owned: Sequence[PartitionList], tied: Iterable[int]
+) -> dict[int, PartitionList]:
+    """What these members were assigned, where it may be what they own."""
+    recorded = {}
+    for member in tied:
+        data = members[member].user_data
+        if type(data) is StickyUserData and len(data.partitions) == len(owned[member]):
+            recorded[member] = data.partitions
+    return recorded
 
 
-def _rows(lists: Sequence[PartitionList], table: TopicTable) -> Rows:
-    sizes = [len(each) for each in lists]
-    topics = [np.empty(0, np.intp)]
-    for _, same in groupby((each for each in lists if len(each)), key=lambda each: id(each.names)):
-        run = list(same)
-        lookup = np.array([table.index[name] for name in run[0].names], np.intp)
-        topics.append(lookup[np.concatenate([each.topics for each in run])])
-    partitions = [np.empty(0, np.int32), *(each.partitions for each in lists if len(each))]
-    return Rows(np.repeat(np.arange(len(lists)), sizes), np.concatenate(topics), np.concatenate(partitions))
-
-
-def _inside(rows: Rows, table: TopicTable) -> NDArray[np.bool_]:
-    """Which rows are partitions that exist."""
-    return (rows.partition >= 0) & (rows.partition < table.counts[rows.topic])
-
-
-def _same_partitions(one: Rows, other: Rows, table: TopicTable) -> bool:
-    """Whether two columns of the same length give every member the same existing partitions, none twice."""
-    if not (_inside(one, table).all() and _inside(other, table).all()):
-        return False
+def _same_partitions(one: Slots, other: Slots, table: TopicTable) -> bool:
+    """Whether both give every member the same partitions; they exist, and nobody has one twice."""
     owner = np.full(int(table.counts.sum()), -1, np.intp)
-    owner[table.starts[one.topic] + one.partition] = one.member
-    return np.count_nonzero(owner >= 0) == len(one.partition) and np.array_equal(
-        owner[table.starts[other.topic] + other.partition], other.member
+    ids = []
+    for slots in (one, other):
+        if ((slots.partition < 0) | (slots.partition >= slots.per_row(table.counts[slots.topic]))).any():
+            return False
+        ids.append(slots.per_row(table.starts[slots.topic]) + slots.partition)
+    owner[ids[0]] = one.per_row(one.member)
+    return np.count_nonzero(owner >= 0) == len(ids[0]) and np.array_equal(
+        owner[ids[1]], other.per_row(other.member)
     )
 
 
@@ -186,16 +207,19 @@ def _without_repeats(slots: Slots) -> Slots:
 
 def _in_map_order(
     slots: Slots, lengths: NDArray[np.int64], table: TopicTable
-) -> tuple[Slots, frozenset[int]]:
-    """The slots as maps give them back that got them in the order given, and members with crowded maps.
+) -> tuple[Slots, set[int], frozenset[int]]:
+    """The slots as maps give them back that got them in the order given.
 
     Args:
         slots: the slots, as records list them.
         lengths: length of each slot's table.
         table: the topics.
+
+    Returns:
+        The slots, the members for whom the order given mattered, and those with crowded maps.
     """
     if len(slots.sizes) == 0:
-        return slots, frozenset()
+        return slots, set(), frozenset()
     first = np.flatnonzero(np.diff(slots.member, prepend=-1))
     topics = np.diff(first, append=len(slots.member))
     shortest = np.full(len(first), _SHORTEST_MAP)
@@ -210,6 +234,7 @@ def _in_map_order(
     )
     if by_number.rows is not None:
         ordered = ordered._replace(partition=ordered.partition[by_number.rows])
+    tied = {*slots.member[first[by_topic.tied]].tolist(), *ordered.member[by_number.tied].tolist()}
     unusual = frozenset(
         [
             *slots.member[first[by_topic.crowded]].tolist(),
@@ -219,7 +244,7 @@ def _in_map_order(
     )
     for member in unusual:
         _put_call_by_call(member, slots, lengths, ordered, table)
-    return ordered, unusual
+    return ordered, tied | unusual, unusual
 
 
 def _put_call_by_call(

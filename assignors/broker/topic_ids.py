@@ -12,7 +12,7 @@ import numpy as np
 
 from assignors.broker.hash_table import HashTable, spread_number
 from partitioning.errors import TreeBinError
-from partitioning.java import hash_map_order, hash_set_capacity, string_hashes, uuid_hash
+from partitioning.java import hash_map_order, hash_set_capacity, string_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,19 +100,23 @@ class TopicTable:
         return np.cumsum(self.counts) - self.counts
 
     @cached_property
-    def hashes(self) -> NDArray[np.int32]:
-        """`Uuid.hashCode` of each id."""
-        return np.fromiter(map(uuid_hash, self.ids), np.int32, len(self.ids))
+    def topic_of(self) -> NDArray[np.intp]:
+        """The topic of each partition id."""
+        return np.repeat(np.arange(len(self.names)), self.counts)
 
     @cached_property
-    def ranks(self) -> list[tuple[int, int]]:
-        """What orders ids as `Uuid.compareTo` does: both halves, signed."""
-        return [(_signed(each.int >> 64), _signed(each.int & 0xFFFFFFFFFFFFFFFF)) for each in self.ids]
+    def halves(self) -> NDArray[np.int64]:
+        """The two halves of each id, signed, by which `Uuid.compareTo` orders them; shape (topics, 2)."""
+        joined = b"".join([each.bytes for each in self.ids])
+        return np.frombuffer(joined, ">i8").astype(np.int64).reshape(-1, 2)
+
+    @cached_property
+    def hashes(self) -> NDArray[np.int32]:
+        """`Uuid.hashCode` of each id."""
+        mixed = self.halves[:, 0] ^ self.halves[:, 1]
+        return (mixed ^ (mixed >> 32)).astype(np.int32)
 
     def hashed(self, topic: int) -> tuple[int, tuple[int, ...]]:
         """A topic's hash as `HashMap` uses it, and what orders topics with the same one."""
-        return spread_number(int(self.hashes[topic])), self.ranks[topic]
-
-
-def _signed(half: int) -> int:
-    return half - (1 << 64) if half >> 63 else half
+        high, low = self.halves[topic].tolist()
+        return spread_number(int(self.hashes[topic])), (high, low)

@@ -8,7 +8,7 @@ from assignors.assignment import Assignment
 from assignors.broker.changes import assign_targets
 from assignors.broker.heterogeneous import balance
 from assignors.broker.homogeneous import share_out
-from assignors.broker.targets import Targets, targeted_topics
+from assignors.broker.targets import Targets, owned_lists, targeted_topics
 from assignors.broker.topic_ids import TopicTable
 from assignors.subscriptions import Subscriptions, hash_order
 
@@ -38,8 +38,9 @@ class UniformAssignor:
         place = hash_order(group.members)
         members = [group.members[row] for row in place.tolist()]
         subscriptions = Subscriptions.of(members)
-        table = TopicTable.of(group.topics, set[str]().union(*subscriptions.lists), targeted_topics(members))
-        targets = Targets.of(members, table)
+        owned = owned_lists(members)
+        table = TopicTable.of(group.topics, set[str]().union(*subscriptions.lists), targeted_topics(owned))
+        targets = Targets.of(members, owned, table)
         subscribed = table.subscribed(subscriptions)
         if len({frozenset(topics) for topics in subscriptions.lists}) <= 1:
             topics = table.in_id_order(subscriptions.lists[0])
