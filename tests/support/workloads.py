@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -76,15 +77,18 @@ class Workload:
         ]
 
     def _member(self, number: int) -> Member:
-        names = [f"topic{t}" for t in range(self.topics)]
+        block, blocks = 0, 1
         if self.subscriptions == "unequal":
-            block = number // -(-self.members // BLOCKS)
-            width = -(-self.topics // BLOCKS)
-            names = names[block * width : (block + 1) * width]
-        # Topics travel sorted, so that is how a leader or coordinator sees them.
-        return Member(
-            f"member{number}", sorted(names), rack=f"rack{number % self.racks}" if self.racks else None
-        )
+            block, blocks = number // -(-self.members // BLOCKS), BLOCKS
+        rack = f"rack{number % self.racks}" if self.racks else None
+        return Member(f"member{number}", _block_of_topics(self.topics, block, blocks), rack=rack)
+
+
+@cache
+def _block_of_topics(topics: int, block: int, blocks: int) -> list[str]:
+    """Shared by the members of a block; sorted, as topics travel, so that is how a leader sees them."""
+    width = -(-topics // blocks)
+    return sorted(f"topic{t}" for t in range(block * width, min(topics, (block + 1) * width)))
 
 
 def digest(group: Group, assignment: Assignment) -> str:
