@@ -5,6 +5,7 @@ from assignors.diff import AssignmentDiff, diff
 from assignors.errors import (
     AssignorError,
     AssignorsError,
+    DiffError,
     InvalidGroupError,
     ProtocolError,
     ScenarioError,
@@ -23,7 +24,7 @@ from assignors.protocol import (
     encode_subscription,
 )
 from assignors.registry import get_assignor, list_assignors, register_assignor
-from assignors.simulation import Scenario, SimulationResult, simulate
+from assignors.simulation import Scenario, SimulationResult, simulate, simulate_seeds
 
 __all__ = [
     "Assignment",
@@ -32,6 +33,7 @@ __all__ = [
     "Assignor",
     "AssignorError",
     "AssignorsError",
+    "DiffError",
     "Group",
     "InvalidGroupError",
     "Member",
@@ -56,4 +58,5 @@ __all__ = [
     "list_assignors",
     "register_assignor",
     "simulate",
+    "simulate_seeds",
 ]

@@ -4,6 +4,7 @@ AssignorsError
  |- InvalidGroupError   a group that no coordinator can hand out                    (also ValueError)
  |- AssignorError       the strategy cannot answer; names the JVM exception it stands for
  |- ProtocolError       bytes of the consumer protocol that cannot be read or written (also ValueError)
+ |- DiffError           two groups that cannot be compared as asked                (also ValueError)
  |- ScenarioError       a scenario file that cannot be simulated                     (also ValueError)
  `- SourceError         a snapshot, capture or live group that cannot be read        (also ValueError)
 """
@@ -32,6 +33,10 @@ class AssignorError(AssignorsError):
 
 class ProtocolError(AssignorsError, ValueError):
     """Bytes of the consumer protocol that cannot be read or written."""
+
+
+class DiffError(AssignorsError, ValueError):
+    """Two groups whose members cannot be matched as asked, or a check that cannot be understood."""
 
 
 class ScenarioError(AssignorsError, ValueError):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from assignors import get_assignor
 from assignors.errors import ScenarioError
-from assignors.simulation import RunSummary, simulate
+from assignors.simulation import RunSummary, simulate_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,14 +54,14 @@ def simulate_rebalances(
         types = {"bigint": pa.int64(), "double": pa.float64()}
         schema = pa.schema([(name, types[kind]) for name, kind in COLUMNS.items()])
         for batch in batches:
-            rows = [_run(scenario, number) for number in batch.column(0).to_pylist()]
+            seeds = [scenario.seed + number for number in batch.column(0).to_pylist()]
+            rows = [_row(scenario, result.summary) for result in simulate_seeds(scenario, seeds)]
             yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
     columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     return spark.range(0, runs, 1, tasks).mapInArrow(run, columns)
 
 
-def _run(scenario: Scenario, number: int) -> dict[str, int | float]:
-    summary = simulate(replace(scenario, seed=scenario.seed + number)).summary
+def _row(scenario: Scenario, summary: RunSummary) -> dict[str, int | float]:
     values = {field.name: getattr(summary, field.name) for field in fields(RunSummary)}
-    return {"run": number, **values}
+    return {"run": summary.seed - scenario.seed, **values}

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from assignors.diff.errors import DiffError
 from assignors.diff.summary import Summary
+from assignors.errors import DiffError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

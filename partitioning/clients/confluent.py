@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from partitioning.clients.topics import Topic
     from partitioning.interface import Partitioner
 
-_GIVEN_UP_ON_PURPOSE = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)  # noqa: SLF001 - their only names
+_GIVEN_UP_ON_PURPOSE = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 
 class PartitioningProducer(Producer):

@@ -1,13 +1,7 @@
-import warnings
-
 import pytest
 
 from partitioning.testing.mock_cluster import MockCluster
 from tests.partitioning.clients.clusters import Cluster, mock
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # kafka-python reads its schemas in an older way
-    import kafka  # noqa: F401
 
 
 @pytest.fixture(params=["mock", pytest.param("broker", marks=pytest.mark.broker)])
