@@ -19,7 +19,7 @@ def cases() -> Iterator[Case]:
     for placement, partitions, linger_ms in product(PLACEMENTS, (6, 16, 64), (5, 50)):
         yield _case(placement, partitions, linger_ms)
     for placement in PLACEMENTS:
-        yield _case(placement, 16, 0)
+        yield _case(placement, 16, 0, records_per_second=500)  # more is bounded by the sender thread
         yield _case(placement, 16, 1_000)
         yield _case(placement, 6, 1_000, batch_size=4_096)
         yield _case(placement, 6, 5, batch_size=65_536, value_bytes=100, records_per_second=10_000)

@@ -1,6 +1,7 @@
-"""Run the real producer again, here: `python -m tests.oracle.producer.regenerate`; 10 to 25 minutes.
+"""Run the real producer again, here: `python -m tests.oracle.producer.regenerate [line ...]`.
 
-Figures are measurements: they differ from run to run, and from machine to machine.
+All of it takes 10 to 25 minutes. Figures are measurements: they differ from run to run, and from machine to
+machine.
 """
 
 from __future__ import annotations
@@ -29,11 +30,21 @@ WARM_UP = 3  # cases that run before a round, for the JVMs' compilers
 
 
 def main() -> None:
-    """Run the cases until each has enough quiet runs, and write one line a case."""
+    """Measure every case, or those whose line numbers (from 1) are given, and write one line a case."""
+    table = list(cases())
+    chosen = [int(argument) - 1 for argument in sys.argv[1:]] or list(range(len(table)))
+    lines = FIGURES.read_text().splitlines() if sys.argv[1:] else [""] * len(table)
+    for n, runs in zip(chosen, _measure([table[n] for n in chosen]), strict=True):
+        lines[n] = json.dumps({"case": table[n], "runs": runs})
+    FIGURES.parent.mkdir(parents=True, exist_ok=True)
+    FIGURES.write_text("".join(f"{line}\n" for line in lines))
+
+
+def _measure(table: Sequence[Case]) -> list[list[Json]]:
+    """Run the cases until each has enough quiet runs; the quietest of each."""
     target = built(Path(__file__).parent) / "target"
     classpath = os.pathsep.join([str(target / "classes"), str(target / "lib" / "*")])
     command: Command = ["java", "-Xmx1g", "-cp", classpath, "copartition.oracle.PacedProducer"]
-    table = list(cases())
     runs: list[list[Json]] = [[] for _ in table]
     for number in range(ROUNDS):
         wanted = [n for n, done in enumerate(runs) if sum(map(_is_quiet, done)) < RUNS]
@@ -42,10 +53,7 @@ def main() -> None:
         sys.stderr.write(f"round {number + 1}: {len(wanted)} cases ...\n")
         for n, report in zip(wanted, _run(command, [table[n] for n in wanted]), strict=True):
             runs[n].append(report)
-    FIGURES.parent.mkdir(parents=True, exist_ok=True)
-    with FIGURES.open("w", encoding="utf-8") as figures:
-        for case, done in zip(table, runs, strict=True):
-            figures.write(json.dumps({"case": case, "runs": sorted(done, key=_lateness)[:RUNS]}) + "\n")
+    return [sorted(done, key=_lateness)[:RUNS] for done in runs]
 
 
 def _run(command: Command, table: Sequence[Case]) -> list[Json]:
