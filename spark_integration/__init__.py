@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from partitioning.errors import MissingDependencyError
 
 if TYPE_CHECKING:
+    from spark_integration.auditing.plan import audit as audit
+    from spark_integration.auditing.words import audit_verdict as audit_verdict
     from spark_integration.columns import kafka_partition as kafka_partition
     from spark_integration.errors import BrokerUnreachableError as BrokerUnreachableError
     from spark_integration.errors import ColumnError as ColumnError
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from spark_integration.sinks import register as register
 
 _HOME = {
+    "audit": "auditing.plan",
+    "audit_verdict": "auditing.words",
     "kafka_partition": "columns",
     "BrokerUnreachableError": "errors",
     "ColumnError": "errors",

@@ -55,11 +55,9 @@ def double_key(column: Column | str) -> Column:
 
 
 def uuid_key(column: Column | str) -> Column:
-    """`UUIDSerializer`: the 36 characters, in lower case, of a string column of UUIDs; fails on other text."""
+    """`UUIDSerializer`: the 36 characters, in lower case, of a string of a UUID; fails on other text."""
     value = _column(column)
-    fault = sf.raise_error(
-        sf.concat(sf.lit("copartition: uuid_key() takes UUIDs, not '"), value, sf.lit("'"))
-    )
+    fault = sf.raise_error(sf.concat(sf.lit("copartition: uuid_key() takes UUIDs, not "), value))
     checked = sf.when(value.isNull() | value.rlike(f"^{UUID}$"), sf.lower(value)).otherwise(fault)
     return _typed("uuid_key", value, ("string",), checked.cast("binary"))
 

@@ -28,7 +28,11 @@ spark.driver.extraJavaOptions -Dderby.system.home={home}
 spark.jars {jars}
 """
 LOGGING = """
+# Spark takes a configuration without an appender for none.
+appender.console.type = Console
+appender.console.name = console
 rootLogger.level = off
+rootLogger.appenderRef.stdout.ref = console
 """
 
 
@@ -46,6 +50,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = start(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
+
+
+@pytest.fixture
+def connector(spark: SparkSession) -> None:
+    """Spark's own Kafka source and sink."""
+    if missing := missing_tools():
+        pytest.skip(f"Spark's Kafka connector is fetched with Maven: {missing}")
 
 
 def connector_jars() -> list[Path]:

@@ -1,0 +1,1 @@
+"""Which rule wrote this topic? Whose hash, over how many partitions, explains where its records are."""
