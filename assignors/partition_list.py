@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -11,6 +12,9 @@ from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+# `TopicPartition(topic, partition)` without the argument parsing.
+_topic_partition: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, TopicPartition)
 
 
 class PartitionList(Sequence[TopicPartition]):
@@ -67,9 +71,8 @@ class PartitionList(Sequence[TopicPartition]):
         return TopicPartition(self.names[self.topics[index]], int(self.partitions[index]))
 
     def __iter__(self) -> Iterator[TopicPartition]:
-        names = self.names
-        for topic, partition in zip(self.topics.tolist(), self.partitions.tolist(), strict=True):
-            yield TopicPartition(names[topic], partition)
+        topics = map(self.names.__getitem__, self.topics.tolist())
+        return map(_topic_partition, zip(topics, self.partitions.tolist(), strict=True))
 
     def __contains__(self, partition: object) -> bool:
         if not isinstance(partition, tuple) or len(partition) != 2:
