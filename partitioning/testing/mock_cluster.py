@@ -43,6 +43,7 @@ class MockCluster:
     - There is no controller: AdminClient calls that create, grow, delete or describe topics or groups fail.
     - Transactions begin and commit, but offsets sent to one are not kept and aborted records stay readable.
     - kafka-python must be told `api_version=(2, 0)`; its and aiokafka's groups of two and more do not settle.
+    - Java clients and @platformatic/kafka cannot read its metadata: give them a real broker.
 
     Args:
         brokers: how many brokers it has.
