@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 KEYS = 200_000
-ROUNDS = 15
+ROUNDS = 40
 ANY_PARTITION = 2**31 - 1
 HERE = Path(__file__).parent
 

@@ -47,6 +47,7 @@ def murmur2_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDA
 
 
 _M = constant(_MULTIPLIER)
+_MINUS_M = constant(2**32 - _MULTIPLIER)
 _M_LESS_1 = constant(_MULTIPLIER - 1)
 _1, _3, _13, _15, _24 = map(constant, (1, 3, 13, 15, 24))
 
@@ -56,7 +57,9 @@ def _start(lengths: Words) -> Words:
 
 
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
-    np.multiply(word, _M, out=k)
+    # NumPy reads a strided operand fast when it negates, not when it multiplies.
+    np.negative(word, out=k)
+    np.multiply(k, _MINUS_M, out=k)
     np.right_shift(k, _24, out=t)
     np.bitwise_xor(k, t, out=k)
     np.multiply(k, _M, out=k)

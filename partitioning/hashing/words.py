@@ -30,6 +30,8 @@ _FEW_ROWS = 8  # are hashed one by one: a NumPy step of all costs more than a Py
 class WordHash(NamedTuple):
     """A hash function as steps on many states. All but `start` work in place and may overwrite the scratch.
 
+    Lengths are one for each state, or one for all.
+
     Attributes:
         scalar: the hash of one key, modulo 2**32.
         start: from the keys' lengths in bytes, the first states.
@@ -69,7 +71,7 @@ def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.ui
     bounds = np.asarray(offsets, dtype=np.int64)
     out = np.empty(len(bounds) - 1, dtype=np.uint32)
     for first, last in _chunks(bounds):
-        out[first:last] = _hash_chunk(rule, bounds[first : last + 1], data)
+        _hash_chunk(rule, out[first:last], bounds[first : last + 1], data)
     return out
 
 
@@ -93,24 +95,22 @@ def _chunks(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _hash_chunk(rule: WordHash, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> Words:
+def _hash_chunk(rule: WordHash, out: Words, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
     lengths = np.diff(bounds)
     longest = int(lengths.max())
-    if longest * len(lengths) == bounds[-1] - bounds[0]:  # all are as long as the longest
+    one_length = longest * len(lengths) == bounds[-1] - bounds[0]
+    if one_length and longest % 4 == 0 and len(lengths) >= _FEW_ROWS:
+        words = data[bounds[0] : bounds[-1]].view("<u4").reshape(len(lengths), longest // 4)
+        _hash_columns(rule, out, words if words.flags.aligned else words.copy())
+    elif one_length:
         sizes = np.full(len(lengths), longest, dtype=np.uint32)
+        out[:] = rule.start(sizes)
+        _hash_rows(rule, out, sizes, bounds[:-1], data)
+    else:
+        order, sizes = _longest_first(lengths, longest)
         states = rule.start(sizes)
-        if longest % 4 == 0 and len(sizes) >= _FEW_ROWS:
-            words = data[bounds[0] : bounds[-1]].view("<u4").reshape(len(lengths), longest // 4)
-            _hash_columns(rule, states, sizes, words if words.flags.aligned else words.copy())
-        else:
-            _hash_rows(rule, states, sizes, bounds[:-1], data)
-        return states
-    order, sizes = _longest_first(lengths, longest)
-    states = rule.start(sizes)
-    _hash_rows(rule, states, sizes, bounds[order], data)
-    out = np.empty_like(states)
-    out[order] = states
-    return out
+        _hash_rows(rule, states, sizes, bounds[order], data)
+        out[order] = states
 
 
 def _longest_first(lengths: NDArray[np.int64], longest: int) -> tuple[NDArray[np.intp], Words]:
@@ -125,8 +125,10 @@ def _longest_first(lengths: NDArray[np.int64], longest: int) -> tuple[NDArray[np
     return (packed & 0xFFFF).astype(np.intp), np.subtract(longest, packed >> 16, dtype=np.uint32)
 
 
-def _hash_columns(rule: WordHash, states: Words, lengths: Words, matrix: Words) -> None:
-    """Keys of one length, a multiple of four."""
+def _hash_columns(rule: WordHash, states: Words, matrix: Words) -> None:
+    """Keys of as many words each, and no tail."""
+    length = np.array([matrix.shape[1] * 4], dtype=np.uint32)
+    states[:] = rule.start(length)
     rows = _block_rows(matrix.shape[1] + 1)
     scratch = np.empty((2, min(rows, len(states))), dtype=np.uint32)
     for begin in range(0, len(states), rows):
@@ -135,7 +137,7 @@ def _hash_columns(rule: WordHash, states: Words, lengths: Words, matrix: Words) 
         k, t = scratch[:, : len(state)]
         for column in matrix[block].T:
             rule.mix(state, column, k, t)
-        rule.finish(state, lengths[block], t)
+        rule.finish(state, length, t)
 
 
 def _hash_rows(
