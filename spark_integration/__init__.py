@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from spark_integration.errors import SinkConfigError as SinkConfigError
     from spark_integration.errors import SparkIntegrationError as SparkIntegrationError
     from spark_integration.errors import UnknownTopicError as UnknownTopicError
+    from spark_integration.profile import PartitionProfile as PartitionProfile
+    from spark_integration.profile import partition_profile as partition_profile
     from spark_integration.routing import assert_routed as assert_routed
     from spark_integration.routing import route as route
     from spark_integration.session import configure_spark_with_kafka as configure_spark_with_kafka
     from spark_integration.simulation import simulate_rebalances as simulate_rebalances
     from spark_integration.sinks import register as register
+    from spark_integration.sinks.connector import checked_for_topic as checked_for_topic
 
 _HOME = {
     "audit": "auditing.plan",
@@ -44,11 +47,14 @@ _HOME = {
     "SinkConfigError": "errors",
     "SparkIntegrationError": "errors",
     "UnknownTopicError": "errors",
+    "PartitionProfile": "profile",
+    "partition_profile": "profile",
     "assert_routed": "routing",
     "route": "routing",
     "configure_spark_with_kafka": "session",
     "simulate_rebalances": "simulation",
     "register": "sinks",
+    "checked_for_topic": "sinks.connector",
 }
 
 __all__ = list(_HOME)

@@ -55,7 +55,7 @@ def route(
         InvalidPartitionCountError: `num_partitions` or `lanes` is below 1, or their product above 2**31 - 1.
     """
     field = _partition_field(df, num_partitions, by, lanes)
-    checked = df.withColumn(by, _checked(by, num_partitions).alias(by, metadata=field.metadata))
+    checked = df.withColumn(by, checked_partition(by, num_partitions).alias(by, metadata=field.metadata))
     target = _column(by)
     if lanes > 1:
         _existing(df, key)
@@ -123,7 +123,14 @@ def _salt(target: Column, num_partitions: int) -> Column:
     return sf.split(sf.lit(table), ",").cast("array<int>")[target]
 
 
-def _checked(by: str, num_partitions: int) -> Column:
+def checked_partition(by: str, num_partitions: int, *, nulls: bool = False) -> Column:
+    """Column `by` as an int; a task fails on a value outside 0 .. num_partitions - 1, and names it.
+
+    Args:
+        by: name of a column of an integer type.
+        num_partitions: partitions of the topic.
+        nulls: whether a null passes.
+    """
     value = _column(by)
     fault = sf.raise_error(
         sf.concat(
@@ -136,7 +143,8 @@ def _checked(by: str, num_partitions: int) -> Column:
             ),
         )
     )
-    return sf.when((value >= 0) & (value < num_partitions), value).otherwise(fault).cast("int")
+    fits = (value >= 0) & (value < num_partitions)
+    return sf.when(fits | value.isNull() if nulls else fits, value).otherwise(fault).cast("int")
 
 
 def _partition_field(df: DataFrame, num_partitions: int, by: str, lanes: int) -> StructField:

@@ -54,3 +54,14 @@ def read_topic(servers: str, topic: str) -> list[Read]:
         return found
     finally:
         consumer.close()
+
+
+def inversions(records: list[Read]) -> int:
+    """How often a record of a key comes later in its partition than one whose value, a number, is greater."""
+    highest: dict[tuple[int, bytes | None], int] = {}
+    found = 0
+    for record in records:
+        number, place = int(record.value or b""), (record.partition, record.key)
+        found += number < highest.get(place, -1)
+        highest[place] = max(number, highest.get(place, -1))
+    return found

@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 
 from spark_integration import kafka_partition, register, route
 from tests.support.broker import Kafka
-from tests.support.reading import read_topic
+from tests.support.reading import inversions, read_topic
 
 pytest.importorskip("pyspark.sql.datasource", reason="Python data sources need Spark 4.0")
 
@@ -29,11 +29,7 @@ def test_routed_rows_arrive_once_in_their_partitions_and_in_order(spark: SparkSe
     read = read_topic(broker.bootstrap_servers, topic)
     assert Counter(int(record.value or b"") for record in read) == Counter(range(ROWS))
     assert [r.partition for r in read if r.key] == [murmur2(r.key, 12) for r in read if r.key]
-    last: dict[tuple[int, bytes | None], int] = {}
-    for record in read:
-        number = int(record.value or b"")
-        assert number > last.get((record.partition, record.key), -1)
-        last[record.partition, record.key] = number
+    assert inversions(read) == 0
 
 
 def test_a_stream_resumes_from_its_checkpoint(spark: SparkSession, broker: Kafka, tmp_path) -> None:
