@@ -10,23 +10,29 @@ from assignors.broker.audiences import Audiences
 from assignors.broker.changes import Changes
 from assignors.broker.evening import even_out
 from assignors.broker.filling import hand_out
-from assignors.broker.targets import Slots
+from assignors.broker.targets import Slots, fault_in
 from assignors.columns import group_rows
 from assignors.errors import AssignorError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from assignors.broker.targets import Targets
     from assignors.broker.topic_ids import TopicTable
+    from assignors.group import Member
     from assignors.subscriptions import Subscriptions
 
 
-def balance(subscriptions: Subscriptions, table: TopicTable, targets: Targets) -> Changes:
+def balance(
+    members: Sequence[Member], subscriptions: Subscriptions, table: TopicTable, targets: Targets
+) -> Changes:
     """Members keep what they still subscribe to; what is free, and then surplus, goes to those with least.
 
     Args:
-        subscriptions: who subscribes to what, members in the order in which the coordinator visits them.
+        members: the members, in the order in which the coordinator visits them.
+        subscriptions: who subscribes to what.
         table: the topics.
         targets: who has what.
 
@@ -36,7 +42,13 @@ def balance(subscriptions: Subscriptions, table: TopicTable, targets: Targets) -
     topics = Audiences.of(subscriptions, table)
     slots = targets.slots
     staying = _still_subscribed(subscriptions, table, targets)
-    _check_existing(slots, staying, table)
+    outside = (slots.partition < 0) | (slots.partition >= slots.per_row(table.counts[slots.topic]))
+    if (outside & slots.per_row(staying)).any():
+        raise AssignorError(
+            f"{fault_in(slots, staying, members, table)}, on which the JVM fails while subscriptions differ; "
+            "leave it out of `owned`",
+            jvm_exception="ArrayIndexOutOfBoundsException",
+        )
     ids, member = slots.per_row(table.starts[slots.topic]), slots.per_row(slots.member)
     ids += slots.partition
     rows = np.flatnonzero(slots.per_row(staying))
@@ -90,16 +102,3 @@ def _still_subscribed(subscriptions: Subscriptions, table: TopicTable, targets: 
         subscribes[code, [table.index[name] for name in names if name in table.index]] = True
     subscribes[:, table.counts == 0] = False
     return subscribes[subscriptions.of_member[targets.slots.member], targets.slots.topic]
-
-
-def _check_existing(slots: Slots, staying: NDArray[np.bool_], table: TopicTable) -> None:
-    outside = (slots.partition < 0) | (slots.partition >= slots.per_row(table.counts[slots.topic]))
-    missing = np.flatnonzero(outside & slots.per_row(staying))
-    if len(missing):
-        name = table.names[slots.per_row(slots.topic)[missing[0]]]
-        number = int(slots.partition[missing[0]])
-        raise AssignorError(
-            f"a member's target has {name}-{number}, which does not exist, and the JVM fails on it while "
-            "subscriptions differ; leave out of `owned` what the topics do not have",
-            jvm_exception="ArrayIndexOutOfBoundsException",
-        )

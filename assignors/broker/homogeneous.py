@@ -8,14 +8,17 @@ import numpy as np
 
 from assignors.broker.changes import Changes
 from assignors.broker.tables import SHORTEST_SET, ranges
-from assignors.broker.targets import Slots
+from assignors.broker.targets import Slots, fault_in
 from assignors.errors import AssignorError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from assignors.broker.targets import Targets
     from assignors.broker.topic_ids import TopicTable
+    from assignors.group import Member
 
 
 class _Runs(NamedTuple):
@@ -32,26 +35,28 @@ class _Runs(NamedTuple):
     partition: NDArray[np.int32]
 
 
-def share_out(members: int, topics: NDArray[np.intp], table: TopicTable, targets: Targets) -> Changes:
+def share_out(
+    members: Sequence[Member], topics: NDArray[np.intp], table: TopicTable, targets: Targets
+) -> Changes:
     """Each member keeps what it has up to its quota and gets what it lacks in order.
 
     Args:
-        members: how many members there are.
+        members: the members, in the order in which the coordinator visits them.
         topics: the subscribed topics, rows of the table, in the order of the group's HashSet.
         table: the topics.
         targets: who has what.
 
     Raises:
-        AssignorError: partitions that do not exist take up places, so that others are left without one.
+        AssignorError: targets hold partitions that do not exist, or hold one twice, and so leave others none.
     """
     slots = targets.slots
     subscribed = np.zeros(len(table.names), np.bool_)
     subscribed[topics] = True
     sizes = np.where(subscribed[slots.topic], slots.sizes, 0)
     ends = np.cumsum(sizes)
-    first = np.searchsorted(slots.member, np.arange(members + 1))
+    first = np.searchsorted(slots.member, np.arange(len(members) + 1))
     has = np.diff(np.concatenate([np.zeros(1, np.intp), ends])[first])
-    quota, extra = divmod(int(table.counts[topics].sum()), members)
+    quota, extra = divmod(int(table.counts[topics].sum()), len(members))
     quotas = quota + _takes_extra(has > quota, extra)
     lacks = np.maximum(quotas - has, 0)
 
@@ -60,6 +65,12 @@ def share_out(members: int, topics: NDArray[np.intp], table: TopicTable, targets
     staying = np.clip(quotas[slots.member] - before, 0, sizes)  # what comes last in a member's map goes
     free = _free(topics, table, targets.taken)
     revoked = _revoked(slots, staying, sizes)
+    if len(free.partition) + len(revoked.partition) > lacks.sum():
+        fault = fault_in(slots, subscribed[slots.topic], members, table)
+        raise AssignorError(
+            f"not every partition finds a member: {fault}; give `owned` as the broker's target assignment is",
+            jvm_exception="PartitionAssignorException",
+        )
     copied = lacks > 0
     copied[slots.member[staying < slots.sizes]] = True
     return Changes(
@@ -114,12 +125,6 @@ def _handed_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
     """Gives partitions out, first those that are free, until members lack nothing."""
     partition = np.concatenate([free.partition, revoked.partition])
     ends = np.cumsum(lacks)
-    if ends[-1] < len(partition):
-        raise AssignorError(
-            f"{len(partition) - ends[-1]} partitions find no place, because members' targets hold partitions "
-            "that do not exist; leave out of `owned` what the topics do not have",
-            jvm_exception="PartitionAssignorException",
-        )
     run_ends = np.cumsum(np.concatenate([free.sizes, revoked.sizes]))
     cuts = np.unique(np.concatenate([np.zeros(1, np.intp), ends, run_ends]))
     cuts = cuts[cuts <= len(partition)]

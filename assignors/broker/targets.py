@@ -127,6 +127,33 @@ class Targets:
         return cls(slots, taken, shared, unusual), tied
 
 
+def fault_in(
+    slots: Slots, looked_at: NDArray[np.bool_], members: Sequence[Member], table: TopicTable
+) -> str | None:
+    """What these slots have that no group a broker made has, in words: a partition too many or one twice."""
+    ids = slots.per_row(table.starts[slots.topic]) + slots.partition
+    counts = slots.per_row(table.counts[slots.topic])
+    rows = np.flatnonzero(slots.per_row(looked_at))
+    outside = rows[(slots.partition[rows] < 0) | (slots.partition[rows] >= counts[rows])]
+    if len(outside):
+        topic, owner = _row(slots, int(outside[0]), members, table)
+        count = counts[outside[0]]
+        return f"{topic}, which member {owner!r} owns, does not exist (the topic has {count} partitions)"
+    _, first, times = np.unique(ids[rows], return_index=True, return_counts=True)
+    if (times == 1).all():
+        return None
+    row = rows[first[np.argmax(times > 1)]]
+    partition, owner = _row(slots, int(row), members, table)
+    _, other = _row(slots, int(rows[np.flatnonzero(ids[rows] == ids[row])[1]]), members, table)
+    return f"members {owner!r} and {other!r} both own {partition}"
+
+
+def _row(slots: Slots, row: int, members: Sequence[Member], table: TopicTable) -> tuple[str, str]:
+    """The partition of a row, and whose it is."""
+    slot = int(np.searchsorted(slots.starts, row, side="right")) - 1
+    return f"{table.names[slots.topic[slot]]}-{slots.partition[row]}", members[slots.member[slot]].id
+
+
 def owned_lists(members: Sequence[Member]) -> list[PartitionList]:
     """What each member owns."""
     owned = [member.owned for member in members]

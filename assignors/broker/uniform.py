@@ -44,8 +44,8 @@ class UniformAssignor:
         subscribed = table.subscribed(subscriptions)
         if len({frozenset(topics) for topics in subscriptions.lists}) <= 1:
             topics = table.in_id_order(subscriptions.lists[0])
-            changes = share_out(len(members), topics, table, targets)
+            changes = share_out(members, topics, table, targets)
         else:
-            changes = balance(subscriptions, table, targets)
+            changes = balance(members, subscriptions, table, targets)
         ids = [member.id for member in group.members]
         return assign_targets(ids, place, table, subscribed, targets, changes)
