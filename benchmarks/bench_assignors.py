@@ -1,21 +1,25 @@
 """Assignors against the warm JVM: the grid of Kafka's own benchmark, with its join and rack cells put right.
 
 The JVM's rounds come between ours, on the same group, and every answer is compared by its digest. Either side
-is fed and answers in its own form: lists of objects there, `Group.next` and `PartitionList` here.
+is fed and answers in its own form: lists of objects there, `Group.next` and `PartitionList` here. franz-go
+has the same groups, but answers of its own.
+
 `SAVE_TABLES=1 make bench` writes the table to `benchmarks/assignors.md`. Where one call takes the JVM over a
 minute it is left out, unless `PATIENT=1`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import pytest
@@ -40,11 +44,14 @@ SIZES = {
     "800/50/50": (800, 50, 50),
     "2000/500/500": (2000, 500, 500),
 }
-EVENTS = ["full", "join", "leave"]
-# The JVM's general algorithm looks at every partition for every partition.
-TOO_SLOW_FOR_THE_JVM = {
-    (size, event) for size in ("1000/50/1000", "5000/10/100") for event in ("join", "leave")
+UNEQUAL = {
+    "100/5/10": (100, 5, 10),
+    "1000/10/100": (1000, 10, 100),
+    "1000/50/1000": (1000, 50, 1000),
+    "5000/10/100": (5000, 10, 100),
 }
+EVENTS = ["full", "join", "leave"]
+ALL = ["cooperative-sticky", "sticky", "range", "roundrobin", "uniform", "broker-range"]
 
 
 class Row(NamedTuple):
@@ -53,76 +60,130 @@ class Row(NamedTuple):
     assignor: str
     cell: str
     event: str
+    against: str
     theirs: list[float]
     ours: list[float]
 
     def __str__(self) -> str:
-        ours = f"{min(self.ours):.2f} | {median(self.ours):.2f}"
-        if not self.theirs:
-            return f"| {self.assignor} | {self.cell} | {self.event} | - | - | {ours} | - |"
-        theirs = f"{min(self.theirs):.2f} | {median(self.theirs):.2f}"
-        return (
-            f"| {self.assignor} | {self.cell} | {self.event} | {theirs} | {ours} "
-            f"| {min(self.theirs) / min(self.ours):.1f} |"
+        theirs, ours = (
+            f"{min(times):.2f} | {median(times):.2f}" if times else "- | -"
+            for times in (self.theirs, self.ours)
         )
+        ratio = f"{min(self.theirs) / min(self.ours):.1f}" if self.theirs else "-"
+        return (
+            f"| {self.assignor} | {self.cell} | {self.event} | {self.against} | {theirs} | {ours} | {ratio} |"
+        )
+
+
+class Jvm:
+    """The JVM's assignor on a group; the oracle makes the group and times the call."""
+
+    name = "the JVM"
+
+    def __init__(self, oracle: Oracle, assignor: str, workload: Workload) -> None:
+        self._oracle = oracle
+        self._request = {"assignor": assignor, **workload.request}
+        self._warm_up = warm_ups(workload)
+        self.answers: set[str] = set()
+
+    def turn(self, rounds: int) -> list[float]:
+        """So many rounds, in ms."""
+        answer = self._oracle.ask("time", warm_up=self._warm_up, rounds=rounds, **self._request)
+        self._warm_up = 0
+        self.answers.add(answer["digest"])
+        times: list[float] = answer["ms"]
+        return times
+
+
+class FranzGo:
+    """franz-go's balancer on a group, in a process of its own; its answers differ by design."""
+
+    name = "franz-go"
+
+    def __init__(self, assignor: str, workload: Workload) -> None:
+        self._process = subprocess.Popen(
+            ["go", "-C", HERE / "competitors" / "franz_go", "run", "."],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._given = workload.members * workload.ratio
+        self._say(json.dumps({"assignor": assignor, **workload.request}))
+
+    def turn(self, rounds: int) -> list[float]:
+        """So many rounds, in ms."""
+        return [self._round() for _ in range(rounds)]
+
+    def _round(self) -> float:
+        self._say("")
+        assert self._process.stdout is not None
+        nanoseconds, given = (int(number) for number in self._process.stdout.readline().split())
+        assert given <= self._given
+        return nanoseconds / 1e6
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
 
 
 class Table:
     """Runs the races and keeps what came out."""
 
     def __init__(self, oracle: Oracle) -> None:
-        self._oracle = oracle
+        self.oracle = oracle
         self.rows: list[Row] = []
         self.lines: list[str] = []
 
-    def race(self, benchmark, assignor: str, cell: str, workload: Workload, *, jvm: bool = True) -> None:
-        """Rounds of ours and of the JVM's in turns; the answers have to be the same."""
+    def race(
+        self, benchmark, assignor: str, cell: str, workload: Workload, rival: Jvm | FranzGo | None
+    ) -> None:
+        """Rounds of ours and of a rival's, in turns."""
         group = workload.group(get_assignor(assignor))
-        partitions = workload.members * workload.ratio
         theirs: list[float] = []
         ours: list[float] = []
-        answers = {digest(group, get_assignor(assignor).assign(group))}
 
-        def their_turn(warm_up: int) -> None:
-            rounds = 1 if theirs and theirs[0] > 1000 else ROUNDS
-            answer = self._oracle.ask(
-                "time", assignor=assignor, warm_up=warm_up, rounds=rounds, **workload.request
-            )
-            theirs.extend(answer["ms"])
-            answers.add(answer["digest"])
-
-        def our_turn() -> None:
+        def our_round() -> None:
             leader = get_assignor(assignor)
             start = time.perf_counter()
             leader.assign(group)
             ours.append((time.perf_counter() - start) * 1e3)
 
-        def setup() -> None:
-            if jvm and len(ours) % ROUNDS == 0:
-                their_turn(0 if theirs else warm_ups(workload))
+        def their_turn() -> None:
+            if rival is not None and len(ours) % ROUNDS == 0:
+                theirs.extend(rival.turn(1 if theirs and theirs[0] > 1000 else ROUNDS))
 
-        benchmark.group = f"{assignor}, {cell}"
-        benchmark.pedantic(our_turn, setup=setup, rounds=TURNS * ROUNDS, warmup_rounds=2)
-        row = Row(assignor, cell, workload.event, theirs, ours)
-        benchmark.extra_info.update(partitions=partitions, theirs=theirs, ours=ours)
-        self.rows.append(row)
-        assert len(answers) == 1, "the JVM answers differently"
+        benchmark.group = f"{assignor}, {cell}, {workload.event}"
+        benchmark.pedantic(our_round, setup=their_turn, rounds=TURNS * ROUNDS, warmup_rounds=2)
+        benchmark.extra_info.update(theirs=theirs, ours=ours)
+        self.rows.append(
+            Row(assignor, cell, workload.event, "-" if rival is None else rival.name, theirs, ours)
+        )
+        if isinstance(rival, Jvm):
+            assert rival.answers == {digest(group, get_assignor(assignor).assign(group))}
 
     def __str__(self) -> str:
         rows = "".join(f"{row}\n" for row in self.rows)
         more = "".join(f"- {line}\n" for line in self.lines)
+        versions = self.oracle.versions()
         return f"""# Assignors: ms an assignment on one core
 
 Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}; kafka-clients and
-kafka-group-coordinator {self._oracle.versions()["kafka"]} on Java {self._oracle.versions()["java"]}, warm.
+kafka-group-coordinator {versions["kafka"]} on Java {versions["java"]}, warm; franz-go from competitors/franz_go.
 A cell is members/partitions per member/topics; "unequal" members subscribe in five blocks, "racks" are three
 with two replicas a partition; "full" is a new group, "join" and "leave" one more or one less member in a
-group that carries on. {TURNS * ROUNDS} rounds of each side, in turns of {ROUNDS}, fewer of the JVM's where one
-takes over a second. The ratio is that of the best rounds: how many times faster we are. All answers are equal.
+group that carries on. {TURNS * ROUNDS} rounds of each side, in turns of {ROUNDS}, or of one where a rival's
+takes over a second. The ratio of the best rounds says how many times faster we are. The JVM's answers are ours.
 Again: `SAVE_TABLES=1 make bench`.
 
-| assignor | cell | event | JVM best | JVM median | ours best | ours median | ratio |
-|---|---|---|---|---|---|---|---|
+| assignor | cell | event | against | theirs best | median | ours best | median | ratio |
+|---|---|---|---|---|---|---|---|---|
 {rows}
 {more}"""
 
@@ -146,28 +207,38 @@ def table(request) -> Iterator[Table]:
 
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(
-    "name", ["cooperative-sticky", "sticky", "range", "roundrobin", "uniform", "broker-range"]
-)
+@pytest.mark.parametrize("name", ALL)
 def test_equal_subscriptions(benchmark, table, name, size, event):
-    table.race(benchmark, name, size, Workload(*SIZES[size], event))
+    workload = Workload(*SIZES[size], event)
+    table.race(benchmark, name, size, workload, Jvm(table.oracle, name, workload))
 
 
 @pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("size", ["100/5/10", "1000/10/100", "1000/50/1000", "5000/10/100"])
-@pytest.mark.parametrize("name", ["cooperative-sticky", "sticky", "uniform", "broker-range", "range"])
+@pytest.mark.parametrize("size", UNEQUAL)
+@pytest.mark.parametrize("name", ALL)
 def test_unequal_subscriptions(benchmark, table, name, size, event):
-    members, ratio, topics = (int(number) for number in size.split("/"))
-    jvm = "sticky" not in name or (size, event) not in TOO_SLOW_FOR_THE_JVM or "PATIENT" in os.environ
-    workload = Workload(members, ratio, topics, event, "unequal")
-    table.race(benchmark, name, f"{size} unequal", workload, jvm=jvm)
+    workload = Workload(*UNEQUAL[size], event, "unequal")
+    slow = "sticky" in name and event != "full" and UNEQUAL[size][0] * UNEQUAL[size][1] > 10_000
+    rival = None if slow and "PATIENT" not in os.environ else Jvm(table.oracle, name, workload)
+    table.race(benchmark, name, f"{size} unequal", workload, rival)
 
 
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("size", ["1000/10/100", "1000/50/1000"])
 @pytest.mark.parametrize("name", ["cooperative-sticky", "range"])
 def test_racks(benchmark, table, name, size, event):
-    table.race(benchmark, name, f"{size} racks", Workload(*SIZES[size], event, racks=3))
+    workload = Workload(*SIZES[size], event, racks=3)
+    table.race(benchmark, name, f"{size} racks", workload, Jvm(table.oracle, name, workload))
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="needs Go")
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", ["cooperative-sticky", "sticky"])
+def test_franz_go(benchmark, table, name, size, event):
+    workload = Workload(*SIZES[size], event)
+    with FranzGo(name, workload) as rival:
+        table.race(benchmark, name, size, workload, rival)
 
 
 def test_reading_every_answer(benchmark, table):
