@@ -1,0 +1,103 @@
+"""Our assignors in aiokafka consumers."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
+
+from assignors.clients.memory import Memory, by_topic
+from assignors.errors import AssignorsError
+from assignors.group import Group, Member, Topic
+from assignors.interface import RebalanceProtocol
+from assignors.partition_list import PartitionList
+from assignors.protocol import decode_sticky_user_data
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from assignors.interface import Assignor
+
+_VERSION = 0
+
+
+class EagerOnlyError(AssignorsError, ValueError):
+    """An assignor that needs more than aiokafka's eager protocol."""
+
+
+def aiokafka_assignor(assignor: Assignor | str = "sticky") -> type[AbstractPartitionAssignor]:
+    """A class for `partition_assignment_strategy` of one aiokafka consumer, with a memory of its own.
+
+    `AIOKafkaConsumer(..., partition_assignment_strategy=(aiokafka_assignor("sticky"),))`
+
+    aiokafka calls classes and not instances, so two consumers must not share one: call this for each. It
+    tells an assignor neither static ids nor racks, so as a leader it decides without them.
+
+    Args:
+        assignor: the strategy, or its name in the registry.
+
+    Raises:
+        UnknownStrategyError: there is no assignor of this name.
+        EagerOnlyError: "cooperative-sticky", whose claims aiokafka cannot send.
+    """
+    memory = Memory(assignor)
+    if RebalanceProtocol.EAGER not in memory.assignor.protocols or memory.cooperative:
+        raise EagerOnlyError(
+            f"aiokafka joins groups eagerly and sends no owned partitions, which {memory.assignor.name!r} "
+            "needs; 'sticky' moves as few partitions"
+        )
+
+    class AiokafkaAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
+        """One consumer's assignor."""
+
+        name = memory.assignor.name
+
+        @classmethod
+        def metadata(cls, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
+            return ConsumerProtocolMemberMetadata(_VERSION, sorted(topics), memory.user_data or b"")
+
+        @classmethod
+        def on_assignment(cls, assignment: ConsumerProtocolMemberAssignment) -> None:
+            memory.remember(
+                PartitionList.of(assignment.partitions()), _generation(assignment.user_data, memory)
+            )
+
+        @classmethod
+        def assign(
+            cls, cluster: Any, members: Mapping[str, ConsumerProtocolMemberMetadata]
+        ) -> dict[str, ConsumerProtocolMemberAssignment]:
+            joined = [
+                Member(id_, tuple(member.subscription), user_data=member.user_data or None)
+                for id_, member in members.items()
+            ]
+            names = sorted({topic for member in joined for topic in member.topics})
+            topics = [Topic(name, len(cluster.partitions_for_topic(name) or ())) for name in names]
+            assignment = memory.assignor.assign(Group(topics, joined))
+            user_data = struct.pack(">i", 1 + max((_claimed(member) for member in joined), default=-1))
+            return {
+                id_: ConsumerProtocolMemberAssignment(_VERSION, by_topic(partitions), user_data)
+                for id_, partitions in assignment.items()
+            }
+
+    return AiokafkaAssignor
+
+
+def _claimed(member: Member) -> int:
+    """The generation of a member's claim, -1 without one."""
+    if not member.user_data:
+        return -1
+    generation = decode_sticky_user_data(bytes(member.user_data))[1]
+    return -1 if generation is None else generation
+
+
+def _generation(user_data: bytes | None, memory: Memory) -> int:
+    """The generation of an assignment.
+
+    aiokafka does not say, so a leader of ours sends one above every claim along; a leader of another client
+    sends none, and then the next one is taken.
+    """
+    if user_data is not None and len(user_data) == 4:
+        return int(struct.unpack(">i", user_data)[0])
+    return memory.generation + 1

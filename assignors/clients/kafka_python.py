@@ -1,0 +1,97 @@
+"""Our assignors in kafka-python 3 consumers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from kafka.coordinator.assignors.abstract import RebalanceProtocol as TheirProtocol
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+
+from assignors.clients.memory import Memory, by_topic
+from assignors.group import Group, Member, Topic
+from assignors.partition_list import PartitionList
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from assignors.interface import Assignor
+
+_VERSION = 3
+
+
+class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
+    """Any assignor in a kafka-python 3 consumer; give every consumer an instance of its own.
+
+    `KafkaConsumer(..., partition_assignment_strategy=[KafkaPythonAssignor("cooperative-sticky")])`
+
+    The subscription travels in version 3 with owned partitions, generation and rack, as a Java consumer's, so
+    either may lead the group. Replica racks are not part of kafka-python's public metadata: as a leader it
+    decides without them.
+
+    Args:
+        assignor: the strategy, or its name in the registry.
+        rack: the consumer's rack (`client.rack`, KIP-881).
+
+    Raises:
+        UnknownStrategyError: there is no assignor of this name.
+    """
+
+    def __init__(self, assignor: Assignor | str = "cooperative-sticky", *, rack: str | None = None) -> None:
+        self._memory = Memory(assignor)
+        self._rack = rack
+
+    @property
+    def name(self) -> str:
+        """The protocol name the group votes for."""
+        return self._memory.assignor.name
+
+    def supported_protocols(self) -> list[TheirProtocol]:
+        """Cooperative where the assignor can, as kafka-python wants one that all its assignors share."""
+        return [TheirProtocol.COOPERATIVE if self._memory.cooperative else TheirProtocol.EAGER]
+
+    def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
+        """What this consumer sends when it joins."""
+        owned = self._memory.owned if self._memory.cooperative else PartitionList.of(())
+        return ConsumerProtocolSubscription(
+            version=_VERSION,
+            topics=sorted(topics),
+            user_data=self._memory.user_data,
+            owned_partitions=[
+                ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=partitions)
+                for topic, partitions in by_topic(owned)
+            ],
+            generation_id=self._memory.generation,
+            rack_id=self._rack,
+        )
+
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        """Remember what was assigned."""
+        self._memory.remember(PartitionList.of(assignment.partitions()), generation)
+
+    def assign(self, cluster: Any, members: Iterable[Any]) -> dict[str, ConsumerProtocolAssignment]:
+        """Who gets what, decided by this consumer as the group's leader."""
+        joined = [_member(member) for member in members]
+        names = sorted({topic for member in joined for topic in member.topics})
+        topics = [Topic(name, len(cluster.partitions_for_topic(name) or ())) for name in names]
+        assignment = self._memory.assignor.assign(Group(topics, joined))
+        return {
+            member: ConsumerProtocolAssignment(_VERSION, by_topic(partitions), b"")
+            for member, partitions in assignment.items()
+        }
+
+
+def _member(joined: Any) -> Member:
+    subscription = joined.metadata
+    owned = [
+        (owned.topic, number) for owned in subscription.owned_partitions or () for number in owned.partitions
+    ]
+    return Member(
+        joined.member_id,
+        tuple(subscription.topics),
+        instance_id=joined.group_instance_id or None,
+        rack=subscription.rack_id or None,
+        owned=PartitionList.of(owned),
+        generation=subscription.generation_id if subscription.generation_id >= 0 else None,
+        user_data=subscription.user_data,
+    )
