@@ -175,12 +175,12 @@ class Table:
         return f"""# Assignors: ms an assignment on one core
 
 Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}; kafka-clients and
-kafka-group-coordinator {versions["kafka"]} on Java {versions["java"]}, warm; franz-go from competitors/franz_go.
+kafka-group-coordinator {versions["kafka"]} on Java {versions["java"]}, warm; franz-go: competitors/franz_go.
 A cell is members/partitions per member/topics; "unequal" members subscribe in five blocks, "racks" are three
 with two replicas a partition; "full" is a new group, "join" and "leave" one more or one less member in a
 group that carries on. {TURNS * ROUNDS} rounds of each side, in turns of {ROUNDS}, or of one where a rival's
-takes over a second. The ratio of the best rounds says how many times faster we are. The JVM's answers are ours.
-Again: `SAVE_TABLES=1 make bench`.
+takes over a second. The ratio of the best rounds says how many times faster we are.
+Our answers are the JVM's. Again: `SAVE_TABLES=1 make bench`.
 
 | assignor | cell | event | against | theirs best | median | ours best | median | ratio |
 |---|---|---|---|---|---|---|---|---|
