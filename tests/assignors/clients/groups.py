@@ -1,0 +1,106 @@
+"""A group of consumer processes, and what our assignor says it should look like."""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from assignors import Assignment, Group, Member, Topic, get_assignor
+
+PROGRAM = Path(__file__).with_name("consumer.py")
+ROOT = Path(__file__).parents[3]
+PATIENCE_S = 60
+
+
+class Consumer:
+    """One consumer process and the last thing it said."""
+
+    def __init__(self, command: list[str], said: "queue.Queue[None]", instance_id: str | None) -> None:
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, text=True
+        )
+        self.instance_id = instance_id
+        self.last: dict[str, Any] = {"member": "", "generation": -1, "partitions": []}
+        threading.Thread(target=self._listen, args=(said,), daemon=True).start()
+
+    def _listen(self, said: "queue.Queue[None]") -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.last = json.loads(line)
+            said.put(None)
+
+    def end(self, how: signal.Signals) -> None:
+        self._process.send_signal(how)
+        self._process.wait(PATIENCE_S)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+class RealGroup:
+    """Consumers of one topic in one group; use it as a context manager."""
+
+    def __init__(self, client: str, servers: str, topic: str, partitions: int, assignor: str) -> None:
+        self.assignor, self.topic, self.partitions = assignor, topic, partitions
+        self._arguments = [
+            sys.executable,
+            str(PROGRAM),
+            client,
+            servers,
+            f"group-of-{topic}",
+            topic,
+            assignor,
+        ]
+        self._said: queue.Queue[None] = queue.Queue()
+        self.consumers: list[Consumer] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for consumer in self.consumers:
+            consumer.end(signal.SIGKILL)
+
+    def start(self, instance_id: str | None = None) -> None:
+        self.consumers.append(Consumer([*self._arguments, instance_id or "-"], self._said, instance_id))
+
+    def end(self, index: int, how: signal.Signals) -> None:
+        self.consumers.pop(index).end(how)
+
+    def settled(self) -> dict[str, list[tuple[str, int]]]:
+        """Who has what, once all are in one generation and every partition has one owner."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            states = [consumer.last for consumer in self.consumers]
+            read = sorted(number for state in states for number in state["partitions"])
+            if read == list(range(self.partitions)) and len({state["generation"] for state in states}) == 1:
+                return {
+                    state["member"]: [(self.topic, number) for number in state["partitions"]]
+                    for state in states
+                }
+            with suppress(queue.Empty):
+                self._said.get(timeout=1)
+        raise TimeoutError(f"the group did not settle: {[consumer.last for consumer in self.consumers]}")
+
+    def planned(self, before: dict[str, list[tuple[str, int]]], now: dict[str, object]) -> Assignment:
+        """What our assignor makes of the members there are now, who had what they had before."""
+        instance_of = {consumer.last["member"]: consumer.instance_id for consumer in self.consumers}
+        topics = [Topic(self.topic, self.partitions)]
+        group = Group(topics, [Member(id_, [self.topic]) for id_ in before])
+        joining = [
+            Member(id_, [self.topic], instance_id=instance_of[id_]) for id_ in now if id_ not in before
+        ]
+        leaving = [id_ for id_ in before if id_ not in now]
+        group = group.next(Assignment.of(before), leave=leaving, join=joining)
+        while True:
+            assignment = get_assignor(self.assignor).assign(group)
+            if not assignment.transferring:
+                return assignment
+            group = group.next(assignment)
