@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from spark_integration.session import configure_spark_with_kafka as configure_spark_with_kafka
     from spark_integration.simulation import simulate_rebalances as simulate_rebalances
     from spark_integration.sinks import register as register
+    from spark_integration.sinks.cluster import partition_count as partition_count
     from spark_integration.sinks.connector import checked_for_topic as checked_for_topic
 
 _HOME = {
@@ -54,6 +55,7 @@ _HOME = {
     "configure_spark_with_kafka": "session",
     "simulate_rebalances": "simulation",
     "register": "sinks",
+    "partition_count": "sinks.cluster",
     "checked_for_topic": "sinks.connector",
 }
 

@@ -53,6 +53,26 @@ def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WIT
     return {name: len(topic.partitions) for name, topic in topics.items() if topic.partitions}
 
 
+def partition_count(topic: str, config: Mapping[str, str]) -> int:
+    """How many partitions a topic has, by the cluster's own account.
+
+    Args:
+        topic: its name.
+        config: librdkafka's settings to reach the cluster with, "bootstrap.servers" at least.
+
+    Raises:
+        UnknownTopicError: the cluster has no such topic.
+        BrokerUnreachableError: no broker answers within 10 seconds.
+        SinkConfigError: librdkafka refuses the settings.
+    """
+    counts = partition_counts(config)
+    if topic not in counts:
+        raise UnknownTopicError(
+            f"the cluster at {config['bootstrap.servers']!r} has no topic {topic!r} that we may see: create it"
+        )
+    return counts[topic]
+
+
 def checked_counts(options: SinkOptions) -> dict[str, int]:
     """Partition counts of the topics that `options` allow to be written.
 
@@ -60,14 +80,9 @@ def checked_counts(options: SinkOptions) -> dict[str, int]:
         UnknownTopicError: the cluster has no such topic.
         PartitionCountError: the topic has another count than the option `partitions` says.
     """
-    counts = partition_counts(options.config)
     if options.topic is None:
-        return counts
-    if options.topic not in counts:
-        raise UnknownTopicError(
-            f"the cluster at {options.servers!r} has no topic {options.topic!r} that we may see: create it"
-        )
-    actual = counts[options.topic]
+        return partition_counts(options.config)
+    actual = partition_count(options.topic, options.config)
     if options.partitions not in {None, actual}:
         raise PartitionCountError(
             f"topic {options.topic!r} has {actual} partitions, not {options.partitions}: compute the "

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from spark_integration.columns import PARTITIONS
 from spark_integration.errors import ColumnError, PartitionCountError
 from spark_integration.routing import checked_partition
-from spark_integration.sinks.cluster import checked_counts
-from spark_integration.sinks.options import read_options
+from spark_integration.sinks.cluster import partition_count
 from spark_integration.sinks.records import check_columns
 
 if TYPE_CHECKING:
@@ -44,8 +43,7 @@ def checked_for_topic(df: DataFrame, topic: str, config: Mapping[str, str]) -> D
             "Spark's Kafka connector writes no timestamps: leave the column out, or write with "
             "format('copartition')"
         )
-    options = {f"kafka.{name}": value for name, value in config.items()}
-    actual = checked_counts(read_options({**options, "topic": topic}, {}))[topic]
+    actual = partition_count(topic, config)
     if "partition" not in columns:
         return df
     computed_for = df.schema["partition"].metadata.get(PARTITIONS, actual)

@@ -52,11 +52,6 @@ class SinkOptions:
     topic: str | None
     partitions: int | None
 
-    @property
-    def servers(self) -> str:
-        """The brokers, as the user named them."""
-        return self.config["bootstrap.servers"]
-
 
 def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> SinkOptions:
     """The meaning of a write's options.

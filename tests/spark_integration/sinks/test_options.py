@@ -19,7 +19,7 @@ def test_settings_of_librdkafka_lose_their_prefix_and_win_over_the_defaults() ->
 
 def test_names_may_be_written_in_any_case() -> None:
     read = read_options({"Kafka.Bootstrap.Servers": "a:1", "Topic": "Flights"}, {})
-    assert (read.servers, read.topic) == ("a:1", "Flights")
+    assert (read.config["bootstrap.servers"], read.topic) == ("a:1", "Flights")
 
 
 @pytest.mark.parametrize("name", ["acks", "retries", "max.in.flight"])
@@ -57,7 +57,8 @@ def test_the_environment_gives_brokers_and_security_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("name", ["bootstrap.servers", "kafka.bootstrap.servers"])
 def test_an_option_wins_over_the_environment(name: str) -> None:
-    assert read_options({name: "option:1"}, {"KAFKA_BOOTSTRAP_SERVERS": "env:1"}).servers == "option:1"
+    read = read_options({name: "option:1"}, {"KAFKA_BOOTSTRAP_SERVERS": "env:1"})
+    assert read.config["bootstrap.servers"] == "option:1"
 
 
 @pytest.mark.parametrize(
