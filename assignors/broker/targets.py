@@ -92,39 +92,29 @@ class Targets:
             members: the members.
             owned: what each owns.
             table: the topics.
-
         """
-        # A member that Group.next carried on owns partitions in the order in which consumers report them; the
-        # order in which they were assigned, which is that of the coordinator's record, is in its user data.
-        slots = _listed(owned, table)
-        targets, tied = cls._of(slots, table)
-        recorded = _recorded(members, owned, tied)
-        if not recorded:
-            return targets
-        listed = _listed([recorded.get(member, each) for member, each in enumerate(owned)], table)
-        if not _same_partitions(slots, listed, table):
-            recorded = {
-                member: each for member, each in recorded.items() if sorted(each) == sorted(owned[member])
-            }
-            listed = _listed([recorded.get(member, each) for member, each in enumerate(owned)], table)
-        return cls._of(listed, table)[0]
-
-    @classmethod
-    def _of(cls, slots: Slots, table: TopicTable) -> tuple[Targets, set[int]]:
-        """The targets as records list them, and the members for whom it matters how they list them."""
+        listed = _listed(owned, table)
         taken = np.zeros(int(table.counts.sum()), np.bool_)
-        ids = slots.per_row(table.starts[slots.topic])
-        ids += slots.partition
-        outside = (slots.partition < 0) | (slots.partition >= slots.per_row(table.counts[slots.topic]))
+        ids = listed.per_row(table.starts[listed.topic])
+        ids += listed.partition
+        outside = (listed.partition < 0) | (listed.partition >= listed.per_row(table.counts[listed.topic]))
         if outside.any():
             ids = ids[~outside]
         taken[ids] = True
-        lengths = copy_length(slots.sizes)
-        shared = bool(np.count_nonzero(taken) < len(slots.partition))
-        if shared:
-            slots = _without_repeats(slots)
-        slots, tied, unusual = _in_map_order(slots, lengths, table)
-        return cls(slots, taken, shared, unusual), tied
+        shared = bool(np.count_nonzero(taken) < len(listed.partition))
+        slots, tied, unusual = _in_map_order(listed, table, repeats=shared)
+
+        # A member that Group.next carried on owns partitions in the order in which consumers report them; the
+        # order in which they were assigned, which is that of the coordinator's record, is in its user data.
+        recorded = _recorded(members, owned, tied)
+        if recorded:
+            whose = np.array(list(recorded))
+            lists = _listed(list(recorded.values()), table)
+            lists = lists._replace(member=whose[lists.member])
+            lists = _where_same(lists, _of_members(listed, whose), len(table.names))
+            better, _, also_unusual = _in_map_order(lists, table, repeats=shared)
+            slots, unusual = _with_order_of(slots, better), unusual | also_unusual
+        return cls(slots, taken, shared, unusual)
 
 
 def fault_in(
@@ -198,29 +188,40 @@ def _listed(lists: Sequence[PartitionList], table: TopicTable) -> Slots:
 
 
 def _recorded(
-    members: Sequence[Member], owned: Sequence[PartitionList], tied: Iterable[int]
+    members: Sequence[Member], owned: Sequence[PartitionList], some: Iterable[int]
 ) -> dict[int, PartitionList]:
-    """What these members were assigned, where it may be what they own."""
+    """What some of the members were assigned, where it may be what they own."""
     recorded = {}
-    for member in tied:
+    for member in some:
         data = members[member].user_data
         if type(data) is StickyUserData and len(data.partitions) == len(owned[member]):
             recorded[member] = data.partitions
     return recorded
 
 
-def _same_partitions(one: Slots, other: Slots, table: TopicTable) -> bool:
-    """Whether both give every member the same partitions; they exist, and nobody has one twice."""
-    owner = np.full(int(table.counts.sum()), -1, np.intp)
-    ids = []
+def _of_members(slots: Slots, members: NDArray[np.intp]) -> Slots:
+    """The slots of these members."""
+    return slots.in_order(np.flatnonzero(np.isin(slots.member, members)))
+
+
+def _where_same(one: Slots, other: Slots, topics: int) -> Slots:
+    """The slots of the members who have the same partitions in the other; each has as many in both."""
+    keys = []
     for slots in (one, other):
-        if ((slots.partition < 0) | (slots.partition >= slots.per_row(table.counts[slots.topic]))).any():
-            return False
-        ids.append(slots.per_row(table.starts[slots.topic]) + slots.partition)
-    owner[ids[0]] = one.per_row(one.member)
-    return np.count_nonzero(owner >= 0) == len(ids[0]) and np.array_equal(
-        owner[ids[1]], other.per_row(other.member)
-    )
+        key = slots.per_row((slots.member * topics + slots.topic) << 32)
+        key += slots.partition.view(np.uint32)
+        key.sort()
+        keys.append(key)
+    different = np.unique((keys[0][keys[0] != keys[1]] >> 32) // topics)
+    return one if len(different) == 0 else _of_members(one, np.setdiff1d(one.member, different))
+
+
+def _with_order_of(slots: Slots, better: Slots) -> Slots:
+    """The slots with those of some members in the order they have in `better`."""
+    mine = np.flatnonzero(np.isin(slots.member, better.member))
+    slots.partition[ranges(slots.starts[mine], slots.sizes[mine])] = better.partition
+    slots.topic[mine], slots.sizes[mine] = better.topic, better.sizes
+    return slots._replace(starts=np.cumsum(slots.sizes) - slots.sizes)
 
 
 def _without_repeats(slots: Slots) -> Slots:
@@ -233,20 +234,23 @@ def _without_repeats(slots: Slots) -> Slots:
 
 
 def _in_map_order(
-    slots: Slots, lengths: NDArray[np.int64], table: TopicTable
-) -> tuple[Slots, set[int], frozenset[int]]:
+    slots: Slots, table: TopicTable, *, repeats: bool
+) -> tuple[Slots, list[int], frozenset[int]]:
     """The slots as maps give them back that got them in the order given.
 
     Args:
         slots: the slots, as records list them.
-        lengths: length of each slot's table.
         table: the topics.
+        repeats: whether slots may list a partition twice.
 
     Returns:
         The slots, the members for whom the order given mattered, and those with crowded maps.
     """
     if len(slots.sizes) == 0:
-        return slots, set(), frozenset()
+        return slots, [], frozenset()
+    lengths = copy_length(slots.sizes)
+    if repeats:
+        slots = _without_repeats(slots)
     first = np.flatnonzero(np.diff(slots.member, prepend=-1))
     topics = np.diff(first, append=len(slots.member))
     shortest = np.full(len(first), _SHORTEST_MAP)
@@ -261,17 +265,16 @@ def _in_map_order(
     )
     if by_number.rows is not None:
         ordered = ordered._replace(partition=ordered.partition[by_number.rows])
-    tied = {*slots.member[first[by_topic.tied]].tolist(), *ordered.member[by_number.tied].tolist()}
-    unusual = frozenset(
-        [
-            *slots.member[first[by_topic.crowded]].tolist(),
-            *ordered.member[by_number.crowded].tolist(),
-            *ordered.member[ordered_lengths != copy_length(ordered.sizes)].tolist(),
-        ]
-    )
+    unusual = {
+        *slots.member[first[by_topic.crowded]].tolist(),
+        *ordered.member[by_number.crowded].tolist(),
+    }
+    if repeats:
+        unusual.update(ordered.member[ordered_lengths != copy_length(ordered.sizes)].tolist())
     for member in unusual:
         _put_call_by_call(member, slots, lengths, ordered, table)
-    return ordered, tied | unusual, unusual
+    tied = {*slots.member[first[by_topic.tied]].tolist(), *ordered.member[by_number.tied].tolist()}
+    return ordered, sorted(tied | unusual), frozenset(unusual)
 
 
 def _put_call_by_call(
