@@ -1,6 +1,6 @@
 """A consumer in a process of its own: prints its member id and partitions whenever they change.
 
-`python consumer.py CLIENT SERVERS GROUP TOPIC ASSIGNOR INSTANCE_ID`; "-" is no instance id; SIGTERM ends it cleanly.
+`python consumer.py CLIENT SERVERS GROUP TOPIC ASSIGNOR INSTANCE_ID`, "-" for none; SIGTERM ends it cleanly.
 """
 
 import asyncio

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from assignors import Assignment, Group, Member, Topic, get_assignor
+from tests.support.jars import fetch
 
-PROGRAM = Path(__file__).with_name("consumer.py")
-ROOT = Path(__file__).parents[3]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+KAFKA_CLIENTS = ROOT / "tests" / "oracle" / "assignors" / "pom.xml"
 PATIENCE_S = 60
 
 
@@ -47,17 +49,9 @@ class Consumer:
 class RealGroup:
     """Consumers of one topic in one group; use it as a context manager."""
 
-    def __init__(self, client: str, servers: str, topic: str, partitions: int, assignor: str) -> None:
+    def __init__(self, servers: str, topic: str, partitions: int, assignor: str) -> None:
         self.assignor, self.topic, self.partitions = assignor, topic, partitions
-        self._arguments = [
-            sys.executable,
-            str(PROGRAM),
-            client,
-            servers,
-            f"group-of-{topic}",
-            topic,
-            assignor,
-        ]
+        self._arguments = [servers, f"group-of-{topic}", topic, assignor]
         self._said: queue.Queue[None] = queue.Queue()
         self.consumers: list[Consumer] = []
 
@@ -68,8 +62,9 @@ class RealGroup:
         for consumer in self.consumers:
             consumer.end(signal.SIGKILL)
 
-    def start(self, instance_id: str | None = None) -> None:
-        self.consumers.append(Consumer([*self._arguments, instance_id or "-"], self._said, instance_id))
+    def start(self, client: str, instance_id: str | None = None) -> None:
+        command = [*_program(client), client, *self._arguments, instance_id or "-"]
+        self.consumers.append(Consumer(command, self._said, instance_id))
 
     def end(self, index: int, how: signal.Signals) -> None:
         self.consumers.pop(index).end(how)
@@ -104,3 +99,9 @@ class RealGroup:
             if not assignment.transferring:
                 return assignment
             group = group.next(assignment)
+
+
+def _program(client: str) -> list[str]:
+    if client != "java":
+        return [sys.executable, str(HERE / "consumer.py")]
+    return ["java", "-cp", f"{fetch(KAFKA_CLIENTS)}/*", str(HERE / "JavaConsumer.java")]

@@ -1,6 +1,7 @@
 """Real groups of other clients that assign by our assignors: a join, a leave and a kill."""
 
 import signal
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -18,31 +19,55 @@ CASES = [
 ]
 
 
+Step = Callable[[RealGroup], None]
+
+
+def joins(client: str) -> Step:
+    return lambda group: group.start(client)
+
+
+def first(how: signal.Signals) -> Step:
+    """The member that has been there longest, the leader, ends."""
+    return lambda group: group.end(0, how)
+
+
+def follow(group: RealGroup, steps: Sequence[Step]) -> None:
+    """After each step the group must be assigned as our assignor plans it."""
+    before: dict[str, list[tuple[str, int]]] = {}
+    for number, step in enumerate(steps):
+        step(group)
+        now = group.settled()
+        plan = group.planned(before, now)
+        assert {member: sorted(plan[member]) for member in plan} == now, f"step {number}"
+        before = now
+
+
 @pytest.mark.parametrize(("client", "assignor"), CASES)
 def test_a_group_is_assigned_as_planned(broker: Kafka, client: str, assignor: str) -> None:
     topic = broker.create_topic(partitions=PARTITIONS)
-    with RealGroup(client, broker.bootstrap_servers, topic, PARTITIONS, assignor) as group:
-        before: dict[str, list[tuple[str, int]]] = {}
-        steps = [
-            ("the first starts", group.start),
-            ("the second joins", group.start),
-            ("the third joins", group.start),
-            ("the first leaves", lambda: group.end(0, signal.SIGTERM)),
-            ("the next is killed", lambda: group.end(0, signal.SIGKILL)),
-        ]
-        for what, step in steps:
-            step()
-            now = group.settled()
-            plan = group.planned(before, now)
-            assert {member: sorted(plan[member]) for member in plan} == now, what
-            before = now
+    with RealGroup(broker.bootstrap_servers, topic, PARTITIONS, assignor) as group:
+        follow(group, [*[joins(client)] * 3, first(signal.SIGTERM), first(signal.SIGKILL)])
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize(
+    ("client", "assignor"),
+    [("kafka-python", "cooperative-sticky"), ("kafka-python", "sticky"), ("aiokafka", "sticky")],
+)
+def test_it_shares_a_group_with_java_whoever_leads(broker: Kafka, client: str, assignor: str) -> None:
+    topic = broker.create_topic(partitions=PARTITIONS)
+    with RealGroup(broker.bootstrap_servers, topic, PARTITIONS, assignor) as group:
+        ours_leads = [joins(client), joins("java")]
+        java_leads = [first(signal.SIGTERM), joins(client)]
+        ours_leads_again = [first(signal.SIGTERM), joins("java")]
+        follow(group, [*ours_leads, *java_leads, *ours_leads_again])
 
 
 def test_kafka_python_orders_static_members_by_instance_id(broker: Kafka) -> None:
     topic = broker.create_topic(partitions=PARTITIONS)
-    with RealGroup("kafka-python", broker.bootstrap_servers, topic, PARTITIONS, "range") as group:
+    with RealGroup(broker.bootstrap_servers, topic, PARTITIONS, "range") as group:
         for instance_id in ("c", "a", "b"):
-            group.start(instance_id)
+            group.start("kafka-python", instance_id)
         group.settled()
         of_instance = {consumer.instance_id: consumer.last["partitions"] for consumer in group.consumers}
     assert of_instance == {"a": [0, 1, 2, 3], "b": [4, 5, 6, 7], "c": [8, 9, 10]}
