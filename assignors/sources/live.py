@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from assignors.diff.state import GroupState
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = 10.0
 
 
 def read_live(group: str, config: Mapping[str, str]) -> tuple[GroupState, GroupState | None]:

@@ -136,5 +136,6 @@ def test_a_live_group_can_be_kept(run, broker, tmp_path):
     ].result()
     kept = tmp_path / "kept.json"
     options = ["-b", broker.bootstrap_servers]
-    assert run("diff", f"live:{group}", f"live:{group}", *options, "--save", kept).exit_code == 0
+    saved = run("diff", f"live:{group}", f"live:{group}", *options, "--save", kept)
+    assert (saved.exit_code, saved.stderr) == (0, "")
     assert run("diff", kept, f"live:{group}", *options).exit_code == 0
