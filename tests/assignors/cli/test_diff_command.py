@@ -126,14 +126,12 @@ def test_the_first_and_the_last_step_of_a_scenario(run, scenario):
 def test_a_live_group_can_be_kept(run, broker, tmp_path):
     import uuid
 
-    from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-    from confluent_kafka.admin import AdminClient
+    from confluent_kafka import Consumer, TopicPartition
 
     topic, group = broker.create_topic(3), f"cli-{uuid.uuid4()}"
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 0)])])[
-        group
-    ].result()
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group})
+    consumer.commit(offsets=[TopicPartition(topic, 0, 0)], asynchronous=False)
+    consumer.close()
     kept = tmp_path / "kept.json"
     options = ["-b", broker.bootstrap_servers]
     saved = run("diff", f"live:{group}", f"live:{group}", *options, "--save", kept)
