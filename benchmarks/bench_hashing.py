@@ -126,10 +126,11 @@ class Table:
 
 Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}; columns of {KEYS:,} keys.
 Best of {ROUNDS} rounds, each after one of the competitor's. The ratio says how many times faster we are.
-Load average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores. Again: `SAVE_TABLES=1 make bench`.
+Load average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.
+Again: `SAVE_TABLES=1 make bench`.
 
-What bounds us: with one length, about eight NumPy passes for each 4 bytes of a key; with mixed lengths, sorting
-by length and copying keys into rows, about 15 ns a key; with a list of bytes, reading the Python objects.
+What bounds us: with one length, about eight NumPy passes for each 4 bytes of a key; with mixed lengths,
+sorting by length and copying keys into rows, about 15 ns a key; with a list of bytes, reading the objects.
 
 | what | key bytes | against | theirs | ours | ratio |
 |---|---|---|---|---|---|
