@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from partitioning.errors import MissingDependencyError
@@ -20,19 +21,15 @@ def register(spark: SparkSession) -> None:
         MissingDependencyError: Spark has no Python data sources (before 4.0), or the driver no
             confluent-kafka.
     """
-    try:
-        import confluent_kafka  # noqa: F401, PLC0415
+    if find_spec("pyspark.sql.datasource") is None:
+        raise MissingDependencyError(
+            "format('copartition') needs Spark 4.0 or newer; with an older one write with Spark's own connector, "
+            "which configure_spark_with_kafka() adds"
+        )
+    if find_spec("confluent_kafka") is None:
+        raise MissingDependencyError(
+            "format('copartition') needs confluent-kafka: pip install 'copartition[kafka]'"
+        )
+    from spark_integration.sinks.source import KafkaSink  # noqa: PLC0415 - not before what it needs is there
 
-        from spark_integration.sinks.source import KafkaSink  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        if error.name == "pyspark.sql.datasource":
-            message = (
-                "format('copartition') needs Spark 4.0 or newer; with an older one write with Spark's own "
-                "connector, which configure_spark_with_kafka() adds"
-            )
-        elif error.name == "confluent_kafka":
-            message = "format('copartition') needs confluent-kafka: pip install 'copartition[kafka]'"
-        else:
-            raise
-        raise MissingDependencyError(message) from error
     spark.dataSource.register(KafkaSink)

@@ -68,7 +68,7 @@ def partition_count(topic: str, config: Mapping[str, str]) -> int:
     counts = partition_counts(config)
     if topic not in counts:
         raise UnknownTopicError(
-            f"the cluster at {config['bootstrap.servers']!r} has no topic {topic!r} that we may see: create it"
+            f"the cluster at {config['bootstrap.servers']!r} has no topic {topic!r} we may see: create it"
         )
     return counts[topic]
 

