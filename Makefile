@@ -9,10 +9,10 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types check bench golden lock clean
+.PHONY: help setup demo test test-matrix lint types check bench golden lock clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY)  ## create .venv with the locked dependencies
 
@@ -45,6 +45,9 @@ check: lint types test  ## lint, types and tests
 
 bench: $(READY)  ## run the benchmarks; each reports a ratio against a named competitor
 	@$(BIN)/python -m pytest benchmarks --benchmark-only -o python_files='bench_*.py'
+
+test-matrix: $(READY)  ## run the Spark tests on PySpark 3.5, 4.0, 4.1 and the newest, classic and Connect
+	@$(BIN)/python -m tests.matrix
 
 golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven, Go, Node and npm)
 	@$(BIN)/python -m tests.oracle.assignors.regenerate
