@@ -271,6 +271,13 @@ def _in_map_order(
     }
     if repeats:
         unusual.update(ordered.member[ordered_lengths != copy_length(ordered.sizes)].tolist())
+    if unusual:
+        ordered = ordered._replace(
+            topic=ordered.topic.copy(),
+            starts=ordered.starts.copy(),
+            sizes=ordered.sizes.copy(),
+            partition=ordered.partition.copy(),
+        )
     for member in unusual:
         _put_call_by_call(member, slots, lengths, ordered, table)
     tied = {*slots.member[first[by_topic.tied]].tolist(), *ordered.member[by_number.tied].tolist()}
