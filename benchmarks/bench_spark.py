@@ -85,9 +85,9 @@ class Table:
         return f"""# Spark: million rows a second on local[2]
 
 PySpark {pyspark.__version__}, Python {platform.python_version()}, {platform.machine()}.
-{ROWS:,} rows (bigint, key of 8 to 24 bytes) of uncompressed Parquet into the noop sink; {WRITTEN:,} of them to a
-real broker on the same two cores. Best of {ROUNDS} rounds, each after one of the competitor's. The ratio says how
-many times faster we are.
+{ROWS:,} rows (bigint, key of 8 to 24 bytes) of uncompressed Parquet into the noop sink; {WRITTEN:,} of them
+to a real broker on the same two cores. Best of {ROUNDS} rounds, each after one of the competitor's.
+The ratio says how many times faster we are.
 Again: `SAVE_TABLES=1 make bench`.
 
 | what | against | theirs | ours | ratio |

@@ -1,8 +1,9 @@
 """Run the Spark tests on several versions of PySpark, each classic and Connect: `python -m tests.matrix`.
 
-Each version gets an environment of its own in the cache folder of `tests.support.jars`, made once; the newest is the
-one this runs in. Give versions or modes to choose among them: `python -m tests.matrix 3.5 connect`.
+Each version gets an environment of its own in the cache folder of `tests.support.jars`, made once; the newest
+is the one this runs in. Give versions or modes to choose among them: `python -m tests.matrix 3.5 connect`.
 """
+# ruff: noqa: T201 - its output is what it is for
 
 import os
 import subprocess

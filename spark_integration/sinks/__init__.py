@@ -23,8 +23,8 @@ def register(spark: SparkSession) -> None:
     """
     if find_spec("pyspark.sql.datasource") is None:
         raise MissingDependencyError(
-            "format('copartition') needs Spark 4.0 or newer; with an older one write with Spark's own connector, "
-            "which configure_spark_with_kafka() adds"
+            "format('copartition') needs Spark 4.0 or newer; with an older one write with Spark's own "
+            "connector, which configure_spark_with_kafka() adds"
         )
     if find_spec("confluent_kafka") is None:
         raise MissingDependencyError(
