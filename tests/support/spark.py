@@ -35,8 +35,9 @@ def connector_jars() -> list[Path]:
     """Spark's Kafka connector for the Spark that is installed; empty without Maven."""
     if missing_tools():
         return []
-    scala, _ = _installed_spark()
-    return sorted(fetch(CONNECTOR / f"scala-{scala}.xml").glob("*.jar"))
+    _, version = _installed_spark()
+    own = CONNECTOR / f"spark-{version.rpartition('.')[0]}.xml"
+    return sorted(fetch(own if own.exists() else CONNECTOR / "newest.xml").glob("*.jar"))
 
 
 def start_spark(home: Path, memory: str = "1g") -> SparkSession:
