@@ -38,7 +38,7 @@ class Audiences:
     @classmethod
     def of(cls, subscriptions: Subscriptions, table: TopicTable) -> Audiences:
         """Topics with most partitions a subscriber first, then with fewest subscribers, then by id."""
-        rows = np.flatnonzero(table.subscribed(subscriptions) & (table.counts > 0))
+        rows = np.flatnonzero(table.which(set[str]().union(*subscriptions.lists)) & (table.counts > 0))
         found = subscriptions.audiences([table.names[row] for row in rows.tolist()])
         audiences = {audience: number for number, audience in enumerate(dict.fromkeys(found))}
         everybody = np.arange(len(subscriptions.of_member))

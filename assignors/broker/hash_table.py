@@ -46,6 +46,9 @@ class HashTable:
     def __len__(self) -> int:
         return len(self._nodes)
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._nodes
+
     def __iter__(self) -> Iterator[int]:
         """The keys in the order Java gives them."""
         for index in sorted(self._bins):

@@ -10,7 +10,8 @@ from assignors.broker.audiences import Audiences
 from assignors.broker.changes import Changes
 from assignors.broker.evening import even_out
 from assignors.broker.filling import hand_out
-from assignors.broker.targets import Slots, fault_in
+from assignors.broker.slots import Slots
+from assignors.broker.targets import fault_in
 from assignors.columns import group_rows
 from assignors.errors import AssignorError
 
@@ -42,19 +43,21 @@ def balance(
     topics = Audiences.of(subscriptions, table)
     slots = targets.slots
     staying = _still_subscribed(subscriptions, table, targets)
-    outside = (slots.partition < 0) | (slots.partition >= slots.per_row(table.counts[slots.topic]))
-    if (outside & slots.per_row(staying)).any():
+    if targets.shared and _has_missing(slots, staying, table):
         raise AssignorError(
             f"{fault_in(slots, staying, members, table)}, on which the JVM fails while subscriptions differ; "
             "leave it out of `owned`",
             jvm_exception="ArrayIndexOutOfBoundsException",
         )
-    ids, member = slots.per_row(table.starts[slots.topic]), slots.per_row(slots.member)
+    owner, ids = targets.owner, slots.per_row(table.starts[slots.topic])
     ids += slots.partition
-    rows = np.flatnonzero(slots.per_row(staying))
-    owner = np.full(int(table.counts.sum()), -1, np.intp)
-    owner[ids[rows]] = member[rows]
-    sizes = np.bincount(member[rows], minlength=len(subscriptions.of_member))
+    rows = np.arange(len(ids))
+    if not staying.all():
+        rows = np.flatnonzero(slots.per_row(staying))
+        owner = np.full(len(owner), -1, np.intp)
+        owner[ids[rows]] = slots.per_row(slots.member)[rows]
+    kept = np.where(staying, slots.sizes, 0)
+    sizes = np.bincount(slots.member, weights=kept, minlength=len(members)).astype(np.intp)
 
     got, got_ids = hand_out(topics, owner, sizes)
     moves = even_out(topics, owner, sizes.tolist())
@@ -67,7 +70,8 @@ def balance(
     loses[source] = gets[destination] = gets[got] = True
     mixed = loses & gets
     row_of = np.empty(len(owner), np.intp)
-    row_of[ids[rows]] = rows
+    if moves:
+        row_of[ids[rows]] = rows
     plain = ~mixed[destination]
     copied = loses | gets
     copied[slots.member[~staying]] = True
@@ -75,7 +79,7 @@ def balance(
     subscribers = np.array([len(members) for members in topics.members], np.intp)[topics.audience]
     capacity[topics.row] = -(-topics.count // subscribers) * 4 // 3 + 1
     return Changes(
-        np.where(staying, slots.sizes, 0),
+        kept,
         row_of[moved[~mixed[source]]],
         copied,
         _in_slots(np.append(got, destination[plain]), np.append(got_ids, moved[plain]), len(sizes), table),
@@ -93,6 +97,12 @@ def _in_slots(member: NDArray[np.intp], ids: NDArray[np.intp], members: int, tab
     first = np.flatnonzero((np.diff(member, prepend=-1) != 0) | (np.diff(topic, prepend=-1) != 0))
     partition = (ids - table.starts[topic]).astype(np.int32)
     return Slots(member[first], topic[first], first, np.diff(first, append=len(ids)), partition)
+
+
+def _has_missing(slots: Slots, looked_at: NDArray[np.bool_], table: TopicTable) -> bool:
+    """Whether these slots have a partition that does not exist."""
+    outside = (slots.partition < 0) | (slots.partition >= slots.per_row(table.counts[slots.topic]))
+    return bool((outside & slots.per_row(looked_at)).any())
 
 
 def _still_subscribed(subscriptions: Subscriptions, table: TopicTable, targets: Targets) -> NDArray[np.bool_]:

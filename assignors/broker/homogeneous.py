@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.broker.changes import Changes
+from assignors.broker.slots import Slots
 from assignors.broker.tables import SHORTEST_SET, ranges
-from assignors.broker.targets import Slots, fault_in
+from assignors.broker.targets import fault_in
 from assignors.errors import AssignorError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def share_out(
     before = ends - sizes
     before -= before[first[slots.member]]
     staying = np.clip(quotas[slots.member] - before, 0, sizes)  # what comes last in a member's map goes
-    free = _free(topics, table, targets.taken)
+    free = _free(topics, table, targets.owner >= 0)
     revoked = _revoked(slots, staying, sizes)
     if len(free.partition) + len(revoked.partition) > lacks.sum():
         fault = fault_in(slots, subscribed[slots.topic], members, table)

@@ -100,7 +100,7 @@ class _TopicMap:
         entries = HashTable(self.length)
         for topic in self.added.tolist():
             if topic in present:
-                entries.add(topic, *table.hashed(topic))
+                entries.add(topic, *table.hashed[topic])
         rank = np.zeros(len(table.names), np.intp)
         rank[list(entries)] = np.arange(len(present))
         return rank[topics]

@@ -76,18 +76,18 @@ def iteration_order(
     if len(hashes) == len(sizes):
         return Order(None, none, none)
     bucket = hashes & np.repeat((last - 1).astype(np.int32), sizes)
-    changed = _tables_where(bucket[1:] <= bucket[:-1], starts)
-    rows, tied = None, none
-    if len(changed):
+    changed = _tables_where(bucket[1:] < bucket[:-1], starts)
+    rows = None
+    if 2 * len(changed) > len(sizes):
+        rows = sort_positions(np.repeat(np.arange(len(sizes)), sizes), bucket)
+        bucket = bucket[rows]
+    elif len(changed):
         moving = ranges(starts[changed], sizes[changed])
-        table = np.repeat(changed, sizes[changed])
-        order = moving[sort_positions(table, bucket[moving])]
-        if not np.array_equal(order, moving):
-            rows = np.arange(len(hashes))
-            rows[moving] = order
-            bucket[moving] = bucket[order]
-        same = (bucket[moving[1:]] == bucket[moving[:-1]]) & (table[1:] == table[:-1])
-        tied = np.unique(table[1:][same])
+        order = moving[sort_positions(np.repeat(changed, sizes[changed]), bucket[moving])]
+        rows = np.arange(len(hashes))
+        rows[moving] = order
+        bucket[moving] = bucket[order]
+    tied = _tables_where(bucket[1:] == bucket[:-1], starts)
     if sizes.max() <= TREEIFY:
         return Order(rows, tied, none)
     crowded = _crowded(bucket, starts, TREEIFY)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.group import Topic
-    from assignors.subscriptions import Subscriptions
 
 
 def topic_id(topic: Topic) -> uuid.UUID:
@@ -66,13 +65,9 @@ class TopicTable:
         names += gone
         return cls(names, ids, np.array(counts, np.int64), {name: row for row, name in enumerate(names)})
 
-    def subscribed(self, subscriptions: Subscriptions) -> NDArray[np.bool_]:
-        """Which topics have a subscriber."""
-        mask = np.zeros(len(self.names), np.bool_)
-        mask[
-            [self.index[name] for names in subscriptions.lists for name in set(names) if name in self.index]
-        ] = True
-        return mask
+    def which(self, names: set[str]) -> NDArray[np.bool_]:
+        """Which topics have one of these names."""
+        return np.array([name in names for name in self.names], np.bool_)
 
     def in_set_order(self, names: Sequence[str]) -> NDArray[np.intp]:
         """A subscription's topics that exist, in the order of the HashSet of its names."""
@@ -91,7 +86,7 @@ class TopicTable:
         except TreeBinError:
             table = HashTable(capacity)
             for topic in topics.tolist():
-                table.add(topic, *self.hashed(topic))
+                table.add(topic, *self.hashed[topic])
             return np.array(list(table), np.intp)
 
     @cached_property
@@ -116,7 +111,10 @@ class TopicTable:
         mixed = self.halves[:, 0] ^ self.halves[:, 1]
         return (mixed ^ (mixed >> 32)).astype(np.int32)
 
-    def hashed(self, topic: int) -> tuple[int, tuple[int, ...]]:
-        """A topic's hash as `HashMap` uses it, and what orders topics with the same one."""
-        high, low = self.halves[topic].tolist()
-        return spread_number(int(self.hashes[topic])), (high, low)
+    @cached_property
+    def hashed(self) -> list[tuple[int, tuple[int, int]]]:
+        """Each topic's hash as `HashMap` uses it, and what orders topics with the same one."""
+        return [
+            (spread_number(code), (high, low))
+            for code, (high, low) in zip(self.hashes.tolist(), self.halves.tolist(), strict=True)
+        ]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from assignors.assignment import Assignment
-from assignors.broker.changes import assign_targets
 from assignors.broker.heterogeneous import balance
 from assignors.broker.homogeneous import share_out
-from assignors.broker.targets import Targets, owned_lists, targeted_topics
+from assignors.broker.outcome import assign_targets
+from assignors.broker.records import owned_lists, targeted_topics
+from assignors.broker.targets import Targets
 from assignors.broker.topic_ids import TopicTable
 from assignors.subscriptions import Subscriptions, hash_order
 
@@ -39,13 +40,13 @@ class UniformAssignor:
         members = [group.members[row] for row in place.tolist()]
         subscriptions = Subscriptions.of(members)
         owned = owned_lists(members)
-        table = TopicTable.of(group.topics, set[str]().union(*subscriptions.lists), targeted_topics(owned))
+        subscribed = set[str]().union(*subscriptions.lists)
+        table = TopicTable.of(group.topics, subscribed, targeted_topics(owned))
         targets = Targets.of(members, owned, table)
-        subscribed = table.subscribed(subscriptions)
         if len({frozenset(topics) for topics in subscriptions.lists}) <= 1:
             topics = table.in_id_order(subscriptions.lists[0])
             changes = share_out(members, topics, table, targets)
         else:
             changes = balance(members, subscriptions, table, targets)
         ids = [member.id for member in group.members]
-        return assign_targets(ids, place, table, subscribed, targets, changes)
+        return assign_targets(ids, place, table, table.which(subscribed), targets, changes)

@@ -1,0 +1,136 @@
+"""What the coordinator's records say the members are to consume."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from assignors.broker.slots import Slots
+from assignors.broker.tables import ranges
+from assignors.group import StickyUserData
+from assignors.partition_list import PartitionList
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from assignors.broker.topic_ids import TopicTable
+    from assignors.group import Member
+
+_NAMES = attrgetter("names")
+_NOTHING = PartitionList.of(())
+
+
+def owned_lists(members: Sequence[Member]) -> list[PartitionList]:
+    """What each member owns."""
+    owned = [member.owned for member in members]
+    return [
+        each if type(each) is PartitionList else PartitionList.of(each) if each else _NOTHING
+        for each in owned
+    ]
+
+
+def targeted_topics(owned: Sequence[PartitionList]) -> set[str]:
+    """Names of the topics in the members' targets, and perhaps others."""
+    return set[str]().union(*(names for names, _ in groupby([each.names for each in owned])))
+
+
+class Records(NamedTuple):
+    """What the records say.
+
+    Attributes:
+        slots: what each member has, in the order its record lists it.
+        owner: the member that has each partition id of the topic table, -1 for none.
+        shared: whether a partition is listed twice or does not exist, as in no group that a broker made.
+    """
+
+    slots: Slots
+    owner: NDArray[np.intp]
+    shared: bool
+
+    @classmethod
+    def of(cls, owned: Sequence[PartitionList], table: TopicTable) -> Records:
+        """What the members own, in the order in which they list it."""
+        slots = _listed(owned, table)
+        owner = np.full(int(table.counts.sum()), -1, np.intp)
+        ids, member = slots.per_row(table.starts[slots.topic]), slots.per_row(slots.member)
+        ids += slots.partition
+        exists = slots.partition < slots.per_row(table.counts[slots.topic])
+        exists &= slots.partition >= 0
+        if not exists.all():
+            ids, member = ids[exists], member[exists]
+        owner[ids] = member
+        return cls(slots, owner, bool(np.count_nonzero(owner >= 0) < len(slots.partition)))
+
+    def as_assigned(self, members: Sequence[Member], some: Sequence[int], table: TopicTable) -> Records:
+        """The same with what some members have in the order in which it was assigned, where that is known.
+
+        A member that `Group.next` carried on owns its partitions in the order in which consumers report them;
+        the order in which they were assigned, which is that of the coordinator's record, is in its user data.
+        """
+        sizes = np.bincount(self.slots.member, weights=self.slots.sizes, minlength=len(members))
+        assigned: dict[int, PartitionList] = {}
+        for member in some:
+            data = members[member].user_data
+            if type(data) is StickyUserData and len(data.partitions.topics) == sizes[member]:
+                assigned[member] = data.partitions
+        if not assigned:
+            return self
+        told = _listed(list(assigned.values()), table)
+        told = told._replace(member=np.array(list(assigned))[told.member])
+        is_told = np.zeros(len(members), np.bool_)
+        is_told[told.member] = True
+        is_told[_who_differs(told, self.slots.where(is_told), len(table.names))] = False
+        told = told.where(is_told)
+        mine = np.flatnonzero(is_told[self.slots.member])
+        topic, slot_sizes = self.slots.topic.copy(), self.slots.sizes.copy()
+        partition = self.slots.partition.copy()
+        partition[ranges(self.slots.starts[mine], slot_sizes[mine])] = told.partition
+        topic[mine], slot_sizes[mine] = told.topic, told.sizes
+        starts = np.cumsum(slot_sizes) - slot_sizes
+        return self._replace(slots=Slots(self.slots.member, topic, starts, slot_sizes, partition))
+
+
+def _who_differs(one: Slots, other: Slots, topics: int) -> NDArray[np.intp]:
+    """The members that have other partitions here than there; each has as many in both."""
+    keys = []
+    for slots in (one, other):
+        key = slots.per_row((slots.member * topics + slots.topic) << 32)
+        key += slots.partition.view(np.uint32)
+        key.sort()
+        keys.append(key)
+    here, there = keys
+    different: NDArray[np.intp] = (here[here != there] >> 32) // topics
+    return different
+
+
+def _listed(lists: Sequence[PartitionList], table: TopicTable) -> Slots:
+    """The slots of lists, in the order in which they list them."""
+    lengths = np.array([len(each.topics) for each in lists], np.intp)
+    member = np.flatnonzero(lengths)
+    if len(member) == 0:
+        none = np.empty(0, np.intp)
+        return Slots(none, none, none, none, np.empty(0, np.int32))
+    filled = [each for each in lists if len(each.topics)] if len(member) < len(lists) else lists
+    firsts = np.cumsum(lengths[member]) - lengths[member]
+    code = np.concatenate([each.topics for each in filled])
+    changes = np.empty(len(code), np.bool_)
+    np.not_equal(code[1:], code[:-1], out=changes[1:])
+    changes[firsts] = True
+    starts = np.flatnonzero(changes)
+    ends = np.append(np.searchsorted(starts, firsts), len(starts))
+    code = code[starts]
+    topic = np.empty(len(starts), np.intp)
+    done = 0
+    for names, same in groupby(filled, key=_NAMES):
+        until = done + len(list(same))
+        run = slice(ends[done], ends[until])
+        topic[run] = np.array([table.index[name] for name in names], np.intp)[code[run]]
+        done = until
+    partition = np.concatenate([each.partitions for each in filled])
+    sizes = np.diff(starts, append=len(changes))
+    return Slots(np.repeat(member, np.diff(ends)), topic, starts, sizes, partition).merged()
