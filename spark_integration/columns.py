@@ -46,8 +46,9 @@ def kafka_partition(
             partition that a hash of `spread_by` says: even, and the same each time the row is computed, so a
             task that Spark runs again neither loses nor doubles it. "error" fails the job. "null" leaves the
             choice to whoever writes.
-        spread_by: columns that tell keyless rows apart, by default all columns of the row. Name them where
-            "*" has no meaning (in `groupBy`), or where the row has a map, which Spark does not hash.
+        spread_by: columns that tell keyless rows apart, by default all columns of the row, which Spark then
+            reads. Name some where "*" has no meaning (in `groupBy`), where the row has a map, which Spark
+            does not hash, and where a column is not the same each time it is computed.
 
     Raises:
         UnknownStrategyError: there is no such profile.

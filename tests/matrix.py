@@ -56,7 +56,8 @@ def run(version: str, mode: str, arguments: list[str]) -> bool:
     command = [interpreter(version), "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     if version != NEWEST:
         command += ["-W", "ignore"]  # old releases of PySpark meet newer ones of everything else
-    env = {**os.environ, "SPARK_TEST_MODE": mode}
+    # Simulations need this project on executors.
+    env = {**os.environ, "SPARK_TEST_MODE": mode, "PYTHONPATH": str(ROOT)}
     return (
         subprocess.run([*command, "tests/spark_integration"], cwd=ROOT, env=env, check=False).returncode == 0
     )

@@ -9,11 +9,11 @@ from pyspark import cloudpickle
 from pyspark.sql import functions as sf
 
 import partitioning.hashing
+import spark_integration.auditing
 from partitioning.errors import InvalidConfigError
 from partitioning.hashing import HASHES
 from partitioning.profiles import PROFILES, find_profile
 from partitioning.topic_partition import checked_partition_count
-from spark_integration.auditing import ranges as ranges_module
 from spark_integration.auditing.ranges import Blocks, Candidate, count_rows, merged, ranges
 from spark_integration.errors import ColumnError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-for _module in (partitioning.hashing, ranges_module):
+for _module in (partitioning.hashing, spark_integration.auditing):
     cast(Any, cloudpickle).register_pickle_by_value(_module)  # executors need not have this project installed
 
 BLOCKS_OF_A_TASK = 1 << 10

@@ -6,9 +6,11 @@ import sys
 import pytest
 from pyspark import cloudpickle
 
-from partitioning import murmur2
+from partitioning import murmur2, partition_for_key
 from partitioning.hashing import HASHES
 from partitioning.testing.mock_cluster import MockCluster
+from spark_integration import profile
+from spark_integration.auditing import plan
 from spark_integration.hash_columns import arrow_hash
 from tests.support.reading import read_topic
 
@@ -44,6 +46,30 @@ def test_a_hash_function_runs_without_this_project(function: str) -> None:
 def test_a_hash_function_takes_large_arrays_and_empty_ones() -> None:
     code = "print([shipped(pa.array(keys, pa.large_binary())).to_pylist() for keys in ([b'key'], [])])"
     assert run_alone(arrow_hash(HASHES["murmur2"].column), code) == str([[murmur2(b"key")], []])
+
+
+def test_an_audit_runs_without_this_project() -> None:
+    tried, candidates = plan._candidates([3], ["java"])
+    code = """
+rows = pa.record_batch({"topic": ["t", "t"], "partition": [0, 1], "offset": [0, 0], "key": [b"key", b""]})
+count, cut = shipped
+(blocks,) = count(iter([rows]))
+print(cut(blocks.to_pandas())[["rows", "explained", "keyless"]].values.tolist())
+"""
+    explained = int(partition_for_key(b"key", 3) == 0)
+    assert run_alone((plan._counting(candidates), plan._cutting(tried)), code) == str(
+        [[1, explained, 0], [1, 0, 1]]
+    )
+
+
+def test_a_profile_runs_without_this_project() -> None:
+    code = """
+rows = pa.record_batch({"key": [b"key", None], "count": [5, 2], "old": pa.array([1, None], pa.int32()),
+                        "new": pa.array([2, None], pa.int32())})
+(found,) = shipped(iter([rows]))
+print([row["rows"] for row in found.to_pylist() if row["kind"] in ("keys", "keyless", "moved", "hot")])
+"""
+    assert run_alone(profile._summing(3, 4, 1), code) == str([1, 2, 5, 5])
 
 
 def test_the_sink_writes_without_this_project(mock_cluster: MockCluster) -> None:

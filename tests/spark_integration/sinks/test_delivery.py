@@ -1,0 +1,85 @@
+"""One task's delivery, without Spark."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from partitioning.testing.mock_cluster import MockCluster
+from spark_integration import (
+    BrokerUnreachableError,
+    DeliveryError,
+    RecordError,
+    SinkConfigError,
+    partition_count,
+)
+from spark_integration.sinks.cluster import partition_counts
+from spark_integration.sinks.delivery import deliver
+from spark_integration.sinks.options import read_options
+from tests.support.reading import read_topic
+
+
+@pytest.fixture
+def cluster() -> Iterator[MockCluster]:
+    with MockCluster() as mock:
+        mock.create_topic("t", 2)
+        yield mock
+
+
+def config(cluster: MockCluster, **settings: str) -> dict[str, str]:
+    options = {f"kafka.{name.replace('_', '.')}": value for name, value in settings.items()}
+    return dict(read_options({"kafka.bootstrap.servers": cluster.bootstrap_servers, **options}, {}).config)
+
+
+def batch(*partitions: int) -> pa.RecordBatch:
+    return pa.record_batch(
+        {"value": pa.array([b"v"] * len(partitions)), "partition": pa.array(partitions, pa.int32())}
+    )
+
+
+def test_a_broker_that_goes_away_meanwhile_fails_the_task(cluster: MockCluster) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield batch(0, 1)
+        cluster.close()
+        yield batch(0, 1)
+
+    with pytest.raises(
+        DeliveryError, match=r"records were not acknowledged; the first: topic 't' partition \d: "
+    ):
+        deliver(batches(), config(cluster, delivery_timeout_ms="1500"), {"t": 2}, "t")
+
+
+def test_a_task_without_rows_asks_no_broker() -> None:
+    deliver(iter([batch()]), {"bootstrap.servers": "127.0.0.1:1"}, {"t": 2}, "t")
+
+
+def test_an_error_of_the_input_is_passed_on_and_what_was_queued_is_dropped(cluster: MockCluster) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield batch(0, 1)
+        raise RuntimeError("of the input")
+
+    with pytest.raises(RuntimeError, match="of the input"):
+        deliver(batches(), config(cluster, linger_ms="60000"), {"t": 2}, "t")
+    assert read_topic(cluster.bootstrap_servers, "t") == []
+
+
+def test_no_row_of_a_batch_is_sent_if_one_has_no_place(cluster: MockCluster) -> None:
+    with pytest.raises(RecordError, match="partition 2 of topic 't', which has 2 partitions"):
+        deliver(iter([batch(0, 1, 2)]), config(cluster), {"t": 2}, "t")
+    assert read_topic(cluster.bootstrap_servers, "t") == []
+
+
+def test_the_cluster_says_how_many_partitions_a_topic_has(cluster: MockCluster) -> None:
+    assert partition_count("t", {"bootstrap.servers": cluster.bootstrap_servers}) == 2
+
+
+def test_a_setting_librdkafka_does_not_know_is_reported(cluster: MockCluster) -> None:
+    with pytest.raises(SinkConfigError, match='No such configuration property: "linger"'):
+        partition_count("t", {"bootstrap.servers": cluster.bootstrap_servers, "linger": "5"})
+
+
+def test_an_address_without_a_broker_is_reported(cluster: MockCluster) -> None:
+    servers = cluster.bootstrap_servers
+    cluster.close()
+    with pytest.raises(BrokerUnreachableError, match=r"within 1 s: .*Connection refused"):
+        partition_counts({"bootstrap.servers": servers}, timeout_s=1)
