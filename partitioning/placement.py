@@ -66,8 +66,11 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     try:
         return _rules[profile](key, num_partitions)
     except (TypeError, ValueError, OverflowError):  # a null, or something the caller must hear about
-        pass
-    return _place(find_profile(profile), key, num_partitions)
+        rule = find_profile(profile)
+    except KeyError:  # the first time
+        rule = find_profile(profile)
+        _rules[profile] = _native_rule(rule) or partial(_place, rule)
+    return _place(rule, key, num_partitions)
 
 
 def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -> NDArray[np.int32]:
@@ -119,19 +122,6 @@ def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | No
     return partition_of(hash_value, count, profile.sign)
 
 
-class _Rules(dict[str, "_Rule"]):
-    """The fastest exact rule of each profile, chosen when it is first asked for.
-
-    A rule raises TypeError, ValueError or OverflowError for what is not a key and a partition count.
-    """
-
-    def __missing__(self, name: str) -> _Rule:
-        profile = find_profile(name)
-        rule = _native_rule(profile) or partial(_place, profile)
-        self[name] = rule
-        return rule
-
-
 def _native_rule(profile: Profile) -> _Rule | None:
     """The function of librdkafka that is exactly this rule, if there is one."""
     try:
@@ -148,4 +138,6 @@ def _native_rule(profile: Profile) -> _Rule | None:
     return functions.get((profile.hash, profile.sign))
 
 
-_rules = _Rules()
+# The fastest exact rule of each profile asked for so far. It raises TypeError, ValueError or OverflowError
+# for what is not a key and a partition count.
+_rules: dict[str, _Rule] = {}
