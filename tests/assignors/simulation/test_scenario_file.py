@@ -1,6 +1,7 @@
 """Scenarios as files."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +17,10 @@ from assignors.simulation import (
     Scenario,
     Settings,
     rolling_restart,
+    simulate,
 )
 
+EXAMPLE = Path(__file__).parents[3] / "examples" / "rolling-restart.yaml"
 YAML = """
 topics: {orders: 200, pay: 4}
 consumers: 3
@@ -72,6 +75,12 @@ def test_a_yaml_file_says_everything_a_scenario_can(tmp_path):
         seed=7,
         name="deploy",
     )
+
+
+def test_the_example_runs():
+    result = simulate(Scenario.from_file(EXAMPLE))
+    assert {topic.name for topic in result.scenario.topics} == {"orders", "payments"}
+    assert result.summary.unassigned_partitions == 0
 
 
 def test_toml_and_json_say_the_same(tmp_path):
