@@ -71,4 +71,5 @@ class Subscriptions:
 
 def hash_order(members: Sequence[Member]) -> NDArray[np.intp]:
     """Positions of the members in the order in which a `HashMap` of them, filled in group order, iterates."""
-    return hash_map_order(string_hashes([member.id for member in members]))
+    ids = [member.id for member in members]
+    return hash_map_order(string_hashes(ids), keys=ids)

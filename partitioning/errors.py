@@ -7,7 +7,7 @@ PartitioningError
  |- InvalidConfigError         a setting with a value that has no meaning       (also ValueError)
  |- UnknownStrategyError       no partitioner, profile or assignor of that name (also LookupError)
  |- StrategyConflictError      a name that is taken already                     (also ValueError)
- |- TreeBinError               keys that collide so often that Java's order is out of reach
+ |- TreeBinError               keys that collide so often that Java itself has no one order
  |- BrokenPluginError          an installed plug-in that cannot be loaded       (also ImportError)
  `- MissingDependencyError     an optional package that is not installed        (also ImportError)
 """
@@ -42,7 +42,7 @@ class StrategyConflictError(PartitioningError, ValueError):
 
 
 class TreeBinError(PartitioningError):
-    """Keys whose Java hashes collide so often that a HashMap turns a bin into a tree."""
+    """Keys that collide so often that a Java HashMap has another order in every run of the JVM."""
 
 
 class BrokenPluginError(PartitioningError, ImportError):

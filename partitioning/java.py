@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from partitioning.errors import TreeBinError
+from partitioning.crowded_bins import Growth, Tree
+from partitioning.hash_table import SHORTEST_WITH_TREES, TREEIFY
 from partitioning.hashing.java_string import hash_of_units, hash_units
 from partitioning.topic_partition import checked_partition_count
 
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from partitioning.topic_partition import TopicPartition
-
-_TREEIFY_THRESHOLD = 8
-_MIN_TREEIFY_LENGTH = 64
+    from partitioning.tree_bin import Rank
 
 
 def utf16_key(text: str) -> bytes:
@@ -69,7 +68,14 @@ def uuid_hash(value: uuid.UUID) -> int:
 
 
 def hash_map_order(
-    hashes: ArrayLike, *, capacity: int = 16, insert: Literal["tail", "head"] = "tail"
+    hashes: ArrayLike,
+    *,
+    capacity: int = 16,
+    insert: Literal["tail", "head"] = "tail",
+    called_again: bool = False,
+    keys: Sequence[str] | NDArray[np.int64] | None = None,
+    apart: Sequence[int] | None = None,
+    sure: bool = True,
 ) -> NDArray[np.intp]:
     """In which order a `HashMap` iterates over keys that were put one after the other.
 
@@ -78,30 +84,49 @@ def hash_map_order(
             integer is its value.
         capacity: argument of `new HashMap(capacity)`; 16 is what `new HashMap()` has.
         insert: "tail" for `put`, `putIfAbsent`, `HashSet.add`, `toMap` and `toSet`; "head" for
-            `computeIfAbsent`, `compute`, `merge` and `groupingBy`. These double the table one call later, so
-            the order is that of a map in which the last call put a new key.
+            `computeIfAbsent`, `compute`, `merge` and `groupingBy`.
+        called_again: with "head", whether a call for a key that was there followed the last new one: it
+            doubles a table that is too full, which a call does before it puts.
+        keys: the keys where Java can compare them: strings, or int64 of shape (n, k) with rows that compare
+            as they do.
+        apart: a number for each key, where only the order among keys with the same number is asked for.
+        sure: whether the keys were put in exactly this order.
 
     Returns:
         intp array of shape (n,): positions in `hashes`, in iteration order.
 
     Raises:
-        TreeBinError: so many keys share a bin that Java makes it a red-black tree.
+        TreeBinError: keys that Java cannot compare have one hash and share a bin that is a red-black tree,
+            and the order depends on their `System.identityHashCode`, which every run of a JVM has anew.
     """
     signed = np.asarray(hashes, dtype=np.int32)
     unsigned = signed.view(np.uint32)
     spread = unsigned ^ (unsigned >> np.uint32(16))
-    length = _table_length(spread, capacity, insert)
+    growth = _growth(spread, capacity, insert, called_again=called_again)
+    length = growth.lengths[-1]
     buckets = spread & np.uint32(length - 1)
     if length <= 1 << 16:
         buckets = buckets.astype(np.uint16)  # NumPy sorts these by radix
     if insert == "head":
-        return len(buckets) - 1 - np.argsort(buckets[::-1], kind="stable")
-    return np.argsort(buckets, kind="stable")
+        order: NDArray[np.intp] = len(buckets) - 1 - np.argsort(buckets[::-1], kind="stable")
+    else:
+        order = np.argsort(buckets, kind="stable")
+    if growth.trees:
+        place = np.argsort(order)
+        for rows in growth.tree_rows(spread):
+            tree = Tree(rows.tolist(), spread.view(np.int32)[rows].tolist(), growth, insert)
+            if keys is None:
+                found = tree.order_without_ranks(apart, sure=sure)
+            else:
+                found = tree.order([_rank(keys[row]) for row in tree.rows])
+            order[np.sort(place[rows])] = found
+    return order
 
 
 def hash_map_keys(keys: Sequence[str], *, capacity: int = 16) -> list[str]:
     """Distinct strings in the iteration order of a `HashMap` or `HashSet` they were put into one by one."""
-    return [keys[i] for i in hash_map_order(string_hashes(keys), capacity=capacity).tolist()]
+    order = hash_map_order(string_hashes(keys), capacity=capacity, keys=keys)
+    return [keys[i] for i in order.tolist()]
 
 
 def hash_set_capacity(size: int) -> int:
@@ -138,31 +163,32 @@ def coordinator_partition(group_or_transactional_id: str, num_partitions: int = 
     return 0 if value == -(1 << 31) else abs(value) % count
 
 
-def _table_length(spread: NDArray[np.uint32], capacity: int, insert: Literal["tail", "head"]) -> int:
-    """The table's length after the last key; fails where a bin would be a tree."""
+def _growth(
+    spread: NDArray[np.uint32], capacity: int, insert: Literal["tail", "head"], *, called_again: bool
+) -> Growth:
+    """How the table grows while the keys are put, and which of its bins may become trees."""
+    growth = Growth([], [], {})
     length = 1 << max(capacity - 1, 0).bit_length()
     # `put` looks at a bin after it appended, `computeIfAbsent` before it prepends.
-    most = _TREEIFY_THRESHOLD if insert == "tail" else _TREEIFY_THRESHOLD - 1
+    most = TREEIFY if insert == "tail" else TREEIFY - 1
     put = 0
     while True:
+        growth.starts.append(put)
+        growth.lengths.append(length)
         threshold = length * 3 // 4
         stop = min(len(spread), threshold + 1)  # the key that passes the threshold still meets this table
         if stop > most:
             buckets = spread[:stop] & np.uint32(length - 1)
             crowded = np.bincount(buckets, minlength=length)[buckets[put:]] > most
             if crowded.any():
-                if length >= _MIN_TREEIFY_LENGTH:
-                    bucket = int(buckets[put:][crowded][0])
-                    raise TreeBinError(
-                        f"over {most} keys fall into bin {bucket} of a Java HashMap with {length} bins: Java "
-                        "makes it a red-black tree, whose order is not reproduced; change the colliding names"
-                    )
-                put = _first_crowding(buckets, put, most) + 1
-                length *= 2
-                continue
+                if length < SHORTEST_WITH_TREES:
+                    put = _first_crowding(buckets, put, most) + 1
+                    length *= 2
+                    continue
+                growth.trees[length] = np.unique(buckets[put:][crowded])
         put = stop
-        if put == len(spread) and (put <= threshold or insert == "head"):
-            return length
+        if put == len(spread) and (put <= threshold or (insert == "head" and not called_again)):
+            return growth
         length *= 2
 
 
@@ -172,6 +198,10 @@ def _first_crowding(buckets: NDArray[np.uint32], start: int, most: int) -> int:
         if np.count_nonzero(buckets[: position + 1] == buckets[position]) > most:
             return position
     raise AssertionError("called only where a bin is crowded")
+
+
+def _rank(key: str | NDArray[np.int64]) -> Rank:
+    return utf16_key(key) if isinstance(key, str) else tuple(key.tolist())
 
 
 def _signed(value: int) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.java import hash_map_order, string_hash, topic_partition_hashes
+from partitioning.java import hash_map_order, string_hashes, topic_partition_hashes
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -29,23 +29,31 @@ class MetadataOrder:
         Args:
             partitions: the partitions it names, in its order.
             partial: whether the client asked for new topics only, and keeps what it knows of the others.
+
+        Raises:
+            TreeBinError: partitions of a topic come in another order in every run of the JVM.
         """
         named = [TopicPartition(*partition) for partition in partitions]
         if partial:
             kept = dict.fromkeys([*named, *self._known])
-            named = _order(list(kept), capacity=len(named))
-        self._known = _order(named, capacity=len(named))
+            named = _order(list(kept), capacity=len(named), sure=False)
+        self._known = _order(named, capacity=len(named), sure=not partial)
 
     def partitions(self, topic: str) -> list[int]:
         """The topic's partitions in the client's order."""
         return [partition for name, partition in self._known if name == topic]
 
 
-def _order(partitions: Sequence[TopicPartition], *, capacity: int) -> list[TopicPartition]:
-    """Distinct partitions in the order of a HashMap of this capacity they were put into."""
-    topic_hashes = {topic: string_hash(topic) for topic in {topic for topic, _ in partitions}}
+def _order(partitions: Sequence[TopicPartition], *, capacity: int, sure: bool) -> list[TopicPartition]:
+    """Distinct partitions in the order of a HashMap of this capacity they were put into.
+
+    Java cannot compare partitions, so where they crowd, those of different topics may come in any order. Then
+    a map that is filled from another one (not `sure`) is filled in any order too.
+    """
+    number = {topic: i for i, topic in enumerate({topic: None for topic, _ in partitions})}
+    topics = [number[topic] for topic, _ in partitions]
     hashes = topic_partition_hashes(
-        np.array([topic_hashes[topic] for topic, _ in partitions], dtype=np.int32),
-        np.array([partition for _, partition in partitions], dtype=np.int32),
+        string_hashes(list(number))[topics], np.array([partition for _, partition in partitions], np.int32)
     )
-    return [partitions[i] for i in hash_map_order(hashes, capacity=capacity).tolist()]
+    order = hash_map_order(hashes, capacity=capacity, apart=topics, sure=sure)
+    return [partitions[i] for i in order.tolist()]

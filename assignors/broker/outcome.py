@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.broker.hash_table import TREEIFY
 from assignors.broker.replay import replayed
 from assignors.broker.slots import Slots
 from assignors.broker.tables import (
@@ -20,6 +19,7 @@ from assignors.broker.tables import (
     spread,
     table_length,
 )
+from partitioning.hash_table import TREEIFY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

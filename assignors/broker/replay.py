@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.broker.hash_table import HashTable, number_set, spread_number
+from partitioning.hash_table import HashTable, number_set, spread_number
 from partitioning.java import hash_set_capacity
 
 if TYPE_CHECKING:

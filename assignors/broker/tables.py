@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.broker.hash_table import TREEIFY
+from partitioning.hash_table import TREEIFY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.broker.hash_table import HashTable, number_set
 from assignors.broker.records import Records
 from assignors.broker.tables import Order, copy_length, grown, iteration_order, spread
+from partitioning.hash_table import HashTable, number_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

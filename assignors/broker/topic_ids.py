@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.broker.hash_table import HashTable, spread_number
-from partitioning.errors import TreeBinError
+from partitioning.hash_table import spread_number
 from partitioning.java import hash_map_order, hash_set_capacity, string_hashes
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class TopicTable:
     def in_set_order(self, names: Sequence[str]) -> NDArray[np.intp]:
         """A subscription's topics that exist, in the order of the HashSet of its names."""
         distinct = list(dict.fromkeys(names))
-        order = hash_map_order(string_hashes(distinct), capacity=hash_set_capacity(len(names)))
+        order = hash_map_order(string_hashes(distinct), capacity=hash_set_capacity(len(names)), keys=distinct)
         rows = np.array([self.index.get(name, -1) for name in distinct], np.intp)[order]
         rows = rows[rows >= 0]
         return rows[self.counts[rows] > 0]
@@ -81,13 +80,7 @@ class TopicTable:
         """The same in the order of the HashSet of ids that is made from the one of names."""
         topics = self.in_set_order(names)
         capacity = hash_set_capacity(len(set(names)))
-        try:
-            return topics[hash_map_order(self.hashes[topics], capacity=capacity)]
-        except TreeBinError:
-            table = HashTable(capacity)
-            for topic in topics.tolist():
-                table.add(topic, *self.hashed[topic])
-            return np.array(list(table), np.intp)
+        return topics[hash_map_order(self.hashes[topics], capacity=capacity, keys=self.halves[topics])]
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:

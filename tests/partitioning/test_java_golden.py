@@ -1,4 +1,4 @@
-"""Hash codes and HashMap iteration orders, as the JVM gives them."""
+"""Hash codes and HashMap iteration orders, as the JVM gives them: arithmetically, and call by call."""
 
 from __future__ import annotations
 
@@ -8,17 +8,25 @@ import numpy as np
 import pytest
 
 from partitioning.errors import TreeBinError
+from partitioning.hash_table import HashTable, spread_number
 from partitioning.java import (
     hash_map_capacity,
     hash_map_order,
     hash_set_capacity,
     string_hashes,
     topic_partition_hashes,
+    utf16_key,
     uuid_hash,
 )
 from tests.support.golden import Json, golden_lines
 
 CASES = {case["name"]: case for case in golden_lines("java/hash_orders")}
+SETTLED = [case for case in CASES.values() if case["order"] is not None]
+VARYING = [case for case in CASES.values() if case["order"] is None]
+
+
+def name_of(case: Json) -> str:
+    return case["name"]
 
 
 def hashes_of(case: Json) -> list[int]:
@@ -35,6 +43,52 @@ def hashes_of(case: Json) -> list[int]:
             return topic_partition_hashes(topics, [partition for _, partition in keys]).tolist()
 
 
+def halves(key: str) -> tuple[int, int]:
+    """What `Uuid.compareTo` compares."""
+    high, low = np.frombuffer(uuid.UUID(key).bytes, ">i8").tolist()
+    return high, low
+
+
+def capacity_of(case: Json, distinct: int) -> int:
+    return {
+        "put_sized": case.get("capacity", 16),
+        "copy_of_map": hash_map_capacity(distinct),
+        "copy_of_list": hash_set_capacity(len(case["keys"])),
+    }.get(case["build"], 16)
+
+
+def order_of(case: Json, **more: object) -> list[int]:
+    # A key that is put again keeps its place; the functions under test want distinct ones.
+    distinct = sorted({str(key): i for i, key in reversed(list(enumerate(case["keys"])))}.values())
+    keys = [case["keys"][i] for i in distinct]
+    comparable = {"string": list, "uuid": lambda ids: np.array([halves(key) for key in ids])}
+    order = hash_map_order(
+        np.array(case["hashes"], np.int32)[distinct],
+        capacity=capacity_of(case, len(distinct)),
+        insert="head" if case["build"].startswith("compute_if_absent") else "tail",
+        called_again=case["build"] == "compute_if_absent_again",
+        keys=comparable[case["kind"]](keys) if case["kind"] in comparable else None,
+        **more,
+    )
+    return [distinct[i] for i in order.tolist()]
+
+
+def table_of(case: Json) -> HashTable:
+    """The map after the calls of a case; its keys are positions in the case's."""
+    table = HashTable(capacity_of(case, len(case["keys"])))
+    put = table.compute_if_absent if case["build"].startswith("compute_if_absent") else table.add
+    rank = {"string": utf16_key, "uuid": halves, "integer": lambda key: (key,)}[case["kind"]]
+    put_before = {}
+    for position, (key, code) in enumerate(zip(case["keys"], case["hashes"], strict=True)):
+        first = put_before.setdefault(str(key), position)
+        put(first, spread_number(code), rank(key))
+    if case["build"] == "compute_if_absent_again":
+        put(0, spread_number(case["hashes"][0]), rank(case["keys"][0]))
+    for position in case.get("removed", ()):
+        table.remove(position)
+    return table
+
+
 @pytest.mark.parametrize("kind", sorted({case["kind"] for case in CASES.values()}))
 def test_hash_codes(kind: str) -> None:
     for name, case in CASES.items():
@@ -42,21 +96,36 @@ def test_hash_codes(kind: str) -> None:
             assert hashes_of(case) == case["hashes"], name
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize("case", [case for case in SETTLED if not case.get("removed")], ids=name_of)
 def test_iteration_order(case: Json) -> None:
-    # A key that is put again keeps its place; the functions under test want distinct ones.
-    distinct = sorted({str(key): i for i, key in reversed(list(enumerate(case["keys"])))}.values())
-    hashes = np.array(case["hashes"], np.int32)[distinct]
-    capacity = {
-        "put_sized": case.get("capacity", 16),
-        "copy_of_map": hash_map_capacity(len(distinct)),
-        "copy_of_list": hash_set_capacity(len(case["keys"])),
-    }.get(case["build"], 16)
-    insert = "head" if case["build"] == "compute_if_absent" else "tail"
-    if case["tree"]:
+    assert order_of(case) == case["order"]
+
+
+@pytest.mark.parametrize("case", [case for case in SETTLED if case["kind"] != "topic_partition"], ids=name_of)
+def test_iteration_order_call_by_call(case: Json) -> None:
+    assert list(table_of(case)) == case["order"]
+
+
+@pytest.mark.parametrize("case", VARYING, ids=name_of)
+def test_an_order_that_no_two_runs_of_a_jvm_share_is_refused(case: Json) -> None:
+    with pytest.raises(TreeBinError, match=r"System\.identityHashCode"):
+        order_of(case)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES.values() if "order_by_topic" in case], ids=name_of)
+def test_order_within_each_topic(case: Json) -> None:
+    topics = list(dict.fromkeys(topic for topic, _ in case["keys"]))
+    apart = [topics.index(topic) for topic, _ in case["keys"]]
+    if case["order_by_topic"] is None:
         with pytest.raises(TreeBinError):
-            hash_map_order(hashes, capacity=capacity, insert=insert)
-        return
-    removed = set(case.get("removed", ()))
-    order = [distinct[i] for i in hash_map_order(hashes, capacity=capacity, insert=insert).tolist()]
-    assert [i for i in order if i not in removed] == case["order"]
+            order_of(case, apart=apart)
+    else:
+        order = order_of(case, apart=apart)
+        assert sorted(order, key=apart.__getitem__) == case["order_by_topic"]
+
+
+def test_trees_are_among_the_cases() -> None:
+    assert sum(case["tree"] for case in SETTLED if case["kind"] == "string") > 200
+    assert sum(case["tree"] for case in SETTLED if case["kind"] == "topic_partition") > 10
+    assert len(VARYING) > 20
+    assert sum(case["order_by_topic"] is not None for case in VARYING) > 5

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from itertools import product
+from itertools import islice, product
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from partitioning.java import string_hash
 from tests.oracle.assignors.worlds import ODD, Json
 
 if TYPE_CHECKING:
@@ -14,11 +15,24 @@ if TYPE_CHECKING:
 
 SIZES = (0, 1, 2, 3, 6, 7, 12, 13, 16, 17, 24, 25, 48, 49, 96, 97, 193, 500, 1000)
 BUILDS = ("put", "compute_if_absent", "copy_of_map", "copy_of_list")
+# Two texts with one hash that compare one way by UTF-16 code unit and the other way by code point.
+ASTRAL = ("\U0010fc00", "\ue000" + chr(24545))
 
 
-def colliding(parts: int) -> list[str]:
+def colliding(parts: int, pair: tuple[str, str] = ("Aa", "BB")) -> list[str]:
     """2 ** parts strings with one hash code."""
-    return ["".join(chosen) for chosen in product(("Aa", "BB"), repeat=parts)]
+    return ["".join(chosen) for chosen in product(pair, repeat=parts)]
+
+
+def neighbours(count: int, length: int) -> list[str]:
+    """Strings with different hash codes that share a bin of a table of this length, and of shorter ones."""
+    names = (f"n{number}" for number in range(1 << 20))
+    return list(islice((name for name in names if _spread(name) & (length - 1) == 5), count))
+
+
+def _spread(text: str) -> int:
+    unsigned = string_hash(text) & 0xFFFFFFFF
+    return unsigned ^ unsigned >> 16
 
 
 def hash_orders() -> Iterator[Json]:
@@ -32,6 +46,8 @@ def hash_orders() -> Iterator[Json]:
     yield from _odd_strings()
     yield from _numbers()
     yield from _trees()
+    yield from _trees_of_strings()
+    yield from _ties()
 
 
 def _case(name: str, kind: str, keys: list[Any], build: str, **more: Any) -> Json:
@@ -131,3 +147,58 @@ def _trees() -> Iterator[Json]:
         same_hash = [str(uuid.UUID(int=(half << 96) | (half << 64) | half)) for half in halves]
         for build in BUILDS:
             yield _case(f"{size}_uuids_with_one_hash_{build}", "uuid", same_hash, build)
+
+
+def _trees_of_strings() -> Iterator[Json]:
+    """Strings that share a bin: by hash code, by bin, or both, put in different orders among others."""
+    crowds = {
+        "one_hash": colliding(5),
+        "one_hash_astral": colliding(4, ASTRAL),
+        "one_bin": neighbours(40, 1024),
+        "both": colliding(4) + neighbours(24, 256) + [name + "x" for name in colliding(4)],
+        "many": colliding(8),
+    }
+    others = [f"other{i}" for i in range(60)]
+    for name, crowd in crowds.items():
+        for order in ("up", "down", "mixed"):
+            rng = Random(f"trees/{name}/{order}")
+            keys = sorted(crowd, reverse=order == "down")
+            if order == "mixed":
+                rng.shuffle(keys)
+            for build in (*BUILDS, "compute_if_absent_again"):
+                yield _case(f"{name}_{order}_{build}", "string", keys, build)
+            among = keys + others
+            rng.shuffle(among)
+            yield _case(f"{name}_{order}_among_others", "string", among, "put")
+            yield _case(f"{name}_{order}_before_others", "string", keys + others, "compute_if_absent")
+            yield _case(f"{name}_{order}_after_others", "string", others + keys, "copy_of_list")
+            for count in (1, len(keys) // 2, len(keys) - 5):
+                removed = rng.sample(range(len(keys)), k=count)
+                yield _case(f"{name}_{order}_less_{count}", "string", keys, "put", removed=removed)
+    for size in range(9, 25):
+        rng = Random(f"trees/growing/{size}")
+        crowd = rng.sample(neighbours(30, 128), k=size // 2) + rng.sample(colliding(5), k=size - size // 2)
+        for build in ("put", "compute_if_absent", "compute_if_absent_again"):
+            rng.shuffle(crowd)
+            yield _case(f"growing_{size}_{build}", "string", list(crowd), build)
+
+
+def _ties() -> Iterator[Json]:
+    """Partitions, which Java cannot compare, with one hash in one tree: their order may be nobody's."""
+    topics = colliding(2)
+    for number in range(60):
+        rng = Random(f"ties/{number}")
+        steps = rng.sample(range(40), k=rng.randint(8, 14))
+        pairs = [[rng.choice(topics), 64 * step] for step in steps]
+        for topic, partition in rng.sample(pairs, k=rng.choice((1, 1, 1, 2, 3, 8))):
+            pairs.append([rng.choice([other for other in topics if other != topic]), partition])
+        if number % 3:
+            rng.shuffle(pairs)
+        else:
+            pairs += [["later", step] for step in range(80)]
+        yield _case(f"ties_{number}", "topic_partition", pairs, "put_sized", capacity=64)
+    alike = [[topic, 0] for topic in colliding(4)]
+    yield _case("sixteen_alike", "topic_partition", alike, "put_sized", capacity=64)
+    # Topics whose names count on share hash codes: orders-10 has those of orders-00, one partition later.
+    orders = [[f"orders-{topic:02d}", partition] for topic in range(100) for partition in range(12)]
+    yield _case("a_hundred_topics", "topic_partition", orders, "put_sized", capacity=len(orders))

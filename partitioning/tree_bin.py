@@ -1,8 +1,8 @@
-"""A Java HashMap call by call, for the tables whose order columns cannot tell: those with crowded bins.
+"""A crowded bin of a Java HashMap.
 
-A bin that gets crowded becomes a red-black tree, whose nodes also form a list; a HashMap iterates over that
-list. A new node is listed right after its parent in the tree, and the root always comes first, so the tree's
-shape has to be the one Java has.
+A bin that gets too many keys becomes a red-black tree. Its nodes also form a list, over which the map
+iterates: a new node is listed right after its parent in the tree, and the root always comes first. So the
+list has Java's order only if the tree has Java's shape, and that takes the same red-black tree.
 """
 
 from __future__ import annotations
@@ -11,153 +11,35 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
 
-TREEIFY = 8
-UNTREEIFY = 6
-SHORTEST_WITH_TREES = 64
+Rank = bytes | tuple[int, ...]
+"""Places a key among those with the same hash, as Java's `compareTo` does."""
 
 
 @dataclass(slots=True, eq=False)
-class _Node:
-    """A key; `rank` is its place among keys with the same hash, as their `compareTo` says."""
+class Node:
+    """A key of a map; `hash` is its hash code as `HashMap` uses it, `h ^ (h >>> 16)`, signed."""
 
     key: int
     hash: int
-    rank: tuple[int, ...]
+    rank: Rank
     red: bool = False
-    parent: _Node | None = field(default=None, repr=False)
-    left: _Node | None = None
-    right: _Node | None = None
+    parent: Node | None = field(default=None, repr=False)
+    left: Node | None = None
+    right: Node | None = None
 
 
-class HashTable:
-    """A `HashMap` or `HashSet` whose keys are integers that stand for something, or for themselves.
+class TreeBin:
+    """A bin that is a tree.
 
     Args:
-        capacity: argument of `new HashMap(capacity)`.
+        nodes: what was in the bin before, in its order.
     """
 
-    def __init__(self, capacity: int = 16) -> None:
-        self._length = 1 << max(capacity - 1, 0).bit_length()
-        self._bins: dict[int, list[_Node] | _Tree] = {}
-        self._nodes: dict[int, _Node] = {}
-
-    def __len__(self) -> int:
-        return len(self._nodes)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._nodes
-
-    def __iter__(self) -> Iterator[int]:
-        """The keys in the order Java gives them."""
-        for index in sorted(self._bins):
-            for node in self._bins[index]:
-                yield node.key
-
-    def add(self, key: int, spread: int, rank: tuple[int, ...]) -> None:
-        """`HashMap.put` or `HashSet.add`.
-
-        Args:
-            key: the key.
-            spread: its hash as `HashMap` uses it, `h ^ (h >>> 16)`, signed.
-            rank: orders keys with the same hash.
-        """
-        if key in self._nodes:
-            return
-        node = self._nodes[key] = _Node(key, spread, rank)
-        found = self._bins.setdefault(self._index(node), [])
-        if isinstance(found, _Tree):
-            found.add(node)
-        else:
-            found.append(node)
-            if len(found) > TREEIFY:
-                self._treeify(node)
-        if len(self._nodes) > self._threshold():
-            self._grow()
-
-    def compute_if_absent(self, key: int, spread: int, rank: tuple[int, ...]) -> None:
-        """`HashMap.computeIfAbsent`: grows before it looks, and puts a new key first in its bin."""
-        if len(self._nodes) > self._threshold():
-            self._grow()
-        if key in self._nodes:
-            return
-        node = self._nodes[key] = _Node(key, spread, rank)
-        found = self._bins.setdefault(self._index(node), [])
-        if isinstance(found, _Tree):
-            found.add(node)
-        else:
-            found.insert(0, node)
-            if len(found) >= TREEIFY:
-                self._treeify(node)
-
-    def remove(self, key: int) -> None:
-        """`HashMap.remove` or `HashSet.remove`."""
-        node = self._nodes.pop(key, None)
-        if node is None:
-            return
-        index = self._index(node)
-        found = self._bins[index]
-        if isinstance(found, _Tree):
-            rest = found.remove(node)
-            if rest is not None:
-                self._bins[index] = rest
-        else:
-            found.remove(node)
-        if not len(self._bins[index]):
-            del self._bins[index]
-
-    def _index(self, node: _Node) -> int:
-        return node.hash & (self._length - 1)
-
-    def _threshold(self) -> int:
-        return self._length * 3 // 4
-
-    def _treeify(self, node: _Node) -> None:
-        if self._length < SHORTEST_WITH_TREES:
-            self._grow()
-        else:
-            index = self._index(node)
-            self._bins[index] = _Tree(self._bins[index])
-
-    def _grow(self) -> None:
-        bit = self._length
-        self._length *= 2
-        bins: dict[int, list[_Node] | _Tree] = {}
-        for index, found in self._bins.items():
-            halves = (
-                [node for node in found if not node.hash & bit],
-                [node for node in found if node.hash & bit],
-            )
-            for half, where in zip(halves, (index, index + bit), strict=True):
-                if not half:
-                    continue
-                if isinstance(found, list) or len(half) <= UNTREEIFY:
-                    bins[where] = half
-                else:
-                    bins[where] = found if len(half) == len(found) else _Tree(half)
-        self._bins = bins
-
-
-def number_set(numbers: Iterable[int], capacity: int) -> HashTable:
-    """A `HashSet<Integer>` with these numbers, added one by one."""
-    table = HashTable(capacity)
-    for number in numbers:
-        table.add(number, spread_number(number), (number,))
-    return table
-
-
-def spread_number(number: int) -> int:
-    """A hash code as `HashMap` uses it; that of an Integer is its value."""
-    return number ^ ((number & 0xFFFFFFFF) >> 16)
-
-
-class _Tree:
-    """A crowded bin."""
-
-    def __init__(self, nodes: Iterable[_Node]) -> None:
+    def __init__(self, nodes: Iterable[Node]) -> None:
         self._listed = list(nodes)
-        self._root: _Node | None = None
+        self._root: Node | None = None
         for node in self._listed:
             node.left = node.right = None
             self._attach(node)
@@ -166,17 +48,22 @@ class _Tree:
     def __len__(self) -> int:
         return len(self._listed)
 
-    def __iter__(self) -> Iterator[_Node]:
+    def __iter__(self) -> Iterator[Node]:
         return iter(self._listed)
 
-    def add(self, node: _Node) -> None:
+    def state(self) -> Hashable:
+        """Everything that its order depends on, now and later."""
+        return tuple((node.key, node.red, node.parent and node.parent.key) for node in self._listed)
+
+    def add(self, node: Node) -> None:
+        """Puts a node whose key is new."""
         parent = self._attach(node)
         assert parent is not None
         self._listed.insert(self._listed.index(parent) + 1, node)
         self._root_first()
 
-    def remove(self, node: _Node) -> list[_Node] | None:
-        """Takes the node out; returns the bin as a plain list where the tree has become too small."""
+    def remove(self, node: Node) -> list[Node] | None:
+        """Takes a node out; returns the bin as a plain list where the tree has become too small."""
         self._listed.remove(node)
         root = self._root
         assert root is not None
@@ -192,7 +79,7 @@ class _Tree:
             self._listed.remove(root)
             self._listed.insert(0, root)
 
-    def _attach(self, node: _Node) -> _Node | None:
+    def _attach(self, node: Node) -> Node | None:
         """Puts the node below the leaf where it belongs, which is returned, and rebalances."""
         parent, below = None, self._root
         place = (node.hash, node.rank)
@@ -209,7 +96,7 @@ class _Tree:
         self._paint_after_insertion(node)
         return parent
 
-    def _paint_after_insertion(self, node: _Node) -> None:
+    def _paint_after_insertion(self, node: Node) -> None:
         while (parent := node.parent) is not None and parent.red:
             above = parent.parent
             assert above is not None  # a red node is not the root
@@ -229,7 +116,7 @@ class _Tree:
         assert self._root is not None
         self._root.red = False
 
-    def _detach(self, node: _Node) -> None:
+    def _detach(self, node: Node) -> None:
         if node.left is not None and node.right is not None:
             self._swap_with_successor(node)
         child = node.left if node.left is not None else node.right
@@ -243,7 +130,7 @@ class _Tree:
                 self._paint_after_removal(node)
             self._replace(node, None)
 
-    def _swap_with_successor(self, node: _Node) -> None:
+    def _swap_with_successor(self, node: Node) -> None:
         """Exchanges the node with the next higher one, which has no left child, colours included."""
         assert node.right is not None
         low = node.right
@@ -271,7 +158,7 @@ class _Tree:
             low.right, right.parent = right, low
             above.left, node.parent = node, above
 
-    def _replace(self, node: _Node, other: _Node | None) -> None:
+    def _replace(self, node: Node, other: Node | None) -> None:
         parent = node.parent
         if other is not None:
             other.parent = parent
@@ -282,7 +169,7 @@ class _Tree:
         else:
             parent.right = other
 
-    def _paint_after_removal(self, node: _Node) -> None:
+    def _paint_after_removal(self, node: Node) -> None:
         """Restores the number of black nodes on the paths through `node`, which lack one."""
         while (parent := node.parent) is not None and not node.red:
             left = parent.left is node
@@ -308,7 +195,7 @@ class _Tree:
             return
         node.red = False
 
-    def _rotate(self, node: _Node, *, left: bool) -> None:
+    def _rotate(self, node: Node, *, left: bool) -> None:
         """Turns the node down to the left or right; its child on the other side takes its place."""
         child = node.right if left else node.left
         assert child is not None
