@@ -54,9 +54,14 @@ golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven,
 	@$(BIN)/python -m tests.oracle.clients.regenerate
 	@$(BIN)/python -m tests.oracle.producer.regenerate
 
+COMPILE = $(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-annotate --no-header --upgrade --quiet
+
 lock: $(READY)  ## pin the newest development dependencies: names, versions and hashes
-	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
-	  --generate-hashes --no-emit-index-url --no-annotate --no-header --upgrade --quiet --output-file dev.lock
+	@$(COMPILE) --group dev --output-file dev.lock
+	@for spark in $(basename $(wildcard tests/support/matrix/*.in)); do \
+	  $(COMPILE) $$spark.in --group test --output-file $$spark.lock || exit 1; \
+	done
 
 clean:  ## remove everything make created, the environment included
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks build dist demo-output

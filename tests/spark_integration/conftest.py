@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -9,12 +10,27 @@ from pyspark.sql import SparkSession
 
 from tests.support.jars import missing_tools
 from tests.support.spark import start_spark
+from tests.support.spark_features import FEATURES, MISSING
+
+left_out: Counter[str] = Counter()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what needs Spark, and leave out what this Spark cannot do."""
+    for item in list(items):
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+        needed = [mark.args[0] for mark in item.iter_markers("needs")]
+        assert FEATURES.keys() >= set(needed), f"{item.nodeid} needs {needed}, choose from {list(FEATURES)}"
+        if missing := next(filter(MISSING.get, needed), None):
+            left_out[MISSING[missing]] += 1
+            items.remove(item)
+            config.hook.pytest_deselected(items=[item])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for reason, tests in left_out.items():
+        terminalreporter.write_line(f"left out: {tests} tests, {reason}")
 
 
 @pytest.fixture(scope="session")

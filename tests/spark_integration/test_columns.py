@@ -1,5 +1,9 @@
 import functools
+import subprocess
+import sys
+import warnings
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,21 +16,24 @@ from partitioning.profiles import PROFILES
 from spark_integration import hash_columns, jvm_engine, kafka_partition
 from spark_integration.jvm_engine import murmur2_expression
 
+REPOSITORY = Path(__file__).parents[2]
 TEXTS = ["", "a", "key", "user-1", "한글", "\x00", "x" * 300, *(f"flight-{n * 7919:x}" for n in range(200))]
 
 
-@pytest.fixture(params=["jvm", "arrow", "pandas"])
+KAFKA_IN_THE_JVM = pytest.param("jvm", marks=pytest.mark.needs("classic"))
+ARROW = pytest.param("arrow", marks=pytest.mark.needs("arrow_udf"))
+
+
+@pytest.fixture(params=[KAFKA_IN_THE_JVM, ARROW, "pandas"])
 def engine(request: pytest.FixtureRequest, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> str:
     """Every way to hash that this Spark has."""
     if request.param == "jvm":
         if murmur2_expression(sf.lit(b"")) is None:
-            pytest.skip("kafka-clients is not on Spark's class path (no Maven, or Connect)")
+            pytest.skip("kafka-clients is not on Spark's class path: it is fetched with Maven")
         return request.param
     monkeypatch.setattr(hash_columns, "murmur2_expression", lambda _: None)
     if request.param == "pandas":
         monkeypatch.delattr(sf, "arrow_udf", raising=False)
-    elif not hasattr(sf, "arrow_udf"):
-        pytest.skip("this Spark has no arrow_udf")
     return request.param
 
 
@@ -120,19 +127,40 @@ def test_an_empty_frame_has_no_partitions(keys: DataFrame, engine: str) -> None:
     assert keys.where("1 = 0").select(kafka_partition("text", 12)).collect() == []
 
 
-def test_the_connector_makes_murmur2_native(keys: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
-    if murmur2_expression(sf.lit(b"")) is None:
-        pytest.skip("kafka-clients is not on Spark's class path (no Maven, or Connect)")
+@pytest.mark.parametrize("engine", [KAFKA_IN_THE_JVM], indirect=True)
+def test_the_connector_makes_murmur2_native(
+    keys: DataFrame, engine: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     keys.select(kafka_partition("binary", 12)).explain()
     plan = capsys.readouterr().out
     assert "murmur2" in plan
     assert "Python" not in plan
 
 
-def test_without_kafkas_classes_python_hashes(keys: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_kafkas_classes_python_hashes(
+    keys: DataFrame, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(jvm_engine, "KAFKA_UTILS", "org.apache.kafka.NoSuchClass")
-    assert murmur2_expression(sf.col("binary")) is None
+    with warnings.catch_warnings(action="error"):
+        assert murmur2_expression(sf.col("binary")) is None
+    assert capfd.readouterr() == ("", "")
     assert keys.where("text = 'key'").select(kafka_partition("text", 12)).collect() == [(1,)]
+
+
+WITHOUT_PY4J = """
+import importlib.util, pyspark.sql
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == "py4j" else found(name)
+from spark_integration.jvm_engine import murmur2_expression
+class ConnectColumn: pass
+print(murmur2_expression(ConnectColumn()))
+"""
+
+
+def test_the_engine_in_the_jvm_stays_out_where_spark_came_as_the_package_pyspark_client() -> None:
+    command = [sys.executable, "-c", WITHOUT_PY4J]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("None\n", "")
 
 
 def test_crc32_needs_no_python(keys: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,9 +16,9 @@ CHOSEN = (
 )
 
 
-@pytest.mark.skipif(os.environ.get("SPARK_TEST_MODE") == "connect", reason="these are the Connect tests")
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Connect's client needs grpcio")
 @pytest.mark.spark
+@pytest.mark.needs("classic")
 def test_the_main_things_work_on_connect() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", CHOSEN, str(HERE)]
     env = {**os.environ, "SPARK_TEST_MODE": "connect"}

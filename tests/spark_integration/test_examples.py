@@ -17,10 +17,10 @@ from tests.support.reading import inversions, read_topic
 KEYS = [b"user-%d" % (number % 97) for number in range(3000)]
 
 
+@pytest.mark.needs("data sources")
 def test_a_backfill_is_ordered_and_goes_on_where_it_stopped(
     spark: SparkSession, broker: Kafka, tmp_path: Path
 ) -> None:
-    pytest.importorskip("pyspark.sql.datasource", reason="Python data sources need Spark 4.0")
     topic = broker.create_topic(12)
     folder = tmp_path / "in"
 
@@ -57,10 +57,10 @@ def test_a_backfill_is_ordered_and_goes_on_where_it_stopped(
     assert {r.timestamp for r in read} == {(n + 1_400_000_000) * 1000 for n in range(3000)}
 
 
+@pytest.mark.needs("data sources")
 def test_a_migration_keeps_order_headers_and_timestamps(
     spark: SparkSession, connector: None, broker: Kafka
 ) -> None:
-    pytest.importorskip("pyspark.sql.datasource", reason="Python data sources need Spark 4.0")
     source, target = broker.create_topic(12), broker.create_topic(48)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "partitioner": "murmur2_random"})
     for number, key in enumerate(KEYS):

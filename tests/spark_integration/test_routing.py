@@ -10,14 +10,12 @@ from spark_integration import ColumnError, PartitionCountError, RoutingError, as
 from spark_integration.routing import salt_table
 
 
-@pytest.fixture(params=["id", "salt"])
+@pytest.fixture(params=[pytest.param("id", marks=pytest.mark.needs("repartitionById")), "salt"])
 def exchange(request: pytest.FixtureRequest, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways to lay rows out, on a Spark that has both."""
     if request.param == "salt":
         for dataframe in type(spark.range(1)).__mro__:
             monkeypatch.delattr(dataframe, "repartitionById", raising=False)
-    elif not hasattr(DataFrame, "repartitionById"):
-        pytest.skip("this Spark has no repartitionById")
     return request.param
 
 
@@ -67,19 +65,26 @@ def test_spark_partition_i_holds_exactly_kafka_partition_i(
     assert layout(routed) == [(p, p, p, 5) for p in range(num_partitions)]
 
 
-@pytest.mark.parametrize("num_partitions", [3, 31, 200])
-def test_no_row_is_misplaced_or_lost(
-    spark: SparkSession, exchange: str, adaptive: str, num_partitions: int
-) -> None:
+def assert_every_row_is_once_where_it_belongs(spark: SparkSession, num_partitions: int) -> None:
+    """Three rows a partition; one job, without Python, that also tells how many partitions there are."""
     routed = route(rows(spark, num_partitions, 3 * num_partitions), num_partitions)
-    here = routed.groupBy(sf.spark_partition_id().alias("at"), "partition").count().collect()
-    assert sorted(here) == [(p, p, 3) for p in range(num_partitions)]
+    # A union puts these behind the last of the routed partitions, be it empty.
+    behind = spark.range(-2, 0, 1, 2).withColumn("partition", sf.lit(-1))
+    found = routed.union(behind).select(sf.spark_partition_id(), "id").collect()
+    home = [(number * 7919 % num_partitions, number) for number in range(3 * num_partitions)]
+    assert sorted(found) == sorted([*home, (num_partitions, -2), (num_partitions + 1, -1)])
 
 
-def test_a_thousand_partitions_hold_what_is_theirs(spark: SparkSession, exchange: str) -> None:
-    routed = route(rows(spark, 1000, 3000), 1000)
-    here = routed.groupBy(sf.spark_partition_id().alias("at"), "partition").count().collect()
-    assert sorted(here) == [(p, p, 3) for p in range(1000)]
+@pytest.mark.parametrize("num_partitions", [*range(1, 201), 1000])
+def test_no_row_is_misplaced_or_lost(spark: SparkSession, adaptive: str, num_partitions: int) -> None:
+    assert_every_row_is_once_where_it_belongs(spark, num_partitions)
+
+
+@pytest.mark.parametrize("num_partitions", [31, 1000])
+def test_either_way_no_row_is_misplaced_or_lost(
+    spark: SparkSession, exchange: str, num_partitions: int
+) -> None:
+    assert_every_row_is_once_where_it_belongs(spark, num_partitions)
 
 
 @pytest.mark.parametrize(("count", "held"), [(0, []), (1, [(0, 0, 1)])], ids=["empty", "one row"])
@@ -225,11 +230,10 @@ def test_assert_routed_finds_rows_beyond_the_topic(spark: SparkSession) -> None:
     assert {row.kafka_partition for row in raised.value.rows} == {3}
 
 
+@pytest.mark.needs("repartitionById")
 def test_a_join_on_partition_and_key_needs_no_further_exchange(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if not hasattr(DataFrame, "repartitionById"):
-        pytest.skip("Spark knows the layout of repartitionById only")
     left = route(rows(spark, 6, 600), 6)
     right = route(rows(spark, 6, 600).withColumnRenamed("id", "other"), 6)
     joined = left.hint("merge").join(right, ["partition"])

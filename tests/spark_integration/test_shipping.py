@@ -72,8 +72,8 @@ print([row["rows"] for row in found.to_pylist() if row["kind"] in ("keys", "keyl
     assert run_alone(profile._summing(3, 4, 1), code) == str([1, 2, 5, 5])
 
 
+@pytest.mark.needs("data sources")
 def test_the_sink_writes_without_this_project(mock_cluster: MockCluster) -> None:
-    pytest.importorskip("pyspark.sql.datasource", reason="Python data sources need Spark 4.0")
     from spark_integration.sinks import source
 
     mock_cluster.create_topic("shipped", 2)

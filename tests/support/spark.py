@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark_integration.session import _installed_spark
+from tests.support.broker import free_ports
 from tests.support.jars import fetch, missing_tools
 
 CONNECTOR = Path(__file__).parent / "connector"
@@ -21,6 +22,7 @@ spark.sql.session.timeZone America/New_York
 spark.sql.warehouse.dir {home}/warehouse
 spark.driver.extraJavaOptions -Dderby.system.home={home}
 spark.jars {jars}
+spark.connect.grpc.binding.port {port}
 """
 LOGGING = """
 # Spark takes a configuration without an appender for none.
@@ -43,11 +45,22 @@ def connector_jars() -> list[Path]:
 def start_spark(home: Path, memory: str = "1g") -> SparkSession:
     """A session on two cores that writes nothing outside `home`."""
     jars = ",".join(map(str, connector_jars()))
-    (home / "spark-defaults.conf").write_text(SETTINGS.format(home=home, memory=memory, jars=jars))
+    (port,) = free_ports(1)
+    settings = SETTINGS.format(home=home, memory=memory, jars=jars, port=port)
+    (home / "spark-defaults.conf").write_text(settings)
     (home / "log4j2.properties").write_text(LOGGING)
     os.environ["SPARK_CONF_DIR"] = str(home)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName("copartition tests")
     if os.environ.get("SPARK_TEST_MODE") == "connect":
+        _connect_to(port)
         return builder.remote("local[2]").getOrCreate()
     return builder.master("local[2]").getOrCreate()
+
+
+def _connect_to(port: int) -> None:
+    """Have a local Connect client look for its server at a port of its own: two runs may be under way."""
+    from pyspark.sql.connect.client import core
+
+    channels = getattr(core, "DefaultChannelBuilder", core.ChannelBuilder)  # its name before Spark 4.0
+    channels.default_port = staticmethod(lambda: port)

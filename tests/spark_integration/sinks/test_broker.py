@@ -11,7 +11,7 @@ from spark_integration import kafka_partition, register, route
 from tests.support.broker import Kafka
 from tests.support.reading import inversions, read_topic
 
-pytest.importorskip("pyspark.sql.datasource", reason="Python data sources need Spark 4.0")
+pytestmark = pytest.mark.needs("data sources")
 
 ROWS = 20_000
 

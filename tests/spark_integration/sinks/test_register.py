@@ -9,7 +9,11 @@ from spark_integration import register, sinks
     ("module", "message"),
     [
         ("pyspark.sql.datasource", "needs Spark 4.0 or newer"),
-        ("confluent_kafka", "pip install 'copartition\\[kafka\\]'"),
+        pytest.param(
+            "confluent_kafka",
+            "pip install 'copartition\\[kafka\\]'",
+            marks=pytest.mark.needs("data sources"),
+        ),
     ],
 )
 def test_what_is_missing_is_said(
@@ -17,7 +21,5 @@ def test_what_is_missing_is_said(
 ) -> None:
     found = sinks.find_spec
     monkeypatch.setattr(sinks, "find_spec", lambda name: None if name == module else found(name))
-    if module == "confluent_kafka" and found("pyspark.sql.datasource") is None:
-        pytest.skip("this Spark lacks Python data sources in the first place")
     with pytest.raises(MissingDependencyError, match=message):
         register(spark)

@@ -1,0 +1,22 @@
+"""What only some Sparks have: the only reasons for which a Spark test may be left out.
+
+A test marked `needs(feature)` is left out where the feature is missing, and the run says so at its end. It is
+not skipped: a skip also hides what was not installed, so with CI=true it is a failure.
+"""
+
+import os
+from importlib.util import find_spec
+
+from pyspark.sql import DataFrame, functions
+
+# A feature, why a Spark may lack it, and whether this one has it.
+FEATURES = {
+    "data sources": (
+        "Python data sources came with Spark 4.0",
+        find_spec("pyspark.sql.datasource") is not None,
+    ),
+    "arrow_udf": ("arrow_udf came with Spark 4.1", hasattr(functions, "arrow_udf")),
+    "repartitionById": ("repartitionById came with Spark 4.1", hasattr(DataFrame, "repartitionById")),
+    "classic": ("Connect keeps the JVM out of reach", os.environ.get("SPARK_TEST_MODE") != "connect"),
+}
+MISSING = {feature: reason for feature, (reason, present) in FEATURES.items() if not present}
