@@ -7,11 +7,13 @@ elsewhere, and on Connect, the answer is None and Python hashes.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
-from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark import SparkContext
+if find_spec("py4j"):  # the package pyspark-client comes without
+    from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark import SparkContext
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -26,8 +28,8 @@ def murmur2_expression(key: Column) -> Column | None:
         key: a binary column.
     """
     java_column = vars(key).get("_jc")
-    context: Any = SparkContext._active_spark_context  # noqa: SLF001
-    if java_column is None or context is None:
+    context: Any = None if java_column is None else SparkContext._active_spark_context  # noqa: SLF001
+    if context is None:
         return None
     try:
         expression = _through_expression(context._jvm, java_column)  # noqa: SLF001
