@@ -1,0 +1,40 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from tests import matrix
+
+LEFT_OUT = "left out: 2 tests, arrow_udf came with Spark 4.1"
+
+
+@pytest.mark.parametrize(
+    ("last_line", "exit_code", "passed"),
+    [
+        ("7 passed, 2 deselected in 3.21s", 0, True),
+        ("6 passed, 1 failed in 3.21s", 1, False),
+        ("6 passed, 1 skipped, 2 deselected in 3.21s", 0, False),
+        ("6 passed, 1 xfailed in 3.21s", 0, False),
+        ("no tests ran in 0.01s", 5, False),
+    ],
+)
+def test_a_run_passes_where_nothing_failed_or_was_skipped(
+    tmp_path: Path, last_line: str, exit_code: int, passed: bool
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\necho '{LEFT_OUT}'\necho '{last_line}'\nexit {exit_code}\n")
+    python.chmod(0o755)
+    result = matrix.run("4.0", "connect", lambda: python, [])
+    counts = last_line.partition(" in ")[0]
+    verdict = "passed" if passed else "FAILED"
+    assert result.passed == passed
+    expected = f"PySpark 4.0 connect: {verdict} in [0-9]+ s, {counts}\n  {LEFT_OUT}"
+    assert re.fullmatch(expected, result.summary)
+
+
+def test_a_word_that_chooses_nothing_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["matrix", "3.4"])
+    assert matrix.main() == 2
+    assert "unknown: 3.4; choose among 3.5, 3.5-classic, 3.5-connect" in capsys.readouterr().err
