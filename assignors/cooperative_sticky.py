@@ -83,7 +83,7 @@ def _with_transfers(catalogue: Catalogue, owned: Ownership, outcome: Outcome) ->
 
     # The JVM holds a partition back from one member, the one that its HashMap visits last.
     rows, ids, member = rows[moving], ids[moving], member[moving]
-    order = np.lexsort((rows, -catalogue.turn[member], ids))
+    order = np.lexsort((rows, -np.argsort(catalogue.by_owner_hash)[member], ids))
     transferring = np.zeros(len(outcome.member), np.bool_)
     transferring[rows[order[np.unique(ids[order], return_index=True)[1]]]] = True
     return replace(outcome, transferring=transferring)

@@ -223,12 +223,9 @@ def _hashed(partitions: PartitionList) -> PartitionList:
     """By topic as a HashMap filled by `computeIfAbsent`, one call a row, iterates."""
     present, first = np.unique(partitions.topics, return_index=True)
     topics = present[np.argsort(first)]
-    capacity = 16
-    if len(partitions) and first.max() < len(partitions) - 1:
-        # A call for a topic that is there doubles the table where the last new topic filled it.
-        capacity = max(16, 1 << (-(-4 * len(topics) // 3) - 1).bit_length())
-    hashes = string_hashes([partitions.names[topic] for topic in topics.tolist()])
-    order = hash_map_order(hashes, capacity=capacity, insert="head")
+    names = [partitions.names[topic] for topic in topics.tolist()]
+    called_again = bool(first.max(initial=0) < len(partitions) - 1)
+    order = hash_map_order(string_hashes(names), insert="head", called_again=called_again, keys=names)
     return _in_order(partitions, topics[order])
 
 

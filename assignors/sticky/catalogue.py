@@ -80,6 +80,11 @@ class Catalogue:
         return hash_order(self.members)
 
     @cached_property
+    def by_owner_hash(self) -> NDArray[np.intp]:
+        """Members in the order of the HashMap of what they own, which is filled in the order of `by_hash`."""
+        return self.by_hash[hash_order([self.members[row] for row in self.by_hash.tolist()])]
+
+    @cached_property
     def turn(self) -> NDArray[np.intp]:
         """The position of each member in `by_hash`."""
         turn = np.empty(len(self.by_hash), np.intp)

@@ -129,7 +129,7 @@ def _keep(catalogue: Catalogue, owned: Ownership, racks: Racks | None) -> tuple[
     quota = np.where(have < least, have, least)
     extra = np.flatnonzero(have > least) if extras else np.empty(0, np.intp)
     if len(extra) > extras:
-        extra = catalogue.by_hash[have[catalogue.by_hash] > least][:extras]
+        extra = catalogue.by_owner_hash[have[catalogue.by_owner_hash] > least][:extras]
     quota[extra] += 1
     if (have > quota).any():
         starts = np.cumsum(have) - have

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.errors import TreeBinError
+from partitioning.hash_table import HashTable, spread_number
 from partitioning.java import string_hashes, topic_partition_hashes
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class Movements:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._of_partition: dict[int, tuple[int, int]] = {}
-        self._of_topic: dict[int, dict[tuple[int, int], _HashSet]] = {}
+        self._of_topic: dict[int, dict[tuple[int, int], HashTable]] = {}
         self._spreads: dict[int, list[int]] = {}
 
     def instead_of(self, partition: int, topic: int, source: int, destination: int) -> int:
@@ -51,7 +50,8 @@ class Movements:
             if source == destination:
                 return
         self._of_partition[partition] = source, destination
-        moves.setdefault((source, destination), _HashSet()).add(partition, self._spread(partition, topic))
+        moved = moves.setdefault((source, destination), HashTable())
+        moved.add(partition, self._spread(partition, topic), ())  # a topic's partitions have different hashes
 
     def state(self) -> Hashable:
         """Everything that later answers depend on."""
@@ -68,54 +68,5 @@ class Movements:
         if spreads is None:
             numbers = np.arange(self._catalogue.counts[topic])
             hashes = topic_partition_hashes(string_hashes([self._catalogue.topics[topic]]), numbers)
-            unsigned = hashes.view(np.uint32)
-            spreads = self._spreads[topic] = (unsigned ^ (unsigned >> np.uint32(16))).tolist()
+            spreads = self._spreads[topic] = [spread_number(code) for code in hashes.tolist()]
         return spreads[partition - start]
-
-
-class _HashSet:
-    """A `HashSet<TopicPartition>`, of which only the first element is ever asked for."""
-
-    __slots__ = ("_bins", "_has_tree", "_length", "_spread")
-
-    def __init__(self) -> None:
-        self._spread: dict[int, int] = {}
-        self._length = 16
-        self._bins: Counter[int] = Counter()
-        self._has_tree = False
-
-    def __len__(self) -> int:
-        return len(self._spread)
-
-    def add(self, partition: int, spread: int) -> None:
-        self._spread[partition] = spread
-        bucket = spread & (self._length - 1)
-        self._bins[bucket] += 1
-        crowded = self._bins[bucket] > 8
-        if crowded and self._length >= 64:
-            self._has_tree = True
-        elif crowded:
-            self._grow()
-        if len(self._spread) > self._length * 3 // 4:
-            self._grow()
-
-    def remove(self, partition: int) -> None:
-        self._bins[self._spread.pop(partition) & (self._length - 1)] -= 1
-
-    def first(self) -> int:
-        """The element an iterator gives first: in the lowest bucket, the one that was added first."""
-        mask = self._length - 1
-        first = min(self._spread, key=lambda partition: self._spread[partition] & mask)
-        if self._has_tree and self._bins[self._spread[first] & mask] > 1:
-            raise TreeBinError(
-                "over 8 moved partitions fall into one bin of a Java HashSet: Java makes the bin a red-black "
-                "tree, whose order is not reproduced; change the number of partitions or members"
-            )
-        return first
-
-    def state(self) -> Hashable:
-        return self._length, tuple(self._spread)
-
-    def _grow(self) -> None:
-        self._length *= 2
-        self._bins = Counter(spread & (self._length - 1) for spread in self._spread.values())

@@ -61,13 +61,13 @@ class _Travel:
         if len(numbers) <= 1:
             return partitions
         topics = list(numbers)
-        # A map grows when it is called once more after it became too full.
-        filled = len(topics) - (len(numbers[topics[-1]]) == 1)
-        capacity = 16
-        while filled > capacity * 3 // 4:
-            capacity *= 2
-        order = hash_map_order(self._hashes[topics], capacity=capacity, insert="head").tolist()
-        topics = [topics[position] for position in order]
+        order = hash_map_order(
+            self._hashes[topics],
+            insert="head",
+            called_again=len(numbers[topics[-1]]) > 1,
+            keys=[partitions.names[topic] for topic in topics],
+        )
+        topics = [topics[position] for position in order.tolist()]
         return PartitionList(
             partitions.names,
             np.repeat(np.array(topics, np.int32), [len(numbers[topic]) for topic in topics]),

@@ -16,6 +16,7 @@ FAMILIES = (
     "quirks",
     "chains_equal",
     "chains_unequal",
+    "crowded",
     "racks_equal",
     "racks_unequal",
     "settles_equal",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.oracle.assignors.worlds import BROKER, TOPIC_STYLES, Json, World, live_on, new_world
+from tests.oracle.assignors.worlds import BROKER, Json, World, live_on, new_world
 
 if TYPE_CHECKING:
     from random import Random
@@ -44,10 +44,31 @@ def racks(rng: Random, assignor: str, *, equal: bool) -> list[Json]:
 
 def odd_names(rng: Random, assignor: str) -> list[Json]:
     """Ids and topics that collide in a HashMap or sort differently in UTF-16."""
-    styles = {"id_style": rng.choice(("colliding", "odd")), "topic_style": rng.choice(tuple(TOPIC_STYLES))}
+    ordinary = ("plain", "short", "dotted", "colliding")
+    styles = {"id_style": rng.choice(("colliding", "odd")), "topic_style": rng.choice(ordinary)}
     world = new_world(rng, assignor, equal=rng.random() < 0.5, static=rng.choice((0, 0.5)), **styles)
     world.shuffle()
     return _chain(world, rng.randint(2, 4))
+
+
+def crowded(rng: Random, assignor: str) -> list[Json]:
+    """So many ids or topics with one hash code that a HashMap makes trees of its bins."""
+    ids, topics = rng.choice((("crowded", "plain"), ("plain", "crowded"), ("crowded", "crowded")))
+    racks = RACKS[: rng.randint(2, 3)] if rng.random() < 0.2 and assignor not in BROKER else ()
+    world = new_world(
+        rng,
+        assignor,
+        members=rng.randint(9, 30),
+        topics=rng.randint(9, 30) if topics == "crowded" else rng.randint(2, 5),
+        partitions=rng.randint(1, 4),
+        id_style=ids,
+        topic_style=topics,
+        equal=rng.random() < 0.6,
+        static=rng.choice((0, 0, 0.4)),
+        racks=racks,
+    )
+    world.shuffle()
+    return _chain(world, rng.randint(2, 3))
 
 
 def copartitioned(rng: Random, assignor: str) -> list[Json]:

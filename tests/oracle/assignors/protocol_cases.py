@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from tests.oracle.assignors.worlds import ODD, Json, partitions, runs
+from tests.oracle.assignors.worlds import ODD, TOPIC_STYLES, Json, partitions, runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,6 +109,11 @@ def _encodings() -> Iterator[Json]:
             yield _subscription(name, version, **fields)
     yield _assignment("assigned_twice", 3, partitions("a-1 a-1 b-0 a-1"))
     yield _assignment("odd_topics", 3, runs((odd, i) for i, odd in enumerate(ODD)), "")
+    crowd = [TOPIC_STYLES["crowded"](number) for number in range(30)]
+    for topics in (11, 12, 13, 24, 25, 30):
+        for last in ([0], [0, 1]):
+            owned = [*([topic, 0] for topic in crowd[: topics - 1]), [crowd[topics - 1], *last]]
+            yield _sticky(f"sticky_{topics}_topics_of_one_hash_the_last_{len(last)}", owned, 7)
     five = [f"topic{i}" for i in range(1, 6)]
     for generation in (7, 0, -1, 2**31 - 1, None):
         yield {

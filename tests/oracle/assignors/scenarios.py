@@ -14,6 +14,7 @@ from tests.oracle.assignors.claims import claims, tangled, targets
 from tests.oracle.assignors.lives import (
     chains,
     copartitioned,
+    crowded,
     large,
     odd_names,
     racks,
@@ -57,7 +58,12 @@ def _pair(name: str, make: Callable[..., list[Json]], count: int, **settings: fl
     ]
 
 
-_ALL = [*_pair("chains", chains, 110), Family("odd_names", odd_names, 80), Family("large", large, 6)]
+_ALL = [
+    *_pair("chains", chains, 110),
+    Family("odd_names", odd_names, 80),
+    Family("crowded", crowded, 25),
+    Family("large", large, 6),
+]
 _CLIENT = [*_ALL, *_pair("racks", racks, 80)]
 _STICKY = [
     *_CLIENT,

@@ -158,12 +158,18 @@ def _odd(rng: Random, number: int) -> str:
     return ODD[number % len(ODD)] + (chr(0x1F600 + number) if number >= len(ODD) else "")
 
 
+def _crowded(number: int) -> str:
+    """Names that all have one hash code, up to 256 of them."""
+    return "".join(("Aa", "BB")[number * 37 >> bit & 1] for bit in range(8))
+
+
 ID_STYLES: dict[str, Callable[[Random, int], str]] = {
     "plain": _plain,
     "padded": _padded,
     "real": _real,
     "colliding": _colliding,
     "odd": _odd,
+    "crowded": lambda _, number: _crowded(number),
 }
 TOPIC_STYLES: dict[str, Callable[[int], str]] = {
     "plain": lambda number: f"topic{number}",
@@ -172,6 +178,7 @@ TOPIC_STYLES: dict[str, Callable[[int], str]] = {
         ("orders", "clicks", "users.v1", "a-b", "A_b", "z")[number % 6] + "." * (number // 6)
     ),
     "colliding": lambda number: COLLIDING[number % 8] + "x" * (number // 8),
+    "crowded": _crowded,
 }
 
 

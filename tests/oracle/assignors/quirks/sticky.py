@@ -510,6 +510,19 @@ def _general(assignor: str) -> Iterator[Json]:
             ],
         ),
     )
+    # 64 members take turns at what m0 has too much: each gets 13 partitions that share a bin, which becomes a
+    # tree. When m0 has given others to z too, they give some back.
+    yield named(
+        "a_partition_moves_back_out_of_a_crowd",
+        step(
+            {"t": 896, "u": 20},
+            [
+                claim(assignor, "m0", ["t", "u"], [["t", *range(64, 896)], ["u", *range(20)]], 2),
+                *(told(f"n{turn:02d}", ["t", "u"], f"t-{turn}", 2) for turn in range(64)),
+                told("z", ["u"], "", 2),
+            ],
+        ),
+    )
     yield named(
         "partitions_that_move_in_a_circle_for_ever",
         step(
