@@ -2,7 +2,6 @@
 
 from partitioning.producer.batching import (
     BatchingResult,
-    BatchingSettings,
     Broker,
     simulate_batching,
 )
@@ -14,6 +13,7 @@ from partitioning.producer.delivery import (
     simulate_delivery,
 )
 from partitioning.producer.idempotence import ProducerState, SequencedBatch, Verdict
+from partitioning.producer.settings import BatchingSettings
 
 __all__ = [
     "BatchingResult",

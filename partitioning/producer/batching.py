@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import deque
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,9 @@ import numpy as np
 
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.interface import BytesAware, TopicLayout
-from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size, record_size
+from partitioning.producer.accumulator import Accumulator
+from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size
+from partitioning.producer.settings import BatchingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,26 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from partitioning.interface import TopicPartitioner
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchingSettings:
-    """The producer's batching settings under Kafka's names, with the defaults of 4.x."""
-
-    batch_size: int = 16_384
-    linger_ms: float = 5.0
-    buffer_memory: int = 33_554_432
-    max_block_ms: float = 60_000.0
-    max_request_size: int = 1_048_576
-    max_in_flight_requests_per_connection: int = 5
-
-    def __post_init__(self) -> None:
-        for name in ("batch_size", "linger_ms", "max_block_ms"):
-            if getattr(self, name) < 0:
-                raise InvalidConfigError(f"{name} is {getattr(self, name)}; give 0 or more")
-        for name in ("buffer_memory", "max_request_size", "max_in_flight_requests_per_connection"):
-            if getattr(self, name) < 1:
-                raise InvalidConfigError(f"{name} is {getattr(self, name)}; give at least 1")
+    from partitioning.producer.accumulator import Batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,34 +180,6 @@ def _check(
         )
 
 
-@dataclass(slots=True, eq=False)
-class _Batch:
-    """A batch in the accumulator; it is full when closed or filled to its buffer."""
-
-    partition: int
-    buffer: int
-    created_ms: float
-    base_timestamp: int
-    number: int = -1
-    records: int = 0
-    size: int = BATCH_OVERHEAD
-    closed: bool = False
-
-    @property
-    def full(self) -> bool:
-        return self.closed or self.size >= self.buffer
-
-    def try_append(self, payload: int, timestamp: int) -> int:
-        """Bytes the record adds, 0 where there is no room; a first record always fits."""
-        added = record_size(payload, self.records, timestamp - self.base_timestamp)
-        if self.closed or (self.records and self.size + added > self.buffer):
-            self.closed = True
-            return 0
-        self.records += 1
-        self.size += added
-        return added
-
-
 @dataclass(slots=True)
 class _Producer:
     """Accumulator, sender and clock of one producer."""
@@ -238,6 +191,7 @@ class _Producer:
     layout: TopicLayout
 
     _sticky: BytesAware | None = None
+    _accumulator: Accumulator = field(init=False)
     now: float = 0.0
     closing: bool = False
     blocked: bool = False
@@ -245,25 +199,20 @@ class _Producer:
     requests: int = 0
     _events: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
     _tie: count[int] = field(default_factory=count)
-    _queues: list[deque[_Batch]] = field(default_factory=list)
-    _partitions_of: list[list[int]] = field(default_factory=list)
-    _drain_from: list[int] = field(default_factory=list)
     _in_flight: list[int] = field(default_factory=list)
     _busy_until: list[float] = field(default_factory=list)
-    _sent: list[tuple[_Batch, float, int]] = field(default_factory=list)
+    _sent: list[tuple[Batch, float, int]] = field(default_factory=list)
     _acknowledged: dict[int, float] = field(default_factory=dict)
 
     def run(self, times: list[float], placed: list[int], payloads: list[int]) -> BatchingResult:
         self._sticky = _bytes_aware(self.unkeyed)
+        self._accumulator = Accumulator(
+            self.settings, self.leaders, self.layout, self._sticky, self._allocate
+        )
         self.free = self.settings.buffer_memory
-        self._queues = [deque() for _ in self.leaders]
-        self._partitions_of = [
-            [p for p, leader in enumerate(self.leaders) if leader == b] for b in range(len(self.brokers))
-        ]
-        self._drain_from = [0] * len(self.brokers)
         self._in_flight = [0] * len(self.brokers)
         self._busy_until = [0.0] * len(self.brokers)
-        batch_of: list[_Batch | None] = []
+        batch_of: list[Batch | None] = []
         called: list[float] = []
         appended: list[float] = []
         for time, partition, payload in zip(times, placed, payloads, strict=True):
@@ -272,12 +221,12 @@ class _Producer:
             batch_of.append(self._append(partition, payload))
             appended.append(self.now if batch_of[-1] is not None else math.nan)
         self.closing = True
-        self._send_all()
+        self._send()
         self._advance(math.inf)
         return self._result(batch_of, called, appended)
 
     def _result(
-        self, batch_of: list[_Batch | None], called: list[float], appended: list[float]
+        self, batch_of: list[Batch | None], called: list[float], appended: list[float]
     ) -> BatchingResult:
         batches = [batch for batch, _, _ in self._sent]
         requests = np.array([request for _, _, request in self._sent], np.int64)
@@ -296,105 +245,51 @@ class _Producer:
 
     # The thread that calls send().
 
-    def _append(self, placed: int, payload: int) -> _Batch | None:
+    def _append(self, placed: int, payload: int) -> Batch | None:
         """The batch that took the record; None where `max.block.ms` passed first."""
-        timestamp = int(self.now)
-        buffer = 0
-        partition = placed
-        sticky = self._sticky if placed < 0 else None
-        if placed < 0 and sticky is None and self.unkeyed is not None:
-            partition = self.unkeyed.partition(None, self.layout)
-        while True:
-            if sticky is not None:
-                partition = self._stick(sticky)
-            queue = self._queues[partition]
-            added = queue[-1].try_append(payload, timestamp) if queue else 0
-            if not added and not buffer:
-                # The wait for memory may change which partition is best, so choose again after it.
-                buffer = max(self.settings.batch_size, 1, payload + MAX_RECORD_OVERHEAD + BATCH_OVERHEAD)
-                if not self._allocate(buffer):
-                    return None
-                continue
-            new = not added
-            if new:
-                queue.append(_Batch(partition, buffer, self.now, timestamp))
-                queue[-1].try_append(payload, timestamp)
-                added = queue[-1].size
-                self._at(self.now + self.settings.linger_ms, partial(self._send, self.leaders[partition]))
-            else:
-                self.free += buffer
-            batch = queue[-1]
-            if sticky is not None:
-                sticky.appended(added, self.layout, enable_switch=batch.full)
-            if new or batch.full:
-                self._send_all()  # the record may have closed a batch of another partition on its way
-            return batch
+        if placed < 0 and self._sticky is None and self.unkeyed is not None:
+            placed = self.unkeyed.partition(None, self.layout)
+        appended = self._accumulator.append(placed, payload, self.now)
+        if appended is None:
+            return None
+        self.free += appended.unused
+        if appended.opened:
+            self._at(self.now + self.settings.linger_ms, self._send)
+        if appended.opened or appended.full:
+            self._send()  # the record may have closed a batch of another partition on its way
+        return appended.batch
 
-    def _stick(self, sticky: BytesAware) -> int:
-        """The partition of an unkeyed record, the next one where all batches of the current one are full."""
-        queue = self._queues[sticky.peek(self.layout)]
-        if not queue or queue[-1].full:
-            sticky.appended(0, self.layout, enable_switch=True)
-        return sticky.peek(self.layout)
-
-    def _allocate(self, size: int) -> bool:
-        """Take memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate)."""
+    def _allocate(self, size: int) -> float | None:
+        """Takes memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate)."""
         deadline = self.now + self.settings.max_block_ms
         self.blocked = self.free < size
         if self.blocked:
-            self._send_all()
+            self._send()
         while self.free < size and self._events and self._events[0][0] <= deadline:
             self._next_event()
         self.blocked = False
         if self.free < size:
             self.now = deadline
-            return False
+            return None
         self.free -= size
-        return True
+        return self.now
 
     # The sender.
 
-    def _send_all(self) -> None:
-        for broker in range(len(self.brokers)):
-            self._send(broker)
+    def _send(self) -> None:
+        """Sends what is ready, while brokers may have another request (Sender.sendProducerData)."""
+        most = self.settings.max_in_flight_requests_per_connection
+        while True:
+            ready = sorted(self._accumulator.ready(self.now, everything=self.closing or self.blocked))
+            free = [broker for broker in ready if self._in_flight[broker] < most]
+            for broker in ready:
+                self._accumulator.told(broker, self.now, can_drain=broker in free)
+            if not free:
+                return
+            for broker in free:
+                self._send_request(broker, self._accumulator.drain(broker, self.settings.max_request_size))
 
-    def _send(self, broker: int) -> None:
-        """Send what is ready for a broker while it may have another request (Sender.sendProducerData)."""
-        while self._in_flight[broker] < self.settings.max_in_flight_requests_per_connection and self._ready(
-            broker
-        ):
-            self._send_request(broker, self._drain(broker))
-
-    def _ready(self, broker: int) -> bool:
-        queues = [self._queues[partition] for partition in self._partitions_of[broker]]
-        if self.closing or self.blocked:
-            return any(queues)
-        linger = self.settings.linger_ms
-        return any(
-            queue and (len(queue) > 1 or queue[0].full or queue[0].created_ms + linger <= self.now)
-            for queue in queues
-        )
-
-    def _drain(self, broker: int) -> list[_Batch]:
-        """The first batch of every partition, ready or not, up to `max.request.size`."""
-        partitions = self._partitions_of[broker]
-        drained: list[_Batch] = []
-        size = 0
-        start = self._drain_from[broker]
-        for step in range(len(partitions)):
-            index = (start + step) % len(partitions)
-            queue = self._queues[partitions[index]]
-            if not queue:
-                continue
-            if drained and size + queue[0].size > self.settings.max_request_size:
-                self._drain_from[broker] = index
-                break
-            queue[0].closed = True
-            size += queue[0].size
-            drained.append(queue.popleft())
-        return drained
-
-    def _send_request(self, broker: int, drained: list[_Batch]) -> None:
+    def _send_request(self, broker: int, drained: list[Batch]) -> None:
         request, self.requests = self.requests, self.requests + 1
         self._in_flight[broker] += 1
         for batch in drained:
@@ -412,7 +307,7 @@ class _Producer:
         self._acknowledged[request] = self.now
         self._in_flight[broker] -= 1
         self.free += memory
-        self._send(broker)
+        self._send()
 
     # The clock.
 

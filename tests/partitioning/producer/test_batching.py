@@ -5,7 +5,7 @@ import pytest
 
 from partitioning import TopicPartitioner, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
-from partitioning.producer.batching import BatchingResult, BatchingSettings, Broker, simulate_batching
+from partitioning.producer import BatchingResult, BatchingSettings, Broker, simulate_batching
 from partitioning.producer.record_size import payload_size, record_size, varint_size
 from partitioning.strategy import seeded
 
