@@ -18,7 +18,7 @@ CHOSEN = (
 
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Connect's client needs grpcio")
 @pytest.mark.spark
-@pytest.mark.needs("classic")
+@pytest.mark.needs("time")
 def test_the_main_things_work_on_connect() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", CHOSEN, str(HERE)]
     env = {**os.environ, "SPARK_TEST_MODE": "connect"}

@@ -9,7 +9,9 @@ from importlib.util import find_spec
 
 from pyspark.sql import DataFrame, functions
 
-# A feature, why a Spark may lack it, and whether this one has it.
+CLASSIC = os.environ.get("SPARK_TEST_MODE") != "connect"
+
+# A feature, why it may be lacking, and whether it is there.
 FEATURES = {
     "data sources": (
         "Python data sources came with Spark 4.0",
@@ -17,6 +19,7 @@ FEATURES = {
     ),
     "arrow_udf": ("arrow_udf came with Spark 4.1", hasattr(functions, "arrow_udf")),
     "repartitionById": ("repartitionById came with Spark 4.1", hasattr(DataFrame, "repartitionById")),
-    "classic": ("Connect keeps the JVM out of reach", os.environ.get("SPARK_TEST_MODE") != "connect"),
+    "classic": ("Connect keeps the JVM out of reach", CLASSIC),
+    "time": ("costly, and no different on another Spark", "SPARK_TEST_MATRIX" not in os.environ),
 }
 MISSING = {feature: reason for feature, (reason, present) in FEATURES.items() if not present}
