@@ -156,6 +156,9 @@ class LiteralBalance(Balance):
         self._ghosts = ghosts
         self._full = full
         self._turn: list[int] = catalogue.turn[catalogue.by_id].tolist()
+        settled = {row for row, part in zip(catalogue.by_id, load.takes_part, strict=True) if not part}
+        turns = catalogue.owner_turns(settled)
+        self._owner_turn = {member: turns[row] for member, row in enumerate(catalogue.by_id) if row in turns}
         self._counter_example: tuple[int, int] | None = None
 
     def is_balanced(self) -> bool:
@@ -220,7 +223,7 @@ class LiteralBalance(Balance):
         if ghost == member:
             return False
         other = self._owner[partition]
-        if ghost is not None and self._turn[ghost] > self._turn[other]:
+        if ghost is not None and self._owner_turn.get(ghost, -1) > self._owner_turn.get(other, -1):
             other = ghost
         return size[member] + 1 < size[other]
 

@@ -10,9 +10,11 @@ import numpy as np
 
 from assignors.member_order import java_order
 from assignors.subscriptions import Subscriptions, hash_order
+from partitioning.hash_table import HashTable, spread_number
+from partitioning.java import hash_map_order, string_hashes, utf16_key
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -83,6 +85,19 @@ class Catalogue:
     def by_owner_hash(self) -> NDArray[np.intp]:
         """Members in the order of the HashMap of what they own, which is filled in the order of `by_hash`."""
         return self.by_hash[hash_order([self.members[row] for row in self.by_hash.tolist()])]
+
+    def owner_turns(self, settled: Collection[int]) -> dict[int, int]:
+        """The position of each member in that HashMap once the settled ones are taken out of it."""
+        hashes = string_hashes(self.ids)
+        table = HashTable()
+        for row in self.by_hash.tolist():
+            table.add(row, spread_number(int(hashes[row])), utf16_key(self.ids[row]))
+        visited = self.by_hash.tolist()
+        names = [self.ids[row] for row in visited]
+        for i in hash_map_order(hashes[visited], capacity=len(names), keys=names).tolist():
+            if visited[i] in settled:
+                table.remove(visited[i])
+        return {row: turn for turn, row in enumerate(table)}
 
     @cached_property
     def turn(self) -> NDArray[np.intp]:

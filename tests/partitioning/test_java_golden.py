@@ -18,6 +18,8 @@ from partitioning.java import (
     utf16_key,
     uuid_hash,
 )
+from partitioning.metadata import MetadataOrder
+from partitioning.topic_partition import TopicPartition
 from tests.support.golden import Json, golden_lines
 
 CASES = {case["name"]: case for case in golden_lines("java/hash_orders")}
@@ -122,6 +124,25 @@ def test_order_within_each_topic(case: Json) -> None:
     else:
         order = order_of(case, apart=apart)
         assert sorted(order, key=apart.__getitem__) == case["order_by_topic"]
+
+
+def test_a_client_that_knows_a_hundred_topics() -> None:
+    case = CASES["a_hundred_topics"]
+    keys = [TopicPartition(*key) for key in case["keys"]]
+    metadata = MetadataOrder()
+    metadata.update(keys, partial=False)
+    for topic in dict.fromkeys(topic for topic, _ in keys):
+        expected = [keys[i].partition for i in case["order_by_topic"] if keys[i].topic == topic]
+        assert metadata.partitions(topic) == expected
+
+
+def test_a_map_filled_from_one_in_any_order_has_no_order_either() -> None:
+    case = CASES["ties_20"]
+    topics = list(dict.fromkeys(topic for topic, _ in case["keys"]))
+    apart = [topics.index(topic) for topic, _ in case["keys"]]
+    order_of(case, apart=apart)
+    with pytest.raises(TreeBinError):
+        order_of(case, apart=apart, sure=False)
 
 
 def test_trees_are_among_the_cases() -> None:

@@ -17,11 +17,18 @@ from tests.oracle.assignors.worlds import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from random import Random
 
 
 def claims(
-    rng: Random, assignor: str, *, equal: bool, overlap: float = 0.3, beyond: float = 0.0
+    rng: Random,
+    assignor: str,
+    *,
+    equal: bool,
+    overlap: float = 0.3,
+    beyond: float = 0.0,
+    names: Callable[[Random], dict[str, Any]] = styles,
 ) -> list[Json]:
     """Members that say anything about what they own and since when: stale, duplicate and three-way claims.
 
@@ -31,12 +38,13 @@ def claims(
         equal: whether subscriptions are equal.
         overlap: chance that a claimed partition is left for others to claim too.
         beyond: chance that a topic had more partitions when it was claimed.
+        names: how members and topics are called.
     """
     has_racks = rng.random() < 0.25
     world = new_world(
         rng,
         assignor,
-        **styles(rng),
+        **names(rng),
         equal=equal,
         racks=RACKS[: rng.randint(2, 4)] if has_racks else (),
         factor=rng.randint(1, 2),
@@ -47,6 +55,12 @@ def claims(
         made.append(_claims_step(world, generation, overlap, beyond))
         generation += rng.choice((-3, -1, 1, 1, 2))
     return made
+
+
+def crowded_claims(rng: Random, assignor: str) -> list[Json]:
+    """Claims of partitions that do not exist by members with one hash code: who the JVM asks first counts."""
+    names = {"id_style": "crowded", "topic_style": rng.choice(("plain", "crowded"))}
+    return claims(rng, assignor, equal=False, overlap=0.1, beyond=0.5, names=lambda _: names)
 
 
 def _claims_step(world: World, generation: int, overlap: float, beyond: float) -> Json:

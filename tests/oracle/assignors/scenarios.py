@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from tests.oracle.assignors.claims import claims, tangled, targets
+from tests.oracle.assignors.claims import claims, crowded_claims, tangled, targets
 from tests.oracle.assignors.lives import (
     chains,
     copartitioned,
@@ -71,6 +71,7 @@ _STICKY = [
     *_pair("claims", claims, 150),
     *_pair("shrunk", claims, 60, overlap=0.1, beyond=0.3),
     Family("tangled", tangled, 150),
+    Family("crowded_claims", crowded_claims, 40),
 ]
 _STATIC = Family("static_members", static_members, 60)
 _BROKER = [

@@ -108,7 +108,7 @@ def _bytes(producer_id: int, batch: SequencedBatch) -> bytes:
     for number in range(batch.records):
         builder.append(timestamp=1_000, key=None, value=b"%d" % number)
     builder.close()
-    return builder.buffer()
+    return bytes(builder.buffer())
 
 
 @pytest.fixture(scope="module")
