@@ -64,8 +64,8 @@ def audit(df: DataFrame, *, counts: Sequence[int], profiles: Sequence[str] | Non
     clients of several kinds wrote at the same time no rule explains much, and the range's `share` says so.
     `verdict` puts the result in words.
 
-    Reads key, partition and offset once, in Python on Arrow batches; counts within a few offsets of a range's
-    ends may belong to its neighbour. Runs on classic and Connect; executors need NumPy, PyArrow and pandas.
+    Reads key, partition and offset once, in Python on Arrow batches. Where a range ends is known to a few
+    offsets; where the count grew to a multiple, to a few per mille of the partition. Runs on classic and Connect; executors need NumPy, PyArrow and pandas.
 
     Args:
         df: records as Spark's Kafka source reads them: `key` (binary or string), `partition`, `offset`, and
@@ -161,7 +161,7 @@ def _cutting(tried: list[Tried]) -> Callable[[pd.DataFrame], pd.DataFrame]:
         ]
         blocks, _ = merged([Blocks(*columns)], int(found["shift"].max()), limit)
         rows = []
-        for each in ranges(blocks):
+        for each in ranges(blocks, [each.num_partitions for each in tried]):
             candidate, keyed = tried[each.candidate], each.rows - each.keyless
             rows.append(
                 {

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 SWITCH = 12
 """A further range must explain this many rows more than the ranges beside it would."""
 
+VAGUE = 0.25
+"""What a row costs that half the possible count explains, where a missed row costs 1. The count of
+a doubled topic explains every other row of before by chance, so a run of rows that it explains is telling."""
+
 WELL_EXPLAINED = 0.9
 """Share of its keyed rows from which on a range counts as explained; below it, clients of several kinds wrote
 at the same time, and cutting further would cut noise."""
@@ -159,28 +163,47 @@ def merged(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Blocks, int
     return blocks, shift
 
 
-def ranges(blocks: Blocks) -> Iterator[Range]:
+def ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
     """The ranges of every partition, in order.
 
     Args:
         blocks: all blocks of a topic, as `merged` gives them.
+        counts: the candidates' partition counts.
     """
     # Where candidates explain a partition equally well, the one that explains more of the topic is right.
     total = blocks.explained.sum(axis=0)
     bias = (total.max() - total) / (total.max() + 1) / 2
     bounds = np.flatnonzero(np.diff(blocks.partition)) + 1
-    for rows in np.split(np.arange(len(blocks.rows)), bounds):
+    # A count explains the low partitions of its multiples too, and a common divisor those before and after a
+    # growth. High partitions know better, so they come first: what none of them needed must spare more than
+    # cuts between what they did need, and a smaller count than theirs says less about a row.
+    size = np.log2(counts)
+    known = np.zeros(len(total), np.bool_)
+    turned: list[list[Range]] = []
+    for rows in reversed(np.split(np.arange(len(blocks.rows)), bounds)):
         own = Blocks(*(column[rows] for column in blocks))
-        found = _cut(own, bias)
+        vague = VAGUE * np.maximum(max(size[known], default=0) - size, 0)
+        found = _cut(own, bias + np.where(known, 0, SWITCH * known.sum()), vague)
         if any(each.explained < WELL_EXPLAINED * (each.rows - each.keyless) for each in found):
             best = int(np.argmin(own.missed.sum(axis=0) + bias))
             found = [_range(own, 0, len(own.rows), best)]
+        known[[each.candidate for each in found if each.explained]] = True
+        turned.append(found)
+    for found in reversed(turned):
         yield from found
 
 
-def _cut(blocks: Blocks, bias: NDArray[np.float64]) -> list[Range]:
-    """The cheapest ranges of one partition: a missed row costs 1, a further range `SWITCH`."""
-    missed = blocks.missed
+def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) -> list[Range]:
+    """The cheapest ranges of one partition.
+
+    A missed row costs 1, a further range `SWITCH`.
+
+    Args:
+        blocks: those of the partition.
+        bias: what a range by each candidate costs besides; shape (c,).
+        vague: what a row costs that each candidate explains; shape (c,).
+    """
+    missed = blocks.missed + vague * blocks.explained
     cost = missed[0] + bias
     came_from = np.tile(np.arange(missed.shape[1]), (len(missed), 1))
     for turn in range(1, len(missed)):

@@ -10,11 +10,12 @@ JAVA, LIBRDKAFKA = (
     ("java", HASHES["murmur2"].column, "mask"),
     ("librdkafka", HASHES["crc32"].column, "unsigned"),
 )
-CANDIDATES = [Candidate(kernel, sign, n) for _, kernel, sign in (JAVA, LIBRDKAFKA) for n in (6, 8, 12)]
+COUNTS = (4, 6, 8, 12)
+CANDIDATES = [Candidate(kernel, sign, n) for _, kernel, sign in (JAVA, LIBRDKAFKA) for n in COUNTS]
 
 
 def number_of(profile: str, num_partitions: int) -> int:
-    return (profile == "librdkafka") * 3 + (6, 8, 12).index(num_partitions)
+    return (profile == "librdkafka") * len(COUNTS) + COUNTS.index(num_partitions)
 
 
 class Topic:
@@ -54,7 +55,7 @@ class Topic:
         return found
 
     def ranges(self, limit: int = 1000):
-        return list(ranges(self.blocks(limit)))
+        return list(ranges(self.blocks(limit), [each.num_partitions for each in CANDIDATES]))
 
 
 def told(found) -> dict[int, list[int]]:
@@ -82,19 +83,22 @@ def test_one_writer_is_one_range_a_partition(profile: str, num_partitions: int, 
         )
 
 
+# To a count that is no multiple, to one that has a divisor in common, and to multiples.
+@pytest.mark.parametrize(("before", "after"), [(6, 8), (8, 12), (6, 12), (4, 12)])
 @pytest.mark.parametrize("limit", [100, 1000, 100_000])
-def test_growth_is_found_at_its_offset(limit: int) -> None:
-    topic = Topic().write("java", 6, 3000)
-    grown_at = [topic.partition.count(partition) for partition in range(6)]
-    found = topic.write("java", 8, 3000).ranges(limit)
-    old, new = number_of("java", 6), number_of("java", 8)
-    assert told(found) == {**{p: [old, new] for p in range(6)}, 6: [new], 7: [new]}
+def test_growth_is_found_at_its_offset(limit: int, before: int, after: int) -> None:
+    topic = Topic().write("java", before, 3000)
+    grown_at = [topic.partition.count(partition) for partition in range(before)]
+    found = topic.write("java", after, 3000).ranges(limit)
+    old, new = number_of("java", before), number_of("java", after)
+    assert told(found) == {p: [old, new] if p < before else [new] for p in range(after)}
     for each in found:
         assert each.explained == each.rows == each.last - each.first + 1
-        if each.partition < 6:
+        if each.partition < before:
             boundary = each.last + 1 if each.candidate == old else each.first
-            # A few rows next to the boundary may be explained by both.
-            assert abs(boundary - grown_at[each.partition]) < 10
+            # A few rows next to the boundary may be explained by both; of a multiple, a block of rows.
+            bound = 10 if after % before else 64
+            assert abs(boundary - grown_at[each.partition]) < bound
 
 
 def test_three_writers_in_turn_are_three_ranges() -> None:
