@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from partitioning.tree_bin import Rank
 
+# Ways to order keys with the same hash that are tried; where there are more, some always lead elsewhere.
 _MOST_RANKINGS = 5040
 
 
