@@ -65,7 +65,8 @@ def audit(df: DataFrame, *, counts: Sequence[int], profiles: Sequence[str] | Non
     `verdict` puts the result in words.
 
     Reads key, partition and offset once, in Python on Arrow batches. Where a range ends is known to a few
-    offsets; where the count grew to a multiple, to a few per mille of the partition. Runs on classic and Connect; executors need NumPy, PyArrow and pandas.
+    offsets, or to a hundredth or so of the partition where the count grew to a multiple. Runs on classic and
+    Connect; executors need NumPy, PyArrow and pandas.
 
     Args:
         df: records as Spark's Kafka source reads them: `key` (binary or string), `partition`, `offset`, and
