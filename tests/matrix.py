@@ -47,7 +47,17 @@ def interpreter(version: str) -> Path:
     if not (folder / ".ready").exists():
         uv = Path(sys.executable).with_name("uv")
         subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
-        sync = [uv, "pip", "sync", "--quiet", "--require-hashes", "--python", python, lock]
+        sync = [
+            uv,
+            "pip",
+            "sync",
+            "--quiet",
+            "--require-hashes",
+            "--compile-bytecode",
+            "--python",
+            python,
+            lock,
+        ]
         subprocess.run(sync, check=True)
         (folder / ".ready").touch()
     return python
