@@ -7,7 +7,6 @@ members "member0"..; unequal subscriptions are five blocks of topics and members
 from __future__ import annotations
 
 import hashlib
-import uuid
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -71,10 +70,7 @@ class Workload:
         racks = None
         if self.racks:
             racks = [(f"rack{p % self.racks}", f"rack{(p + 1) % self.racks}") for p in range(count)]
-        return [
-            Topic(f"topic{t}", count, racks, uuid.UUID(int=((t + 1) << 64) + t + 1))
-            for t in range(self.topics)
-        ]
+        return [Topic(f"topic{t}", count, racks) for t in range(self.topics)]
 
     def _member(self, number: int) -> Member:
         block, blocks = 0, 1

@@ -1,6 +1,5 @@
 package copartition.oracle;
 
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -9,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.UUID;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.utils.Time;
@@ -153,8 +151,7 @@ final class BrokerGroup implements Scenario.Leader {
             if (byName.containsKey(name)) {
                 return byName.get(name).id();
             }
-            UUID made = UUID.nameUUIDFromBytes(name.getBytes(StandardCharsets.UTF_8));
-            Uuid id = new Uuid(made.getMostSignificantBits(), made.getLeastSignificantBits());
+            Uuid id = Inputs.madeId(name);
             gone.put(id, name);
             return id;
         }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -128,7 +129,15 @@ final class Inputs {
     }
 
     static Uuid uuid(String text) {
-        UUID id = UUID.fromString(text);
+        return uuid(UUID.fromString(text));
+    }
+
+    /** The id a topic's name stands for where none is given. */
+    static Uuid madeId(String name) {
+        return uuid(UUID.nameUUIDFromBytes(name.getBytes(StandardCharsets.UTF_8)));
+    }
+
+    private static Uuid uuid(UUID id) {
         return new Uuid(id.getMostSignificantBits(), id.getLeastSignificantBits());
     }
 

@@ -18,7 +18,6 @@ import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor.GroupSubscription;
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
@@ -114,7 +113,8 @@ final class Timing {
                     replicas.add(List.of("rack" + p % racks, "rack" + (p + 1) % racks));
                 }
             }
-            topics.add(new Inputs.Topic("topic" + t, partitions, replicas, new Uuid(t + 1L, t + 1L)));
+            String name = "topic" + t;
+            topics.add(new Inputs.Topic(name, partitions, replicas, Inputs.madeId(name)));
         }
         return topics;
     }
