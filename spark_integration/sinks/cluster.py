@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from spark_integration.errors import (
@@ -45,7 +46,9 @@ def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WIT
         topics = client.list_topics(timeout=timeout_s).topics
     except KafkaException as error:
         client.poll(0)
-        why = "; ".join(dict.fromkeys(reason.str() for reason in reasons)) or str(error)
+        # The same fault comes once a try, each time with another duration.
+        told = [re.sub(r" \(after .*?\)", "", reason.str()) for reason in [error.args[0], *reasons]]
+        why = "; ".join(dict.fromkeys(told))
         raise BrokerUnreachableError(
             f"no broker of {config['bootstrap.servers']!r} answered within {timeout_s:g} s: {why}. "
             "Is the address right, the broker up, and are the security settings those of the cluster?"
@@ -73,19 +76,38 @@ def partition_count(topic: str, config: Mapping[str, str]) -> int:
     return counts[topic]
 
 
-def checked_counts(options: SinkOptions) -> dict[str, int]:
+def checked_counts(options: SinkOptions, computed_for: int | None) -> dict[str, int]:
     """Partition counts of the topics that `options` allow to be written.
+
+    Args:
+        options: where to write.
+        computed_for: the count of the rows' partition column; None where that is not known.
 
     Raises:
         UnknownTopicError: the cluster has no such topic.
-        PartitionCountError: the topic has another count than the option `partitions` says.
+        PartitionCountError: the topic has another count than `options` or the column say.
     """
     if options.topic is None:
         return partition_counts(options.config)
     actual = partition_count(options.topic, options.config)
-    if options.partitions not in {None, actual}:
-        raise PartitionCountError(
-            f"topic {options.topic!r} has {actual} partitions, not {options.partitions}: compute the "
-            f"partition column with kafka_partition(key, {actual})"
-        )
+    for count in (options.partitions, computed_for):
+        check_count(options.topic, actual, count)
     return {options.topic: actual}
+
+
+def check_count(topic: str, actual: int, computed_for: int | None) -> None:
+    """Raise if partitions were computed for another count than the topic has.
+
+    Args:
+        topic: its name.
+        actual: its partition count.
+        computed_for: the count of the rows' partition column; None where that is not known.
+
+    Raises:
+        PartitionCountError: they differ.
+    """
+    if computed_for not in {None, actual}:
+        raise PartitionCountError(
+            f"column 'partition' was computed for {computed_for} partitions, and topic {topic!r} has "
+            f"{actual}: compute it with kafka_partition(key, {actual})"
+        )

@@ -1,13 +1,20 @@
-"""Writing with Spark's own Kafka connector: what it does not check, checked before."""
+"""Writing with Spark's own Kafka connector: what it does not check, checked before.
+
+The connector is at least once. A task waits until all its rows are acknowledged (flush), and fails where one
+is not within `kafka.delivery.timeout.ms` (two minutes). What Spark runs again is sent again: a task, and in
+`foreachBatch` the whole of a batch that the checkpoint does not hold as finished; what a failed task had
+buffered may still arrive. The tasks of an executor share a producer, whose buffer holds 32 MiB
+(`kafka.buffer.memory`).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from spark_integration.columns import PARTITIONS
-from spark_integration.errors import ColumnError, PartitionCountError
+from spark_integration.errors import ColumnError
 from spark_integration.routing import checked_partition
-from spark_integration.sinks.cluster import partition_count
+from spark_integration.sinks.cluster import check_count, partition_count
 from spark_integration.sinks.records import check_columns
 
 if TYPE_CHECKING:
@@ -46,11 +53,6 @@ def checked_for_topic(df: DataFrame, topic: str, config: Mapping[str, str]) -> D
     actual = partition_count(topic, config)
     if "partition" not in columns:
         return df
-    computed_for = df.schema["partition"].metadata.get(PARTITIONS, actual)
-    if computed_for != actual:
-        raise PartitionCountError(
-            f"column 'partition' was computed for {computed_for} partitions, and topic {topic!r} has "
-            f"{actual}: compute it with kafka_partition(key, {actual})"
-        )
+    check_count(topic, actual, df.schema["partition"].metadata.get(PARTITIONS))
     # A null leaves the choice to the producer.
     return df.withColumn("partition", checked_partition("partition", actual, nulls=True))

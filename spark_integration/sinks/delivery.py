@@ -39,7 +39,11 @@ class _Failures:
 
 
 def deliver(
-    batches: Iterable[pa.RecordBatch], config: Mapping[str, str], counts: Mapping[str, int], topic: str | None
+    batches: Iterable[pa.RecordBatch],
+    config: Mapping[str, str],
+    counts: Mapping[str, int],
+    topic: str | None,
+    computed_for: int | None = None,
 ) -> None:
     """Produce every row and return once the broker has acknowledged all of them.
 
@@ -50,9 +54,11 @@ def deliver(
         config: librdkafka's producer configuration.
         counts: partition count of every topic that may be written.
         topic: topic of every record; None where the rows name theirs.
+        computed_for: the count of the partition column; None where that is not known.
 
     Raises:
         RecordError: a row that cannot be a record; rows of earlier batches may have been written.
+        PartitionCountError: a row's topic has another count than its partition was computed for; likewise.
         DeliveryError: a record was not acknowledged; what was still queued is dropped.
     """
     from confluent_kafka import KafkaException  # noqa: PLC0415 - this runs on executors
@@ -65,7 +71,7 @@ def deliver(
                 continue
             if producer is None:
                 producer = _producer(config, failures, topic)
-            for record in records(batch, counts, topic):
+            for record in records(batch, counts, topic, computed_for):
                 _produce(producer, record, failures)
             producer.poll(0)
             failures.check()
@@ -76,9 +82,22 @@ def deliver(
         if producer is not None:
             producer.purge()
             producer.flush(WAIT_S)
-        if isinstance(error, KafkaException):
-            raise DeliveryError(f"a record could not be produced: {error.args[0].str()}") from error
+        # A fatal error is raised while failed records are being reported, and Python hides it behind that.
+        cause = error.__cause__ if isinstance(error, SystemError) else error
+        if isinstance(cause, KafkaException):
+            raise DeliveryError(f"a record could not be produced: {_said(cause.args[0])}") from cause
         raise
+
+
+def _said(error: KafkaError) -> str:
+    """What librdkafka says, and what it means where that is hard to guess."""
+    text: str = error.str()
+    if error.code() == error.CLUSTER_AUTHORIZATION_FAILED:
+        text += (
+            ". This user may write to no topic, so the cluster refuses it an idempotent producer: "
+            "give it the permission to write"
+        )
+    return text
 
 
 def _producer(config: Mapping[str, str], failures: _Failures, topic: str | None) -> Producer:

@@ -8,6 +8,7 @@ from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from spark_integration.errors import ColumnError, RecordError
+from spark_integration.sinks.cluster import check_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,21 +57,25 @@ def check_columns(columns: Mapping[str, str], *, topic: str | None) -> None:
         raise ColumnError("the records have no topic: give the option 'topic' or a column 'topic'")
 
 
-def records(batch: pa.RecordBatch, counts: Mapping[str, int], topic: str | None) -> Iterator[Record]:
+def records(
+    batch: pa.RecordBatch, counts: Mapping[str, int], topic: str | None, computed_for: int | None = None
+) -> Iterator[Record]:
     """The records of a batch. Every place is checked before the first record is given out.
 
     Args:
         batch: rows whose columns `check_columns` has accepted.
         counts: partition count of every topic that may be written.
         topic: topic of every record; None where the rows name theirs.
+        computed_for: the count of the partition column; None where that is not known.
 
     Raises:
         RecordError: a row without a topic, with a topic or partition the cluster does not have, with a
             timestamp that Kafka does not take, or with a header without a name.
+        PartitionCountError: a row's topic has another count than its partition was computed for.
     """
     columns: dict[str, pa.Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
     topics = [topic] * batch.num_rows if topic is not None else columns["topic"].to_pylist()
-    partitions = _partitions(topics, columns.get("partition"), counts)
+    partitions = _partitions(topics, columns.get("partition"), counts, computed_for)
     return zip(
         topics,
         columns["value"].to_pylist(),
@@ -103,7 +108,10 @@ def as_batches(items: Iterator[Any], size: int = 10_000) -> Iterator[pa.RecordBa
 
 
 def _partitions(
-    topics: Sequence[str | None], column: pa.Array | None, counts: Mapping[str, int]
+    topics: Sequence[str | None],
+    column: pa.Array | None,
+    counts: Mapping[str, int],
+    computed_for: int | None,
 ) -> Sequence[int]:
     wanted: list[int | None] = column.to_pylist() if column is not None else [None] * len(topics)
     for topic, partition in set(zip(topics, wanted, strict=True)):
@@ -111,7 +119,10 @@ def _partitions(
             raise RecordError("a row has a null in column 'topic'")
         if topic not in counts:
             raise RecordError(f"a row names topic {topic!r}, which the cluster does not have")
-        if partition is not None and not 0 <= partition < counts[topic]:
+        if partition is None:
+            continue
+        check_count(topic, counts[topic], computed_for)
+        if not 0 <= partition < counts[topic]:
             raise RecordError(
                 f"a row names partition {partition} of topic {topic!r}, which has {counts[topic]} partitions "
                 f"(0 to {counts[topic] - 1}): compute the column with kafka_partition(key, {counts[topic]})"

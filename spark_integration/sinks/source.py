@@ -8,15 +8,26 @@ Java client would put its key.
 Options:
     kafka.bootstrap.servers: the brokers (also `bootstrap.servers`, or the variable KAFKA_BOOTSTRAP_SERVERS).
     topic: topic of every row; wins over the column.
-    partitions: the count the partition column was computed for; the write is refused if the topic has
-        another.
+    partitions: the count the partition column was computed for, where `kafka_partition` has not noted it on
+        the column; the write is refused if the topic has another.
     kafka.*: any setting of librdkafka's producer, for example kafka.compression.type or kafka.sasl.username
         (also KAFKA_SECURITY_PROTOCOL, KAFKA_SASL_* and KAFKA_SSL_* where the driver runs).
 
 Before a row is sent the driver asks the cluster for the topic and its partitions; each task checks its rows
-against them. At least once: a write that returns has been acknowledged in full, a write that fails may have
-been written in part, and a task that Spark runs again sends its rows again (so keep speculative execution
-off).
+against them, an Arrow batch at a time.
+
+At least once. A task ends when the brokers have acknowledged all its rows (flush), and fails when one is not
+acknowledged within `kafka.delivery.timeout.ms` (two minutes): a write or a micro-batch that succeeds is in
+the topic in full, one that fails may be there in part. What Spark runs again is sent again: a task that is
+tried again or run speculatively (keep `spark.speculation` off), and the whole of a micro-batch that the
+checkpoint does not hold as finished when a stream restarts. No other batch is doubled, none is lost, and the
+last copies of a key's records are in order. Retries within a task neither double nor reorder (an idempotent
+producer), unless the options `acks` or `retries` are set.
+
+The rows of a task keep their order. `route` gives the rows of a key to one task, in the order in which they
+were read if one task read them; Spark sorts no stream, so where that is not enough sort in `foreachBatch`. A
+task holds an Arrow batch of rows (on Spark 4.0 a stream's task up to 10,000 of them) and at most 64 MiB of
+unsent records (`kafka.queue.buffering.max.kbytes`); while that is full it waits.
 """
 
 from __future__ import annotations
@@ -30,6 +41,7 @@ from pyspark.sql import datasource
 
 import spark_integration.errors
 import spark_integration.sinks
+from spark_integration.columns import PARTITIONS
 from spark_integration.errors import SinkConfigError
 from spark_integration.sinks.cluster import checked_counts
 from spark_integration.sinks.delivery import deliver
@@ -77,9 +89,10 @@ class _Destination:
     config: Mapping[str, str]
     counts: Mapping[str, int]
     topic: str | None
+    computed_for: int | None
 
     def take(self, batches: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
-        deliver(batches, self.config, self.counts, self.topic)
+        deliver(batches, self.config, self.counts, self.topic, self.computed_for)
         return datasource.WriterCommitMessage()
 
 
@@ -101,5 +114,8 @@ class _StreamWriter(_StreamWriterBase):  # type: ignore[misc]
 
 def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination:
     asked = read_options(options, os.environ)
-    check_columns({field.name: field.dataType.simpleString() for field in schema.fields}, topic=asked.topic)
-    return _Destination(asked.config, checked_counts(asked), asked.topic)
+    columns = {field.name: field for field in schema.fields}
+    check_columns({name: field.dataType.simpleString() for name, field in columns.items()}, topic=asked.topic)
+    noted = columns["partition"].metadata.get(PARTITIONS) if "partition" in columns else None
+    counts = checked_counts(asked, noted)
+    return _Destination(asked.config, counts, asked.topic, noted or asked.partitions)

@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from partitioning.testing.mock_cluster import MockCluster
-from spark_integration import register, route
+from spark_integration import kafka_partition, register, route
 from tests.support.reading import Read, inversions, read_topic
 
-pytest.importorskip("pyspark.sql.datasource", reason="Python data sources need Spark 4.0")
+pytestmark = pytest.mark.needs("data sources")
 
 topics = (f"sink-{n}" for n in count())
 
@@ -159,7 +159,9 @@ def test_a_stream_is_written_and_restarts_from_its_checkpoint(
             "'partition' is of type bigint",
         ),
         (lambda df: df, {"topic": "nowhere"}, "no topic 'nowhere'"),
-        (lambda df: df, {"partitions": "12"}, "has 6 partitions, not 12"),
+        (lambda df: df.drop("value"), {}, "needs a column 'value'"),
+        (lambda df: df.withColumn("partition", kafka_partition("key", 3)), {}, "computed for 3 partitions"),
+        (lambda df: df, {"partitions": "12"}, "computed for 12 partitions, and topic .* has 6"),
         (lambda df: df, {"kafka.linger": "5"}, "No such configuration property"),
         (lambda df: df, {"lingerMs": "5"}, "no option 'lingerms'"),
         (lambda df: df.withColumn("partition", sf.lit(6)), {}, "partition 6 of topic .* has 6 partitions"),

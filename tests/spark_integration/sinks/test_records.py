@@ -1,10 +1,11 @@
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
-from spark_integration import ColumnError, RecordError
+from spark_integration import ColumnError, PartitionCountError, RecordError
 from spark_integration.sinks.records import as_batches, check_columns, records
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
@@ -92,6 +93,16 @@ def test_a_row_that_cannot_be_a_record_is_refused(column: dict[str, pa.Array], m
 def test_a_row_of_no_known_topic_is_refused(topic: str | None, message: str) -> None:
     with pytest.raises(RecordError, match=message):
         records(batch(value=pa.array([b"v"]), topic=pa.array([topic], pa.string())), {"t": 4}, None)
+
+
+@pytest.mark.parametrize(("partition", "refused"), [(0, True), (None, False)])
+def test_a_partition_computed_for_another_count_than_the_rows_topic_has_is_refused(
+    partition: int | None, refused: bool
+) -> None:
+    rows = batch(value=pa.array([b"v"]), topic=pa.array(["t"]), partition=pa.array([partition], pa.int32()))
+    message = "computed for 6 partitions, and topic 't' has 12"
+    with pytest.raises(PartitionCountError, match=message) if refused else nullcontext():
+        records(rows, {"t": 12}, None, 6)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,54 @@
+"""A real broker that dies while rows are being written to it."""
+
+import threading
+import time
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import SparkSession
+
+from spark_integration import register
+from tests.spark_integration.sinks.numbered import numbered
+from tests.support.broker import Broker, Kafka
+
+pytestmark = pytest.mark.jvm
+
+ROWS = 20_000_000  # more than can be written before the broker is gone
+
+
+def close_when_written_to(own: Broker, topic: str) -> None:
+    """Kill the broker as soon as the topic holds a record."""
+    consumer = Consumer({"bootstrap.servers": own.bootstrap_servers, "group.id": "watch", "log_level": 0})
+    while not consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1]:
+        time.sleep(0.02)
+    own.close()
+    consumer.close()
+
+
+@pytest.mark.parametrize(
+    ("sink", "settings", "message"),
+    [
+        ("kafka", {"request.timeout.ms": "2000", "max.block.ms": "2000"}, "TimeoutException"),
+        pytest.param(
+            "copartition",
+            {},
+            r"records were not acknowledged; the first: topic '.*' partition 0: Local: Message timed out",
+            marks=pytest.mark.needs("data sources"),
+        ),
+    ],
+)
+def test_the_job_fails(
+    spark: SparkSession, connector: None, sink: str, settings: dict[str, str], message: str
+) -> None:
+    if sink == "copartition":
+        register(spark)
+    with Broker() as own:
+        topic = Kafka(own.bootstrap_servers).create_topic(1)
+        watcher = threading.Thread(target=close_when_written_to, args=(own, topic))
+        watcher.start()
+        options = {"bootstrap.servers": own.bootstrap_servers, "delivery.timeout.ms": "2000", **settings}
+        writer = numbered(spark, ROWS).drop("id").write.format(sink).option("topic", topic)
+        writer.options(**{f"kafka.{name}": value for name, value in options.items()})
+        with pytest.raises(Exception, match=message):
+            writer.mode("append").save()
+        watcher.join()

@@ -1,0 +1,183 @@
+"""Both sinks on a real broker with users: settings reach the client, and refusals reach the user."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+from pyspark.sql import SparkSession
+
+from spark_integration import (
+    BrokerUnreachableError,
+    DeliveryError,
+    SinkConfigError,
+    UnknownTopicError,
+    checked_for_topic,
+    partition_count,
+    register,
+)
+from spark_integration.sinks.cluster import partition_counts
+from spark_integration.sinks.delivery import deliver
+from spark_integration.sinks.options import read_options
+from tests.support import broker as support
+from tests.support.broker import Broker, Kafka
+from tests.support.reading import read_topic
+
+pytestmark = pytest.mark.jvm
+
+# One more listener, for users with a password; who comes without one by the other may do everything.
+USERS = """
+listeners=PLAINTEXT://127.0.0.1:{{port}},CONTROLLER://127.0.0.1:{{controller_port}},USERS://127.0.0.1:{users_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{{port}},USERS://127.0.0.1:{users_port}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,USERS:SASL_PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.users.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
+user_writer="writers" user_guest="guests";
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS
+"""
+JAAS = (
+    'org.apache.kafka.common.security.plain.PlainLoginModule required username="writer" password="writers";'
+)
+
+
+class Secured(NamedTuple):
+    """A broker with users.
+
+    Attributes:
+        admin_servers: its address for who may do everything.
+        servers: its address for users.
+        open: a topic that "writer" may write to.
+        closed: a topic that "writer" and "guest" may see, and not write to.
+        hidden: a topic that nobody may see.
+    """
+
+    admin_servers: str
+    servers: str
+    open: str
+    closed: str
+    hidden: str
+
+
+@pytest.fixture(scope="module")
+def secured() -> Iterator[Secured]:
+    [users_port] = support.free_ports(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(support, "SETTINGS", support.SETTINGS + USERS.format(users_port=users_port))
+        own = Broker()
+    with own:
+        kafka = Kafka(own.bootstrap_servers)
+        topics = [kafka.create_topic(2) for _ in range(3)]
+        admin = AdminClient({"bootstrap.servers": own.bootstrap_servers})
+        allowed = [
+            _allowed("writer", AclOperation.WRITE, topics[0]),
+            _allowed("writer", AclOperation.DESCRIBE, topics[1]),
+            _allowed("guest", AclOperation.DESCRIBE, topics[1]),
+        ]
+        for done in admin.create_acls(allowed).values():
+            done.result(30)
+        yield Secured(own.bootstrap_servers, f"127.0.0.1:{users_port}", *topics)
+
+
+def _allowed(user: str, operation: AclOperation, topic: str) -> AclBinding:
+    return AclBinding(
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        f"User:{user}",
+        "*",
+        operation,
+        AclPermissionType.ALLOW,
+    )
+
+
+def settings(secured: Secured, user: str = "writer", password: str | None = None) -> dict[str, str]:
+    """What librdkafka needs to come as this user."""
+    return {
+        "bootstrap.servers": secured.servers,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": user,
+        "sasl.password": password or f"{user}s",
+    }
+
+
+def write(spark: SparkSession, sink: str, secured: Secured, topic: str) -> None:
+    """Two rows, by user "writer"."""
+    rows = spark.createDataFrame([(0, "a"), (1, "b")], "partition int, value string")
+    options = settings(secured)
+    if sink == "kafka":
+        rows = checked_for_topic(rows, topic, options)
+        options = {
+            name: options[name] for name in ("bootstrap.servers", "security.protocol", "sasl.mechanism")
+        }
+        options["sasl.jaas.config"] = JAAS
+    else:
+        register(spark)
+    writer = rows.write.format(sink).options(**{f"kafka.{name}": value for name, value in options.items()})
+    writer.option("topic", topic).mode("append").save()
+
+
+COPARTITION = pytest.param("copartition", marks=pytest.mark.needs("data sources"))
+
+
+@pytest.mark.parametrize("sink", ["kafka", COPARTITION])
+def test_security_settings_reach_the_client(
+    spark: SparkSession, connector: None, secured: Secured, sink: str
+) -> None:
+    before = len(read_topic(secured.admin_servers, secured.open))
+    write(spark, sink, secured, secured.open)
+    written = read_topic(secured.admin_servers, secured.open)
+    assert len(written) - before == 2
+
+
+@pytest.mark.parametrize(
+    ("sink", "message"),
+    [
+        ("kafka", r"Not authorized to access topics: \[{}\]"),
+        pytest.param(
+            "copartition",
+            r"topic '{}' partition \d: Broker: Topic authorization failed",
+            marks=pytest.mark.needs("data sources"),
+        ),
+    ],
+)
+def test_a_user_who_may_not_write_is_told_so(
+    spark: SparkSession, connector: None, secured: Secured, sink: str, message: str
+) -> None:
+    with pytest.raises(Exception, match=message.format(secured.closed)):
+        write(spark, sink, secured, secured.closed)
+    assert read_topic(secured.admin_servers, secured.closed) == []
+
+
+def test_a_user_who_may_write_nothing_is_told_so(secured: Secured) -> None:
+    options = {f"kafka.{name}": value for name, value in settings(secured, "guest").items()}
+    rows = pa.record_batch({"value": pa.array([b"v"] * 3), "partition": pa.array([0, 1, 1], pa.int32())})
+    with pytest.raises(DeliveryError, match="This user may write to no topic"):
+        deliver(iter([rows]), read_options(options, {}).config, {secured.closed: 2}, secured.closed)
+    assert read_topic(secured.admin_servers, secured.closed) == []
+
+
+def test_a_topic_the_user_may_not_see_is_not_there_for_him(secured: Secured) -> None:
+    with pytest.raises(UnknownTopicError, match=f"no topic '{secured.hidden}' we may see"):
+        partition_count(secured.hidden, settings(secured))
+
+
+def test_a_wrong_password_is_told_once(secured: Secured) -> None:
+    with pytest.raises(BrokerUnreachableError, match="Invalid username or password") as caught:
+        partition_counts(settings(secured, password="wrong"), timeout_s=3)
+    assert str(caught.value).count("Invalid username") == 1
+    assert "wrong" not in str(caught.value)
+
+
+def test_settings_of_the_java_client_are_told_apart_from_librdkafkas(secured: Secured) -> None:
+    with pytest.raises(SinkConfigError, match="Java JAAS configuration is not supported"):
+        partition_counts({**settings(secured), "sasl.jaas.config": JAAS})
