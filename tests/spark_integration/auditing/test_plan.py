@@ -1,102 +1,12 @@
-"""Topics written by real clients to a real broker, audited through Spark's own Kafka source."""
+"""Frames of records, audited; topics that real clients wrote are in `test_clients`."""
 
-import warnings
 from collections.abc import Callable
 
 import pytest
-from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, UnknownStrategyError
 from spark_integration import ColumnError, audit, audit_verdict
-from tests.support.broker import Kafka
-
-KEYS = [b"user-%d" % number for number in range(1500)]
-
-
-def written_by_librdkafka(servers: str, topic: str, partitioner: str, keys: list[bytes | None]) -> None:
-    producer = Producer({"bootstrap.servers": servers, "partitioner": partitioner})
-    for key in keys:
-        producer.produce(topic, b"", key=key)
-    assert producer.flush(30) == 0
-
-
-def written_by_kafka_python(servers: str, topic: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of importlib.resources, while it is imported
-        from kafka import KafkaProducer
-    producer = KafkaProducer(bootstrap_servers=servers)
-    for key in KEYS:
-        producer.send(topic, key=key, value=b"")
-    producer.flush(30)
-    producer.close()
-
-
-def written_by_java(spark: SparkSession, servers: str, topic: str) -> None:
-    rows = spark.createDataFrame([(bytearray(key), "") for key in KEYS], "key binary, value string")
-    rows.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", topic).save()
-
-
-def records(spark: SparkSession, servers: str, *topics: str) -> DataFrame:
-    source = spark.read.format("kafka").option("kafka.bootstrap.servers", servers)
-    return source.option("subscribe", ",".join(topics)).load()
-
-
-@pytest.mark.parametrize(
-    ("partitioner", "profile"),
-    [
-        ("consistent_random", "librdkafka"),
-        ("consistent", "librdkafka"),
-        ("murmur2_random", "java"),
-        ("murmur2", "java"),
-        ("fnv1a_random", "librdkafka-fnv1a"),
-        ("fnv1a", "librdkafka-fnv1a"),
-    ],
-)
-def test_every_partitioner_of_librdkafka_is_named(
-    spark: SparkSession, connector: None, broker: Kafka, partitioner: str, profile: str
-) -> None:
-    topic = broker.create_topic(5)
-    written_by_librdkafka(broker.bootstrap_servers, topic, partitioner, KEYS)
-    found = audit(records(spark, broker.bootstrap_servers, topic), counts=[4, 5, 6]).collect()
-    assert {(row.profile, row.num_partitions, row.share) for row in found} == {(profile, 5, 1.0)}
-    assert sum(row.rows for row in found) == len(KEYS)
-
-
-@pytest.mark.parametrize("client", ["kafka-python", "java"])
-def test_murmur2_clients_are_named(spark: SparkSession, connector: None, broker: Kafka, client: str) -> None:
-    topic = broker.create_topic(5)
-    if client == "java":
-        written_by_java(spark, broker.bootstrap_servers, topic)
-    else:
-        written_by_kafka_python(broker.bootstrap_servers, topic)
-    found = audit(records(spark, broker.bootstrap_servers, topic), counts=[4, 5, 6]).collect()
-    assert {(row.profile, row.num_partitions, row.share) for row in found} == {("java", 5, 1.0)}
-    assert all(client in row.same_rule for row in found)
-
-
-def test_growth_and_a_second_topic_are_told_apart(
-    spark: SparkSession, connector: None, broker: Kafka
-) -> None:
-    grown, other = broker.create_topic(4), broker.create_topic(3)
-    written_by_librdkafka(broker.bootstrap_servers, grown, "murmur2_random", KEYS)
-    broker.grow_topic(grown, 6)
-    written_by_librdkafka(broker.bootstrap_servers, grown, "murmur2_random", KEYS)
-    written_by_librdkafka(broker.bootstrap_servers, other, "consistent", [*KEYS, *[None] * 20])
-    audited = audit(records(spark, broker.bootstrap_servers, grown, other), counts=[3, 4, 6])
-    rows = audited.orderBy("topic", "partition", "first_offset").collect()
-    rules = {
-        partition: [r.num_partitions for r in rows if (r.topic, r.partition) == (grown, partition)]
-        for partition in range(6)
-    }
-    assert rules == {0: [4, 6], 1: [4, 6], 2: [4, 6], 3: [4, 6], 4: [6], 5: [6]}
-    said = {text.split(":")[0].removeprefix("Topic "): text for text in audit_verdict(audited).split("\n\n")}
-    assert "by profile 'java' over 4 partitions" in said[grown]
-    assert "by profile 'java' over 6 partitions" in said[grown]
-    assert "different partitions" in said[grown]
-    assert "by profile 'librdkafka' over 3 partitions" in said[other]
-    assert "All records without a key are in partition 0" in said[other]
-    assert "librdkafka-consistent" in said[other]
 
 
 def frame(spark: SparkSession, rows: list[tuple[int, int, bytes | None]]) -> DataFrame:
