@@ -33,7 +33,8 @@ def kafka_partition(
     """The partition a client puts each row's key into: an int column named `partition`.
 
     The result is lazy, works on classic Spark and on Connect, and remembers `num_partitions`, so that `route`
-    refuses to route it to another count. Executors need NumPy and PyArrow, and nothing at all for the crc32
+    and the sinks refuse another count. On Connect add it with `select("*", ...)` for that: `withColumn` drops
+    a column's metadata there. Executors need NumPy and PyArrow, and nothing at all for the crc32
     profiles.
 
     Args:

@@ -35,8 +35,7 @@ def route(
     """The same rows, laid out so that Spark partition i holds exactly Kafka partition i.
 
     One shuffle; empty partitions stay, and adaptive execution leaves the layout alone. Rows arrive in no
-    particular
-    order: follow with `sortWithinPartitions` where the order in the topic matters.
+    particular order: follow with `sortWithinPartitions` where the order in the topic matters.
 
     Args:
         df: rows with their Kafka partition, as `kafka_partition` gives it.
@@ -55,7 +54,8 @@ def route(
         InvalidPartitionCountError: `num_partitions` or `lanes` is below 1, or their product above 2**31 - 1.
     """
     field = _partition_field(df, num_partitions, by, lanes)
-    checked = df.withColumn(by, checked_partition(by, num_partitions).alias(by, metadata=field.metadata))
+    # Not as an alias with metadata, which `withColumn` drops on Connect.
+    checked = df.withColumn(by, checked_partition(by, num_partitions)).withMetadata(by, field.metadata)
     target = _column(by)
     if lanes > 1:
         _existing(df, key)

@@ -78,6 +78,6 @@ def test_the_sink_writes_without_this_project(mock_cluster: MockCluster) -> None
 
     mock_cluster.create_topic("shipped", 2)
     config = {"bootstrap.servers": mock_cluster.bootstrap_servers}
-    writer = source._BatchWriter(source._Destination(config, {"shipped": 2}, "shipped"))
+    writer = source._BatchWriter(source._Destination(config, {"shipped": 2}, "shipped", None))
     run_alone(writer, "shipped.write(iter([pa.record_batch({'value': pa.array([b'v'])})]))")
     assert [record.value for record in read_topic(mock_cluster.bootstrap_servers, "shipped")] == [b"v"]

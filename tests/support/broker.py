@@ -87,9 +87,10 @@ class Kafka:
             raise BrokerError(f"no broker answers at {bootstrap_servers}: {error}") from error
 
     def create_topic(self, partitions: int = 1) -> str:
-        """The name of a new topic, every partition of which has a leader."""
+        """The name of a new topic, every partition of which has a leader; it keeps records of any age."""
         name = f"copartition-test-{uuid.uuid4().hex[:12]}"
-        self._admin.create_topics([NewTopic(name, partitions, -1)])[name].result(30)
+        topic = NewTopic(name, partitions, -1, config={"retention.ms": "-1"})
+        self._admin.create_topics([topic])[name].result(30)
         self._topics.append(name)
         self._wait_for_leaders(name, partitions)
         return name

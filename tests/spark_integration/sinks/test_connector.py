@@ -118,7 +118,7 @@ checked_topics: set[str] = set()
             PartitionCountError,
             "computed for 12 partitions, and topic 'checked' has 6",
             "checked",
-            lambda df: df.withColumn("partition", kafka_partition("key", 12)),
+            lambda df: df.select("*", kafka_partition("key", 12)),
         ),
     ],
 )

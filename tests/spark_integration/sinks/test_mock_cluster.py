@@ -160,7 +160,7 @@ def test_a_stream_is_written_and_restarts_from_its_checkpoint(
         ),
         (lambda df: df, {"topic": "nowhere"}, "no topic 'nowhere'"),
         (lambda df: df.drop("value"), {}, "needs a column 'value'"),
-        (lambda df: df.withColumn("partition", kafka_partition("key", 3)), {}, "computed for 3 partitions"),
+        (lambda df: df.select("key", "value", kafka_partition("key", 3)), {}, "computed for 3 partitions"),
         (lambda df: df, {"partitions": "12"}, "computed for 12 partitions, and topic .* has 6"),
         (lambda df: df, {"kafka.linger": "5"}, "No such configuration property"),
         (lambda df: df, {"lingerMs": "5"}, "no option 'lingerms'"),
