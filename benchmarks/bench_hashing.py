@@ -1,6 +1,7 @@
 """Hashing columns of keys: ours against the JVM's, ClickHouse's and a loop over C functions.
 
-Each competitor takes its turn before each of our rounds; the table at the end divides its best round by ours.
+The competitor and we take turns of several passes, all of them timed; the table at the end divides its best
+pass by ours.
 `SAVE_TABLES=1 make bench` writes it to `benchmarks/hashing.md`.
 """
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 KEYS = 200_000
-ROUNDS = 40
+TURNS = 12
+PASSES = 5
 ANY_PARTITION = 2**31 - 1
 HERE = Path(__file__).parent
 
@@ -108,14 +110,14 @@ class Table:
         self.rows: list[Row] = []
 
     def race(self, benchmark, what, shape, against, ours, theirs) -> None:
-        """Our rounds, each after one of theirs; both return their seconds."""
+        """Our turns, each after one of theirs; a pass returns its seconds."""
         seconds = {ours: [], theirs: []}
 
         def run(side):
-            seconds[side].append(side())
+            seconds[side].extend(side() for _ in range(PASSES))
 
         benchmark.group = f"{what}, {shape} bytes"
-        benchmark.pedantic(run, args=(ours,), setup=lambda: run(theirs), rounds=ROUNDS, warmup_rounds=2)
+        benchmark.pedantic(run, args=(ours,), setup=lambda: run(theirs), rounds=TURNS, warmup_rounds=1)
         row = Row(what, shape, against, *(min(seconds[side]) / KEYS * 1e9 for side in (theirs, ours)))
         benchmark.extra_info.update(row._asdict())
         self.rows.append(row)
@@ -125,7 +127,8 @@ class Table:
         return f"""# Hashing: ns a key on one core
 
 Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}; columns of {KEYS:,} keys.
-Best of {ROUNDS} rounds, each after one of the competitor's. The ratio says how many times faster we are.
+Best of {TURNS * PASSES} passes, in turns of {PASSES} with the competitor. The ratio says how many times
+faster we are.
 Load average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.
 Again: `SAVE_TABLES=1 make bench`.
 

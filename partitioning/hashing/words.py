@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Measured: what one step touches stays in the cache, and the fixed cost of a NumPy call stays small.
 _CHUNK_ROWS = 1 << 15
 _CHUNK_BYTES = 1 << 24
-_BLOCK_ROWS = 1 << 14
+_BLOCK_ROWS = 1 << 15
 _BLOCK_BYTES = 1 << 20
 _MIN_BLOCK_ROWS = 1 << 8
 _FEW_ROWS = 8  # are hashed one by one: a NumPy step of all costs more than a Python step of each
