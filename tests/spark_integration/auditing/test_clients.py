@@ -16,6 +16,8 @@ from tests.support import jars
 from tests.support.broker import POM, Kafka
 from tests.support.reading import read_topic
 
+pytestmark = pytest.mark.needs("time")
+
 JAVA_PRODUCER = Path(__file__).with_name("KeyedProducer.java")
 
 KEYS: list[bytes | None] = [b"user-%d" % number for number in range(1500)]

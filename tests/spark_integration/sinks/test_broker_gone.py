@@ -11,7 +11,7 @@ from spark_integration import register
 from tests.spark_integration.sinks.numbered import numbered
 from tests.support.broker import Broker, Kafka
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.needs("time")]
 
 ROWS = 20_000_000  # more than can be written before the broker is gone
 

@@ -10,6 +10,8 @@ from spark_integration import checked_for_topic, kafka_partition, register, rout
 from tests.spark_integration.sinks.numbered import Written, numbered
 from tests.support.broker import Kafka
 
+pytestmark = pytest.mark.needs("time")
+
 ROWS, PARTITIONS = 1_000_000, 12
 
 
