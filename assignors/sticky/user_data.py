@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from assignors.group import StickyUserData
 from assignors.partition_list import PartitionList
 from assignors.protocol import decode_sticky_user_data
 from assignors.sticky.ownership import Memory
+from partitioning.hash_table import TREEIFY
 from partitioning.java import hash_map_order, string_hashes
 
 if TYPE_CHECKING:
@@ -20,56 +21,77 @@ if TYPE_CHECKING:
     from assignors.sticky.catalogue import Catalogue
     from partitioning.topic_partition import TopicPartition
 
+_BINS = 16  # of a new HashMap
+
 
 def recall_user_data(catalogue: Catalogue) -> Memory:
     """What the members remember."""
     partitions: list[Sequence[TopicPartition]] = []
     generation: list[int | None] = []
-    travel = _Travel()
-    for member in catalogue.members:
+    told: dict[int, list[int]] = {}  # rows that share their names, as members of one `Group.next` do
+    for row, member in enumerate(catalogue.members):
         data = member.user_data
         if isinstance(data, StickyUserData):
-            # The order of claims matters where subscriptions differ.
-            remembered = data.partitions if catalogue.all_equal else travel.order(data.partitions)
-            since = data.generation
+            partitions.append(data.partitions)
+            generation.append(data.generation)
+            told.setdefault(id(data.partitions.names), []).append(row)
         else:
             remembered, since = decode_sticky_user_data(data or b"")
-        partitions.append(remembered)
-        generation.append(since)
+            partitions.append(remembered)
+            generation.append(since)
+    if not catalogue.all_equal:  # else the order of claims does not matter
+        for rows in told.values():
+            lists = [cast("PartitionList", partitions[row]) for row in rows]
+            for row, arrived in zip(rows, _as_they_arrive(lists), strict=True):
+                partitions[row] = arrived
     return Memory(partitions, generation)
 
 
-class _Travel:
-    """In which order partitions arrive that travel as user data: by topic, topics as a HashMap iterates.
+def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
+    """Lists with the same names as they arrive in user data: by topic, topics as a HashMap iterates.
 
     The map is filled by `computeIfAbsent`, one call a partition, from the assignment as it came from the
     coordinator: by topic, topics in the order of their first partitions.
     """
+    names = lists[0].names
+    sizes = np.array([len(each.topics) for each in lists])
+    owner = np.repeat(np.arange(len(lists)), sizes)
+    topics = np.concatenate([each.topics for each in lists])
+    _, first, slot = np.unique(owner * len(names) + topics, return_index=True, return_inverse=True)
+    hashes = string_hashes(names)
+    unsigned = hashes.view(np.uint32)
+    in_bin = (unsigned ^ (unsigned >> np.uint32(16))) & np.uint32(_BINS - 1)
+    # A new topic comes first in its bin.
+    rows = np.lexsort((-first[slot], in_bin[topics], owner))
+    sorted_topics, numbers = topics[rows], np.concatenate([each.partitions for each in lists])[rows]
+    ends = np.cumsum(sizes)
+    arrived = [
+        PartitionList(names, sorted_topics[start:end], numbers[start:end])
+        for start, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True)
+    ]
+    bins = np.bincount(owner[first] * _BINS + in_bin[topics[first]], minlength=len(lists) * _BINS)
+    bins = bins.reshape(len(lists), _BINS)
+    changed = (bins.sum(axis=1) > _BINS * 3 // 4) | (bins.max(axis=1) >= TREEIFY)
+    for row in np.flatnonzero(changed).tolist():
+        arrived[row] = _arrived(lists[row], hashes)
+    return arrived
 
-    def __init__(self) -> None:
-        self._names: tuple[str, ...] = ()
-        self._hashes: NDArray[np.int32] = np.empty(0, np.int32)
 
-    def order(self, partitions: PartitionList) -> PartitionList:
-        """The partitions in that order."""
-        if partitions.names is not self._names:  # members of one `Group.next` share their names
-            self._names = partitions.names
-            self._hashes = string_hashes(partitions.names)
-        numbers: dict[int, list[int]] = {}
-        for topic, number in zip(partitions.topics.tolist(), partitions.partitions.tolist(), strict=True):
-            numbers.setdefault(topic, []).append(number)
-        if len(numbers) <= 1:
-            return partitions
-        topics = list(numbers)
-        order = hash_map_order(
-            self._hashes[topics],
-            insert="head",
-            called_again=len(numbers[topics[-1]]) > 1,
-            keys=[partitions.names[topic] for topic in topics],
-        )
-        topics = [topics[position] for position in order.tolist()]
-        return PartitionList(
-            partitions.names,
-            np.repeat(np.array(topics, np.int32), [len(numbers[topic]) for topic in topics]),
-            np.array([number for topic in topics for number in numbers[topic]], np.int32),
-        )
+def _arrived(partitions: PartitionList, hashes: NDArray[np.int32]) -> PartitionList:
+    """One list in that order, also where the map has grown or has crowded bins."""
+    numbers: dict[int, list[int]] = {}
+    for topic, number in zip(partitions.topics.tolist(), partitions.partitions.tolist(), strict=True):
+        numbers.setdefault(topic, []).append(number)
+    topics = list(numbers)
+    order = hash_map_order(
+        hashes[topics],
+        insert="head",
+        called_again=len(numbers[topics[-1]]) > 1,
+        keys=[partitions.names[topic] for topic in topics],
+    )
+    topics = [topics[position] for position in order.tolist()]
+    return PartitionList(
+        partitions.names,
+        np.repeat(np.array(topics, np.int32), [len(numbers[topic]) for topic in topics]),
+        np.array([number for topic in topics for number in numbers[topic]], np.int32),
+    )
