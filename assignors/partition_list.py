@@ -102,3 +102,7 @@ class PartitionList(Sequence[TopicPartition]):
         if len(self) > 20:
             shown.append(f"... {len(self) - 20} more")
         return f"PartitionList([{', '.join(shown)}])"
+
+
+NOTHING = PartitionList.of(())
+"""A list without partitions."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from assignors.columns import sort_rows
 from assignors.errors import ProtocolError
-from assignors.partition_list import PartitionList
+from assignors.partition_list import NOTHING, PartitionList
 from assignors.wire import Reader, Writer
 from partitioning.java import hash_map_order, string_hashes, utf16_key
 
@@ -87,7 +87,7 @@ def decode_subscription(data: bytes) -> Subscription:
     version = _known_version(reader.int16())
     topics = tuple(reader.string() for _ in range(reader.length()))
     user_data = reader.data()
-    owned = _read_partitions(reader) if version >= 1 else _columns(())
+    owned = _read_partitions(reader) if version >= 1 else NOTHING
     generation = reader.int32() if version >= 2 else NO_GENERATION
     rack = reader.nullable_string() if version >= 3 else None
     return Subscription(topics, user_data, owned, None if generation < 0 else generation, rack or None)
@@ -152,12 +152,12 @@ def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
     partitions without a generation.
     """
     if not data:
-        return _columns(()), None
+        return NOTHING, None
     reader = Reader(data, "the sticky user data")
     try:
         partitions = _read_partitions(reader)
     except ProtocolError:
-        return _columns(()), NO_GENERATION
+        return NOTHING, NO_GENERATION
     try:
         return partitions, reader.int32()
     except ProtocolError:

@@ -31,7 +31,7 @@ from tests.support.workloads import Workload, digest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TURNS = 3
+TURNS = 2
 ROUNDS = 5
 HERE = Path(__file__).parent
 
@@ -191,7 +191,7 @@ Our answers are the JVM's. Again: `SAVE_TABLES=1 make bench`.
 def warm_ups(workload: Workload) -> int:
     """Calls before the JVM is timed: many where a call is short, none where one takes long anyway."""
     cost = workload.members * workload.ratio * (workload.topics if workload.subscriptions == "unequal" else 1)
-    return min(100, 5_000_000 // cost)
+    return min(50, 1_000_000 // cost)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import numpy as np
 from assignors.broker.slots import Slots
 from assignors.broker.tables import ranges
 from assignors.group import StickyUserData
-from assignors.partition_list import PartitionList
+from assignors.partition_list import NOTHING, PartitionList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,15 +22,13 @@ if TYPE_CHECKING:
     from assignors.group import Member
 
 _NAMES = attrgetter("names")
-_NOTHING = PartitionList.of(())
 
 
 def owned_lists(members: Sequence[Member]) -> list[PartitionList]:
     """What each member owns."""
     owned = [member.owned for member in members]
     return [
-        each if type(each) is PartitionList else PartitionList.of(each) if each else _NOTHING
-        for each in owned
+        each if type(each) is PartitionList else PartitionList.of(each) if each else NOTHING for each in owned
     ]
 
 

@@ -10,7 +10,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from assignors.clients.memory import Memory, by_topic
 from assignors.group import Group, Member, Topic
-from assignors.partition_list import PartitionList
+from assignors.partition_list import NOTHING, PartitionList
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +52,7 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
         """What this consumer sends when it joins."""
-        owned = self._memory.owned if self._memory.cooperative else PartitionList.of(())
+        owned = self._memory.owned if self._memory.cooperative else NOTHING
         return ConsumerProtocolSubscription(
             version=_VERSION,
             topics=sorted(topics),

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from assignors.interface import RebalanceProtocol
-from assignors.partition_list import PartitionList
+from assignors.partition_list import NOTHING, PartitionList
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.registry import get_assignor
 
@@ -23,7 +23,7 @@ class Memory:
 
     def __init__(self, assignor: Assignor | str) -> None:
         self.assignor = get_assignor(assignor) if isinstance(assignor, str) else assignor
-        self.owned = PartitionList.of(())
+        self.owned = NOTHING
         self.generation = -1
 
     def remember(self, owned: PartitionList, generation: int) -> None:
