@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField
 
 EXAMPLES = 10
+_PLAIN = "__copartition_partition"
 
 
 def route(
@@ -54,8 +55,13 @@ def route(
         InvalidPartitionCountError: `num_partitions` or `lanes` is below 1, or their product above 2**31 - 1.
     """
     field = _partition_field(df, num_partitions, by, lanes)
-    # Not as an alias with metadata, which `withColumn` drops on Connect.
-    checked = df.withColumn(by, checked_partition(by, num_partitions)).withMetadata(by, field.metadata)
+    # On Connect `withColumn` drops the metadata of an alias; `withMetadata` takes plain names only.
+    checked = (
+        df.withColumn(by, checked_partition(by, num_partitions))
+        .withColumnRenamed(by, _PLAIN)
+        .withMetadata(_PLAIN, field.metadata)
+        .withColumnRenamed(_PLAIN, by)
+    )
     target = _column(by)
     if lanes > 1:
         _existing(df, key)
