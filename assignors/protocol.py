@@ -145,6 +145,14 @@ def encode_sticky_user_data(
     return writer.bytes()
 
 
+def as_it_travels(partitions: PartitionList) -> PartitionList:
+    """An assignment in the order in which "sticky" user data brings it to the leader, by topic.
+
+    The consumer fills a HashMap from the assignment as it came from the coordinator.
+    """
+    return _hashed(_grouped(partitions))
+
+
 def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
     """The partitions and the generation in "sticky" user data; None where it has no generation.
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from partitioning.crowded_bins import Growth, Tree
-from partitioning.hash_table import SHORTEST_WITH_TREES, TREEIFY
 from partitioning.hashing.java_string import hash_of_units, hash_units
+from partitioning.java_maps.crowded_bins import Growth, Tree
+from partitioning.java_maps.hash_table import SHORTEST_WITH_TREES, TREEIFY, spread
 from partitioning.topic_partition import checked_partition_count
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from partitioning.java_maps.tree_bin import Rank
     from partitioning.topic_partition import TopicPartition
-    from partitioning.tree_bin import Rank
 
 
 def utf16_key(text: str) -> bytes:
@@ -100,11 +100,10 @@ def hash_map_order(
             and the order depends on their `System.identityHashCode`, which every run of a JVM has anew.
     """
     signed = np.asarray(hashes, dtype=np.int32)
-    unsigned = signed.view(np.uint32)
-    spread = unsigned ^ (unsigned >> np.uint32(16))
-    growth = _growth(spread, capacity, insert, called_again=called_again)
+    mixed = spread(signed).view(np.uint32)
+    growth = _growth(mixed, capacity, insert, called_again=called_again)
     length = growth.lengths[-1]
-    buckets = spread & np.uint32(length - 1)
+    buckets = mixed & np.uint32(length - 1)
     if length <= 1 << 16:
         buckets = buckets.astype(np.uint16)  # NumPy sorts these by radix
     if insert == "head":
@@ -113,8 +112,8 @@ def hash_map_order(
         order = np.argsort(buckets, kind="stable")
     if growth.trees:
         place = np.argsort(order)
-        for rows in growth.tree_rows(spread):
-            tree = Tree(rows.tolist(), spread.view(np.int32)[rows].tolist(), growth, insert)
+        for rows in growth.tree_rows(mixed):
+            tree = Tree(rows.tolist(), mixed.view(np.int32)[rows].tolist(), growth, insert)
             if keys is None:
                 found = tree.order_without_ranks(apart, sure=sure)
             else:
@@ -164,7 +163,7 @@ def coordinator_partition(group_or_transactional_id: str, num_partitions: int = 
 
 
 def _growth(
-    spread: NDArray[np.uint32], capacity: int, insert: Literal["tail", "head"], *, called_again: bool
+    mixed: NDArray[np.uint32], capacity: int, insert: Literal["tail", "head"], *, called_again: bool
 ) -> Growth:
     """How the table grows while the keys are put, and which of its bins may become trees."""
     growth = Growth([], [], {})
@@ -176,9 +175,9 @@ def _growth(
         growth.starts.append(put)
         growth.lengths.append(length)
         threshold = length * 3 // 4
-        stop = min(len(spread), threshold + 1)  # the key that passes the threshold still meets this table
+        stop = min(len(mixed), threshold + 1)  # the key that passes the threshold still meets this table
         if stop > most:
-            buckets = spread[:stop] & np.uint32(length - 1)
+            buckets = mixed[:stop] & np.uint32(length - 1)
             crowded = np.bincount(buckets, minlength=length)[buckets[put:]] > most
             if crowded.any():
                 if length < SHORTEST_WITH_TREES:
@@ -187,7 +186,7 @@ def _growth(
                     continue
                 growth.trees[length] = np.unique(buckets[put:][crowded])
         put = stop
-        if put == len(spread) and (put <= threshold or (insert == "head" and not called_again)):
+        if put == len(mixed) and (put <= threshold or (insert == "head" and not called_again)):
             return growth
         length *= 2
 

@@ -34,8 +34,7 @@ def kafka_partition(
 
     The result is lazy, works on classic Spark and on Connect, and remembers `num_partitions`, so that `route`
     and the sinks refuse another count. On Connect add it with `select("*", ...)` for that: `withColumn` drops
-    a column's metadata there. Executors need NumPy and PyArrow, and nothing at all for the crc32
-    profiles.
+    a column's metadata there. Executors need NumPy and PyArrow, and nothing at all for the crc32 profiles.
 
     Args:
         key: the serialized key, a binary column, or a string column, which stands for its UTF-8 bytes. For

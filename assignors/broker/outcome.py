@@ -16,10 +16,9 @@ from assignors.broker.tables import (
     iteration_order,
     ranges,
     sort_positions,
-    spread,
     table_length,
 )
-from partitioning.hash_table import TREEIFY
+from partitioning.java_maps.hash_table import TREEIFY, spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

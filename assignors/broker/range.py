@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.broker.tables import sort_positions, spread, table_length
+from assignors.broker.tables import sort_positions, table_length
 from assignors.broker.topic_ids import TopicTable
 from assignors.member_order import member_order
 from assignors.range import range_owners
 from assignors.subscriptions import Subscriptions
-from partitioning.hash_table import TREEIFY, HashTable
+from partitioning.java_maps.hash_table import TREEIFY, HashTable, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.hash_table import HashTable, number_set, spread_number
 from partitioning.java import hash_set_capacity
+from partitioning.java_maps.hash_table import HashTable, number_set, spread_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from partitioning.hash_table import TREEIFY
+from partitioning.java_maps.hash_table import TREEIFY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,13 +27,6 @@ class Order(NamedTuple):
     rows: NDArray[np.intp] | None
     tied: NDArray[np.intp]
     crowded: NDArray[np.intp]
-
-
-def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Hash codes as `HashMap` uses them: the upper half mixed into the lower."""
-    if len(hashes) == 0 or (hashes.min() >= 0 and hashes.max() < 1 << 16):
-        return hashes
-    return hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)
 
 
 def table_length(capacity: NDArray[np.integer]) -> NDArray[np.int64]:

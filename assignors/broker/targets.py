@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.broker.records import Records
-from assignors.broker.tables import Order, copy_length, grown, iteration_order, spread
-from partitioning.hash_table import HashTable, number_set
+from assignors.broker.tables import Order, copy_length, grown, iteration_order
+from partitioning.java_maps.hash_table import HashTable, number_set, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.hash_table import spread_number
 from partitioning.java import hash_map_order, hash_set_capacity, string_hashes
+from partitioning.java_maps.hash_table import spread_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

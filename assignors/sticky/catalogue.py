@@ -10,8 +10,8 @@ import numpy as np
 
 from assignors.member_order import java_order
 from assignors.subscriptions import Subscriptions, hash_order
-from partitioning.hash_table import HashTable, spread_number
 from partitioning.java import hash_map_order, string_hashes, utf16_key
+from partitioning.java_maps.hash_table import HashTable, spread_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -89,10 +89,10 @@ class Catalogue:
     def owner_turns(self, settled: Collection[int]) -> dict[int, int]:
         """The position of each member in that HashMap once the settled ones are taken out of it."""
         hashes = string_hashes(self.ids)
-        table = HashTable()
-        for row in self.by_hash.tolist():
-            table.add(row, spread_number(int(hashes[row])), utf16_key(self.ids[row]))
         visited = self.by_hash.tolist()
+        table = HashTable()
+        for row in visited:
+            table.add(row, spread_number(int(hashes[row])), utf16_key(self.ids[row]))
         names = [self.ids[row] for row in visited]
         for i in hash_map_order(hashes[visited], capacity=len(names), keys=names).tolist():
             if visited[i] in settled:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.hash_table import HashTable, spread_number
 from partitioning.java import string_hashes, topic_partition_hashes
+from partitioning.java_maps.hash_table import HashTable, spread
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -68,5 +68,5 @@ class Movements:
         if spreads is None:
             numbers = np.arange(self._catalogue.counts[topic])
             hashes = topic_partition_hashes(string_hashes([self._catalogue.topics[topic]]), numbers)
-            spreads = self._spreads[topic] = [spread_number(code) for code in hashes.tolist()]
+            spreads = self._spreads[topic] = spread(hashes).tolist()
         return spreads[partition - start]

@@ -8,15 +8,13 @@ import numpy as np
 
 from assignors.group import StickyUserData
 from assignors.partition_list import PartitionList
-from assignors.protocol import decode_sticky_user_data
+from assignors.protocol import as_it_travels, decode_sticky_user_data
 from assignors.sticky.ownership import Memory
-from partitioning.hash_table import TREEIFY
-from partitioning.java import hash_map_order, string_hashes
+from partitioning.java import string_hashes
+from partitioning.java_maps.hash_table import TREEIFY, spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from assignors.sticky.catalogue import Catalogue
     from partitioning.topic_partition import TopicPartition
@@ -50,17 +48,14 @@ def recall_user_data(catalogue: Catalogue) -> Memory:
 def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     """Lists with the same names as they arrive in user data: by topic, topics as a HashMap iterates.
 
-    The map is filled by `computeIfAbsent`, one call a partition, from the assignment as it came from the
-    coordinator: by topic, topics in the order of their first partitions.
+    As `as_it_travels`, but for many members at once while their maps have neither grown nor crowded bins.
     """
     names = lists[0].names
     sizes = np.array([len(each.topics) for each in lists])
     owner = np.repeat(np.arange(len(lists)), sizes)
     topics = np.concatenate([each.topics for each in lists])
     _, first, slot = np.unique(owner * len(names) + topics, return_index=True, return_inverse=True)
-    hashes = string_hashes(names)
-    unsigned = hashes.view(np.uint32)
-    in_bin = (unsigned ^ (unsigned >> np.uint32(16))) & np.uint32(_BINS - 1)
+    in_bin = spread(string_hashes(names)) & (_BINS - 1)
     # A new topic comes first in its bin.
     rows = np.lexsort((-first[slot], in_bin[topics], owner))
     sorted_topics, numbers = topics[rows], np.concatenate([each.partitions for each in lists])[rows]
@@ -73,25 +68,5 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     bins = bins.reshape(len(lists), _BINS)
     changed = (bins.sum(axis=1) > _BINS * 3 // 4) | (bins.max(axis=1) >= TREEIFY)
     for row in np.flatnonzero(changed).tolist():
-        arrived[row] = _arrived(lists[row], hashes)
+        arrived[row] = as_it_travels(lists[row])
     return arrived
-
-
-def _arrived(partitions: PartitionList, hashes: NDArray[np.int32]) -> PartitionList:
-    """One list in that order, also where the map has grown or has crowded bins."""
-    numbers: dict[int, list[int]] = {}
-    for topic, number in zip(partitions.topics.tolist(), partitions.partitions.tolist(), strict=True):
-        numbers.setdefault(topic, []).append(number)
-    topics = list(numbers)
-    order = hash_map_order(
-        hashes[topics],
-        insert="head",
-        called_again=len(numbers[topics[-1]]) > 1,
-        keys=[partitions.names[topic] for topic in topics],
-    )
-    topics = [topics[position] for position in order.tolist()]
-    return PartitionList(
-        partitions.names,
-        np.repeat(np.array(topics, np.int32), [len(numbers[topic]) for topic in topics]),
-        np.array([number for topic in topics for number in numbers[topic]], np.int32),
-    )

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from partitioning.errors import TreeBinError
-from partitioning.hash_table import HashTable, spread_number
 from partitioning.java import (
     hash_map_capacity,
     hash_map_order,
@@ -18,6 +17,7 @@ from partitioning.java import (
     utf16_key,
     uuid_hash,
 )
+from partitioning.java_maps.hash_table import HashTable, spread_number
 from partitioning.metadata import MetadataOrder
 from partitioning.topic_partition import TopicPartition
 from tests.support.golden import Json, golden_lines

@@ -119,12 +119,15 @@ class Kafka:
 class Broker:
     """A single-node KRaft broker on free loopback ports; use it as a context manager.
 
+    Args:
+        settings: more of them, or others; `SETTINGS` shows how ports are written.
+
     Raises:
         JarsError: its jars could not be fetched.
         BrokerError: it did not start; the message ends with its last log lines.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settings: str = "") -> None:
         self._java = [*JAVA, "-cp", f"{jars.fetch(POM)}/*"]
         self._folder = Path(tempfile.mkdtemp(prefix="copartition-broker-"))
         self._log = self._folder / "broker.log"
@@ -133,7 +136,9 @@ class Broker:
         port, controller_port = free_ports(2)
         self.bootstrap_servers = f"127.0.0.1:{port}"
         self._settings.write_text(
-            SETTINGS.format(port=port, controller_port=controller_port, data=self._folder / "data")
+            (SETTINGS + settings).format(
+                port=port, controller_port=controller_port, data=self._folder / "data"
+            )
         )
         try:
             self._format_storage()

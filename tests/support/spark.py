@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_integration.session import _installed_spark
 from tests.support.broker import free_ports
@@ -56,6 +56,13 @@ def start_spark(home: Path, memory: str = "1g") -> SparkSession:
         _connect_to(port)
         return builder.remote("local[2]").getOrCreate()
     return builder.master("local[2]").getOrCreate()
+
+
+def write_stream(df: DataFrame, servers: str, topic: str, checkpoint: Path) -> None:
+    """Stream what is there into the pip-only sink, and stop."""
+    options = {"kafka.bootstrap.servers": servers, "topic": topic, "checkpointLocation": str(checkpoint)}
+    writer = df.writeStream.format("copartition").options(**options).trigger(availableNow=True)
+    writer.start().awaitTermination()
 
 
 def _connect_to(port: int) -> None:

@@ -92,10 +92,9 @@ def test_says_that_no_broker_answers() -> None:
 def test_a_broker_that_cannot_start_shows_its_log_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(support, "SETTINGS", support.SETTINGS + "log.segment.bytes=-1\n")
     monkeypatch.setattr(support.tempfile, "tempdir", str(tmp_path))
     with pytest.raises(BrokerError, match=r"(?s)last log lines.*log\.segment\.bytes"):
-        Broker()
+        Broker("log.segment.bytes=-1\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 from spark_integration import kafka_partition, register, route
 from tests.support.broker import Kafka
 from tests.support.reading import inversions, read_topic
+from tests.support.spark import write_stream
 
 pytestmark = pytest.mark.needs("data sources")
 
@@ -39,16 +40,8 @@ def test_a_stream_resumes_from_its_checkpoint(spark: SparkSession, broker: Kafka
         values = spark.range(first, first + 500).select(sf.col("id").cast("string").alias("value"))
         values.withColumn("key", sf.col("value")).write.mode("append").parquet(str(tmp_path / "in"))
         stream = spark.readStream.schema("value string, key string").parquet(str(tmp_path / "in"))
-        query = (
-            stream.withColumn("partition", kafka_partition("key", 3))
-            .writeStream.format("copartition")
-            .option("kafka.bootstrap.servers", broker.bootstrap_servers)
-            .option("topic", topic)
-            .option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
+        placed = stream.withColumn("partition", kafka_partition("key", 3))
+        write_stream(placed, broker.bootstrap_servers, topic, tmp_path / "checkpoint")
     read = read_topic(broker.bootstrap_servers, topic)
     assert Counter(int(record.value or b"") for record in read) == Counter(range(1000))
     assert [r.partition for r in read] == [murmur2(r.key, 3) for r in read]

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_integration import checked_for_topic, kafka_partition, register, route
 from tests.spark_integration.sinks.numbered import Written, numbered
 from tests.support.broker import Kafka
+from tests.support.spark import write_stream
 
 pytestmark = pytest.mark.needs("time")
 
@@ -52,14 +53,5 @@ def test_through_the_pip_only_sink_of_a_stream(spark: SparkSession, broker: Kafk
     # One file, so one task reads the rows in order, and routing keeps the order of one task's rows.
     numbered(spark, ROWS, slices=1).drop("id").write.parquet(folder)
     stream = spark.readStream.schema("key string, value string").parquet(folder)
-    query = (
-        routed(stream)
-        .writeStream.format("copartition")
-        .option("kafka.bootstrap.servers", broker.bootstrap_servers)
-        .option("topic", topic)
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
+    write_stream(routed(stream), broker.bootstrap_servers, topic, tmp_path / "checkpoint")
     check(broker, topic)

@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import kafka_partition, register, route
 from tests.support.reading import Read, inversions, read_topic
+from tests.support.spark import write_stream
 
 pytestmark = pytest.mark.needs("data sources")
 
@@ -137,15 +138,7 @@ def test_a_stream_is_written_and_restarts_from_its_checkpoint(
         stream = spark.readStream.schema("key string, value string, partition int").parquet(
             str(tmp_path / "in")
         )
-        query = (
-            stream.writeStream.format("copartition")
-            .option("kafka.bootstrap.servers", cluster.bootstrap_servers)
-            .option("topic", topic)
-            .option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
+        write_stream(stream, cluster.bootstrap_servers, topic, tmp_path / "checkpoint")
         assert len(read_topic(cluster.bootstrap_servers, topic)) == 100 * (batch + 1)
 
 

@@ -27,8 +27,7 @@ from spark_integration import (
 from spark_integration.sinks.cluster import partition_counts
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.options import read_options
-from tests.support import broker as support
-from tests.support.broker import Broker, Kafka
+from tests.support.broker import Broker, Kafka, free_ports
 from tests.support.reading import read_topic
 
 pytestmark = pytest.mark.jvm
@@ -69,11 +68,8 @@ class Secured(NamedTuple):
 
 @pytest.fixture(scope="module")
 def secured() -> Iterator[Secured]:
-    [users_port] = support.free_ports(1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(support, "SETTINGS", support.SETTINGS + USERS.format(users_port=users_port))
-        own = Broker()
-    with own:
+    [users_port] = free_ports(1)
+    with Broker(USERS.format(users_port=users_port)) as own:
         kafka = Kafka(own.bootstrap_servers)
         topics = [kafka.create_topic(2) for _ in range(3)]
         admin = AdminClient({"bootstrap.servers": own.bootstrap_servers})

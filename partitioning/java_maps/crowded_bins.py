@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from partitioning.errors import TreeBinError
-from partitioning.hash_table import Excerpt
+from partitioning.java_maps.hash_table import Excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from partitioning.tree_bin import Rank
+    from partitioning.java_maps.tree_bin import Rank
 
 # Ways to order keys with the same hash that are tried; where there are more, some always lead elsewhere.
 _MOST_RANKINGS = 5040

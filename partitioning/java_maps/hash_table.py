@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from partitioning.tree_bin import Node, TreeBin
+import numpy as np
+
+from partitioning.java_maps.tree_bin import Node, TreeBin
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator
 
-    from partitioning.tree_bin import Rank
+    from numpy.typing import NDArray
+
+    from partitioning.java_maps.tree_bin import Rank
 
 TREEIFY = 8
 UNTREEIFY = 6
@@ -50,14 +54,7 @@ class HashTable:
         """
         if key in self._nodes:
             return
-        node = self._nodes[key] = Node(key, spread, rank)
-        found = self._bins.setdefault(self._index(node), [])
-        if isinstance(found, TreeBin):
-            found.add(node)
-        else:
-            found.append(node)
-            if len(found) > TREEIFY:
-                self._treeify(node)
+        self._put(Node(key, spread, rank), head=False)
         if len(self._nodes) > self._threshold():
             self._outgrown()
 
@@ -65,16 +62,8 @@ class HashTable:
         """`HashMap.computeIfAbsent`: grows before it looks, and puts a new key first in its bin."""
         if len(self._nodes) > self._threshold():
             self._outgrown()
-        if key in self._nodes:
-            return
-        node = self._nodes[key] = Node(key, spread, rank)
-        found = self._bins.setdefault(self._index(node), [])
-        if isinstance(found, TreeBin):
-            found.add(node)
-        else:
-            found.insert(0, node)
-            if len(found) >= TREEIFY:
-                self._treeify(node)
+        if key not in self._nodes:
+            self._put(Node(key, spread, rank), head=True)
 
     def remove(self, key: int) -> None:
         """`HashMap.remove` or `HashSet.remove`."""
@@ -103,6 +92,17 @@ class HashTable:
             for index, found in sorted(self._bins.items())
         ]
         return self._length, tuple(bins)
+
+    def _put(self, node: Node, *, head: bool) -> None:
+        self._nodes[node.key] = node
+        found = self._bins.setdefault(self._index(node), [])
+        if isinstance(found, TreeBin):
+            found.add(node)
+            return
+        found.insert(0 if head else len(found), node)
+        # `computeIfAbsent` counts the new key, `put` those before it.
+        if len(found) > TREEIFY - head:
+            self._treeify(node)
 
     def _index(self, node: Node) -> int:
         return node.hash & (self._length - 1)
@@ -162,3 +162,10 @@ def number_set(numbers: Iterable[int], capacity: int) -> HashTable:
 def spread_number(number: int) -> int:
     """A hash code as `HashMap` uses it; that of an Integer is its value."""
     return number ^ ((number & 0xFFFFFFFF) >> 16)
+
+
+def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Hash codes as `HashMap` uses them: the upper half mixed into the lower."""
+    if len(hashes) == 0 or (hashes.min() >= 0 and hashes.max() < 1 << 16):
+        return hashes
+    return hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)

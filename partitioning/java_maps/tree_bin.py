@@ -137,17 +137,11 @@ class TreeBin:
         while low.left is not None:
             low = low.left
         low.red, node.red = node.red, low.red
-        left, right, parent, above = node.left, node.right, node.parent, low.parent
+        left, right, above = node.left, node.right, low.parent
+        self._replace(node, low)
         node.left, node.right = None, low.right
         if node.right is not None:
             node.right.parent = node
-        low.parent = parent
-        if parent is None:
-            self._root = low
-        elif parent.left is node:
-            parent.left = low
-        else:
-            parent.right = low
         low.left = left
         assert left is not None
         left.parent = low
