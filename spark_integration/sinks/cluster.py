@@ -42,17 +42,18 @@ def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WIT
         client = Producer({**config, "error_cb": reasons.append, "log_level": 0})
     except (KafkaException, ValueError, TypeError) as error:
         raise SinkConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
-    try:
-        topics = client.list_topics(timeout=timeout_s).topics
-    except KafkaException as error:
-        client.poll(0)
-        # The same fault comes once a try, each time with another duration.
-        told = [re.sub(r" \(after .*?\)", "", reason.str()) for reason in [error.args[0], *reasons]]
-        why = "; ".join(dict.fromkeys(told))
-        raise BrokerUnreachableError(
-            f"no broker of {config['bootstrap.servers']!r} answered within {timeout_s:g} s: {why}. "
-            "Is the address right, the broker up, and are the security settings those of the cluster?"
-        ) from error
+    with client:
+        try:
+            topics = client.list_topics(timeout=timeout_s).topics
+        except KafkaException as error:
+            client.poll(0)
+            # The same fault comes once a try, each time with another duration.
+            told = [re.sub(r" \(after .*?\)", "", reason.str()) for reason in [error.args[0], *reasons]]
+            why = "; ".join(dict.fromkeys(told))
+            raise BrokerUnreachableError(
+                f"no broker of {config['bootstrap.servers']!r} answered within {timeout_s:g} s: {why}. "
+                "Is the address right, the broker up, and are the security settings those of the cluster?"
+            ) from error
     return {name: len(topic.partitions) for name, topic in topics.items() if topic.partitions}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from spark_integration.errors import DeliveryError
@@ -9,7 +10,7 @@ from spark_integration.sinks.cluster import ANSWER_WITHIN_S
 from spark_integration.sinks.records import records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
     from confluent_kafka import KafkaError, Message, Producer
@@ -61,27 +62,42 @@ def deliver(
         PartitionCountError: a row's topic has another count than its partition was computed for; likewise.
         DeliveryError: a record was not acknowledged; what was still queued is dropped.
     """
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - this runs on executors
+    filled = (batch for batch in batches if batch.num_rows)
+    first = next(filled, None)
+    if first is None:
+        return
+    from confluent_kafka import Producer  # noqa: PLC0415 - this runs on executors
 
     failures = _Failures()
-    producer = None
+    # Closed here, not when the garbage is collected: a worker that Spark uses again would go on connecting.
+    with Producer({**config, "delivery.report.only.error": True, "on_delivery": failures}) as producer:
+        _deliver(
+            producer,
+            failures,
+            (records(batch, counts, topic, computed_for) for batch in chain([first], filled)),
+            topic,
+        )
+
+
+def _deliver(
+    producer: Producer, failures: _Failures, batches: Iterable[Iterator[Record]], topic: str | None
+) -> None:
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - as above
+
     try:
+        # An idempotent producer that is connected gets its id at once; one that is not tries again in 500 ms.
+        producer.list_topics(topic, timeout=ANSWER_WITHIN_S)
         for batch in batches:
-            if not batch.num_rows:
-                continue
-            if producer is None:
-                producer = _producer(config, failures, topic)
-            for record in records(batch, counts, topic, computed_for):
+            for record in batch:
                 _produce(producer, record, failures)
             producer.poll(0)
             failures.check()
-        while producer is not None and producer.flush(WAIT_S):
+        while producer.flush(WAIT_S):
             failures.check()
         failures.check()
     except BaseException as error:
-        if producer is not None:
-            producer.purge()
-            producer.flush(WAIT_S)
+        producer.purge()
+        producer.flush(WAIT_S)
         # A fatal error is raised while failed records are being reported, and Python hides it behind that.
         cause = error.__cause__ if isinstance(error, SystemError) else error
         if isinstance(cause, KafkaException):
@@ -98,15 +114,6 @@ def _said(error: KafkaError) -> str:
             "give it the permission to write"
         )
     return text
-
-
-def _producer(config: Mapping[str, str], failures: _Failures, topic: str | None) -> Producer:
-    from confluent_kafka import Producer  # noqa: PLC0415 - as above
-
-    producer = Producer({**config, "delivery.report.only.error": True, "on_delivery": failures})
-    # An idempotent producer that is connected gets its id at once; one that is not tries again after 500 ms.
-    producer.list_topics(topic, timeout=ANSWER_WITHIN_S)
-    return producer
 
 
 def _produce(producer: Producer, record: Record, failures: _Failures) -> None:

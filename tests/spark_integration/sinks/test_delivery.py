@@ -1,6 +1,7 @@
 """One task's delivery, without Spark."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,6 +14,7 @@ from spark_integration import (
     SinkConfigError,
     partition_count,
 )
+from spark_integration.sinks import delivery
 from spark_integration.sinks.cluster import partition_counts
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.options import read_options
@@ -47,6 +49,18 @@ def test_a_broker_that_goes_away_meanwhile_fails_the_task(cluster: MockCluster) 
         DeliveryError, match=r"records were not acknowledged; the first: topic 't' partition \d: "
     ):
         deliver(batches(), config(cluster, delivery_timeout_ms="1500"), {"t": 2}, "t")
+
+
+def test_no_producer_outlives_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "ANSWER_WITHIN_S", 0.5)
+
+    def threads_of_clients() -> int:
+        return sum(name.read_text() == "rdk:main\n" for name in Path("/proc/self/task").glob("*/comm"))
+
+    before = threads_of_clients()
+    with pytest.raises(DeliveryError) as caught:
+        deliver(iter([batch(0)]), {"bootstrap.servers": "127.0.0.1:1"}, {"t": 2}, "t")
+    assert threads_of_clients() == before, f"{caught.value} holds one"
 
 
 def test_a_task_without_rows_asks_no_broker() -> None:
