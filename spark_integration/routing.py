@@ -126,7 +126,7 @@ def salt_table(num_partitions: int) -> list[int]:
 def _salt(target: Column, num_partitions: int) -> Column:
     # One literal that Spark folds: as an array of literals, a thousand partitions cost a thousand JVM calls.
     table = ",".join(map(str, salt_table(num_partitions)))
-    return sf.split(sf.lit(table), ",").cast("array<int>")[target]
+    return sf.get(sf.split(sf.lit(table), ",").cast("array<int>"), target)
 
 
 def checked_partition(by: str, num_partitions: int, *, nulls: bool = False) -> Column:

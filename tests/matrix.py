@@ -74,11 +74,12 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
     done = subprocess.run(
         command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
-    *_, counts = done.stdout.splitlines() or ["no output"]
-    passed = done.returncode == 0 and not re.search("skipped|xfailed", counts)
+    # Not just the last line: clients that are still there may have the last word.
+    *_, counts = ["no tests ran", *re.findall(r"^=* ?(\d+ .*) in [\d.]+s", done.stdout, re.MULTILINE)]
+    passed = done.returncode == 0 and "passed" in counts and not re.search("skipped|xfailed", counts)
     verdict = f"{'passed' if passed else 'FAILED'} in {time.monotonic() - begin:.0f} s"
     left_out = re.findall(r"^left out: .*", done.stdout, re.MULTILINE)
-    heading = f"PySpark {version} {mode}: {verdict}, {counts.partition(' in ')[0].strip('= ')}"
+    heading = f"PySpark {version} {mode}: {verdict}, {counts}"
     return Result(passed, "\n  ".join([heading, *left_out]), done.stdout)
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from partitioning.hashing.words import Words
 
 
+_POLYNOMIAL = 0xEDB88320
+
+
 def crc32(key: bytes) -> int:
     """CRC-32 of one key: signed 32-bit."""
     value = zlib.crc32(key)
@@ -38,8 +41,15 @@ def _byte_table() -> Words:
     """What each byte makes of a zero state."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
-        table = np.where(table & 1, np.uint32(0xEDB88320), np.uint32(0)) ^ (table >> np.uint32(1))
+        table = np.where(table & 1, np.uint32(_POLYNOMIAL), np.uint32(0)) ^ (table >> np.uint32(1))
     return table
+
+
+def _before_zeros(state: int, count: int) -> int:
+    """The state from which so many zero bytes lead to this one."""
+    for _ in range(8 * count):
+        state = ((state ^ _POLYNOMIAL) << 1) | 1 if state >> 31 else state << 1
+    return state
 
 
 def _zero_byte(states: Words) -> Words:
@@ -48,15 +58,18 @@ def _zero_byte(states: Words) -> Words:
     return advanced
 
 
-_8, _16, _FF, _FFFF = map(constant, (8, 16, 0xFF, 0xFFFF))
+_3, _8, _16, _FF, _FFFF = map(constant, (3, 8, 16, 0xFF, 0xFFFF))
 _BYTE = _byte_table()
 _pair = np.arange(1 << 16, dtype=np.uint32)
 _HIGH = _zero_byte(_zero_byte(_pair))  # what a word's last two bytes make of a zero state
 _LOW = _zero_byte(_zero_byte(_HIGH))  # and its first two, with the other two still to come
+# For keys whose length is 0, 1, 2 or 3 modulo 4: zeros fill their first word.
+_STARTS = np.array([_before_zeros(0xFFFFFFFF, -length % 4) for length in range(4)], dtype=np.uint32)
 
 
 def _start(lengths: Words) -> Words:
-    return np.full_like(lengths, 0xFFFFFFFF)
+    states: Words = _STARTS[lengths & _3]
+    return states
 
 
 def _mix(crc: Words, word: Words, k: Words, t: Words) -> None:
@@ -68,17 +81,8 @@ def _mix(crc: Words, word: Words, k: Words, t: Words) -> None:
     np.bitwise_xor(crc, k, out=crc)
 
 
-def _tail(crc: Words, tail: Words, lengths: Words, k: Words, t: Words) -> None:
-    np.bitwise_xor(crc, tail, out=crc)
-    np.bitwise_and(lengths, np.uint32(3), out=k)
-    for step in range(3):
-        np.bitwise_and(crc, _FF, out=t)
-        advanced = np.bitwise_xor(_BYTE[t], crc >> _8)
-        np.copyto(crc, advanced, where=k > step)
-
-
 def _finish(crc: Words, _lengths: Words, _t: Words) -> None:
     np.bitwise_not(crc, out=crc)
 
 
-_RULE = WordHash(crc32, _start, _mix, _tail, _finish)
+_RULE = WordHash(crc32, _start, _mix, _finish)

@@ -83,10 +83,11 @@ def _first_bad_row(bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> int:
     return next(row for row, (begin, end) in enumerate(rows) if _decoded(data[begin:end]) is None)
 
 
-_1, _3, _15, _16, _31, _FFFF = map(constant, (1, 3, 15, 16, 31, 0xFFFF))
+_16, _31, _FFFF = map(constant, (16, 31, 0xFFFF))
 
 
 def _start(lengths: Words) -> Words:
+    # From 0, zeros in front lead nowhere else.
     return np.zeros_like(lengths)
 
 
@@ -98,16 +99,8 @@ def _mix(h: Words, word: Words, k: Words, t: Words) -> None:
         np.add(h, unit, out=h)
 
 
-def _tail(h: Words, tail: Words, lengths: Words, _k: Words, t: Words) -> None:
-    np.bitwise_and(lengths, _3, out=t)  # 2 where there is a unit left
-    np.multiply(t, _15, out=t)
-    np.add(t, _1, out=t)
-    np.multiply(h, t, out=h)
-    np.add(h, tail, out=h)
-
-
 def _finish(_h: Words, _lengths: Words, _t: Words) -> None:
     pass
 
 
-_RULE = WordHash(hash_of_units, _start, _mix, _tail, _finish)
+_RULE = WordHash(hash_of_units, _start, _mix, _finish)

@@ -93,4 +93,4 @@ def _finish(h: Words, _lengths: Words, t: Words) -> None:
     np.bitwise_xor(h, t, out=h)
 
 
-_RULE = WordHash(kafkajs_murmur2, _start, _mix, _tail, _finish)
+_RULE = WordHash(kafkajs_murmur2, _start, _mix, _finish, _tail)

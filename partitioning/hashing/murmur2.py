@@ -84,4 +84,4 @@ def _finish(h: Words, _lengths: Words, t: Words) -> None:
     np.bitwise_xor(h, t, out=h)
 
 
-_RULE = WordHash(murmur2, _start, _mix, _tail, _finish)
+_RULE = WordHash(murmur2, _start, _mix, _finish, _tail)

@@ -79,4 +79,4 @@ def _rotate(x: Words, left: NDArray[np.uint32], right: NDArray[np.uint32], t: Wo
     np.bitwise_or(x, t, out=x)
 
 
-_RULE = WordHash(murmur3, _start, _mix, _tail, _finish)
+_RULE = WordHash(murmur3, _start, _mix, _finish, _tail)

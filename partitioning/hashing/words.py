@@ -2,7 +2,8 @@
 
 Keys are taken in chunks. Where all keys of a chunk have one length, a word position is a strided column of
 the data. Otherwise the keys are sorted by length, longest first, and copied into rows of equal width, so that
-the keys that still have a word at some position are the first ones.
+the keys that still have a word at some position are the first ones. A hash that can begin before some zeros
+has them in front of each key whose bytes do not fill its words; any other takes its last bytes apart.
 """
 
 from __future__ import annotations
@@ -36,16 +37,17 @@ class WordHash(NamedTuple):
         scalar: the hash of one key, modulo 2**32.
         start: from the keys' lengths in bytes, the first states.
         mix: (states, words, scratch, scratch) take a full word of each key.
-        tail: (states, tails, lengths, scratch, scratch) take the last 0 to 3 bytes, zero-padded to a
-            word; not called where no key has any.
         finish: (states, lengths, scratch) make the states the hashes.
+        tail: (states, tails, lengths, scratch, scratch) take the last 0 to 3 bytes, zero-padded to a
+            word; not called where no key has any. None: `start` gives states from which the zeros that
+            fill the first word of a key lead to where the key begins.
     """
 
     scalar: Callable[[bytes], int]
     start: Callable[[Words], Words]
     mix: Callable[[Words, Words, Words, Words], None]
-    tail: Callable[[Words, Words, Words, Words, Words], None]
     finish: Callable[[Words, Words, Words], None]
+    tail: Callable[[Words, Words, Words, Words, Words], None] | None = None
 
 
 def constant(value: int) -> NDArray[np.uint32]:
@@ -55,6 +57,7 @@ def constant(value: int) -> NDArray[np.uint32]:
 
 _ONE = constant(1)
 _THREE = constant(3)
+_FULL = constant(0xFFFFFFFF)
 
 
 def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> Words:
@@ -76,11 +79,12 @@ def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.ui
 
 
 def padded_rows(data: NDArray[np.uint8], starts: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
-    """The `width` bytes from each start on, and zeros beyond the end of the data: shape (n, width)."""
+    """The `width` bytes from each start on, and zeros beyond both ends of the data: shape (n, width)."""
     base, limit = int(starts.min()), int(starts.max()) + width
-    data = data[base:limit]
-    if base + len(data) < limit:
-        data = np.append(data, np.zeros(limit - base - len(data), dtype=np.uint8))
+    before, after = max(-base, 0), max(limit - len(data), 0)
+    data = data[max(base, 0) : limit]
+    if before or after:
+        data = np.pad(data, (before, after))
     # Every run of `width` bytes is an element of this view, so that one index copies a whole row.
     runs = np.ndarray((len(data) - width + 1,), dtype=f"V{width}", buffer=data, strides=(1,))
     return runs[starts - base].view(np.uint8).reshape(len(starts), width)
@@ -143,21 +147,27 @@ def _hash_columns(rule: WordHash, states: Words, matrix: Words) -> None:
 def _hash_rows(
     rule: WordHash, states: Words, lengths: Words, starts: NDArray[np.int64], data: NDArray[np.uint8]
 ) -> None:
-    """Keys longest first: those with 2**i to 2**(i + 1) - 1 full words are copied out together."""
-    words = lengths >> 2
+    """Keys longest first: those with 2**i to 2**(i + 1) - 1 words are copied out together."""
+    words = (lengths if rule.tail else lengths + _THREE) >> 2
     begin = 0
     while begin < len(states):
         most = int(words[begin])
         least = 1 << (most.bit_length() - 1) if most else 0
         end = min(begin + _block_rows(most + 1), int(np.count_nonzero(words >= least)))
+        block = slice(begin, end)
         if end - begin < _FEW_ROWS:
             for row in range(begin, end):
                 first = int(starts[row])
                 key = data[first : first + int(lengths[row])]
                 states[row] = rule.scalar(key.tobytes()) & 0xFFFFFFFF
+        elif rule.tail:
+            matrix = padded_rows(data, starts[block], (most + 1) * 4).view("<u4")
+            _hash_block(rule, states[block], lengths[block], matrix)
         else:
-            matrix = padded_rows(data, starts[begin:end], (most + 1) * 4).view("<u4")
-            _hash_block(rule, states[begin:end], lengths[begin:end], matrix)
+            filling = -lengths[block] & _THREE
+            matrix = padded_rows(data, starts[block] - filling, max(most, 1) * 4).view("<u4")
+            matrix[:, 0] &= _FULL << (filling << _THREE)
+            _hash_block(rule, states[block], lengths[block] + filling, matrix)
         begin = end
 
 
@@ -169,13 +179,13 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
     k, t, tails = np.empty((3, rows), dtype=np.uint32)
     left = rows
     for j, live in enumerate(having):
-        if live < left:
+        if rule.tail and live < left:
             tails[live:left] = matrix[live:left, j]
             left = live
         if live:
             rule.mix(states[:live], matrix[:live, j], k[:live], t[:live])
     np.bitwise_and(lengths, _THREE, out=t)
-    if t.any():
+    if rule.tail and t.any():
         np.left_shift(t, _THREE, out=t)
         np.left_shift(_ONE, t, out=t)
         np.subtract(t, _ONE, out=t)

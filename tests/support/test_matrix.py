@@ -9,23 +9,24 @@ LEFT_OUT = "left out: 2 tests, arrow_udf came with Spark 4.1"
 
 
 @pytest.mark.parametrize(
-    ("last_line", "exit_code", "passed"),
+    ("counted", "exit_code", "passed"),
     [
         ("7 passed, 2 deselected in 3.21s", 0, True),
         ("6 passed, 1 failed in 3.21s", 1, False),
         ("6 passed, 1 skipped, 2 deselected in 3.21s", 0, False),
         ("6 passed, 1 xfailed in 3.21s", 0, False),
         ("no tests ran in 0.01s", 5, False),
+        ("no tests ran in 0.01s", 0, False),
     ],
 )
 def test_a_run_passes_where_nothing_failed_or_was_skipped(
-    tmp_path: Path, last_line: str, exit_code: int, passed: bool
+    tmp_path: Path, counted: str, exit_code: int, passed: bool
 ) -> None:
     python = tmp_path / "python"
-    python.write_text(f"#!/bin/sh\necho '{LEFT_OUT}'\necho '{last_line}'\nexit {exit_code}\n")
+    python.write_text(f"#!/bin/sh\necho '{LEFT_OUT}'\necho '{counted}'\necho a log line\nexit {exit_code}\n")
     python.chmod(0o755)
     result = matrix.run("4.0", "connect", lambda: python, [])
-    counts = last_line.partition(" in ")[0]
+    counts = counted.partition(" in ")[0]
     verdict = "passed" if passed else "FAILED"
     assert result.passed == passed
     expected = f"PySpark 4.0 connect: {verdict} in [0-9]+ s, {counts}\n  {LEFT_OUT}"
