@@ -4,8 +4,9 @@ The JVM's rounds come between ours, on the same group, and every answer is compa
 is fed and answers in its own form: lists of objects there, `Group.next` and `PartitionList` here. franz-go
 has the same groups, but answers of its own.
 
-`SAVE_TABLES=1 make bench` writes the table to `benchmarks/assignors.md`. Where one call takes the JVM over a
-minute it is left out, unless `PATIENT=1`.
+`SAVE_TABLES=1 make bench` writes the table to `benchmarks/assignors.md`; a run of some cells (`pytest -k`)
+replaces theirs and leaves the others. Where one call takes the JVM over a minute it is left out, unless
+`PATIENT=1`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 TURNS = 2
 ROUNDS = 5
 HERE = Path(__file__).parent
+SAVED = HERE / "assignors.md"
 
 SIZES = {
     "100/5/10": (100, 5, 10),
@@ -138,6 +140,7 @@ class Table:
 
     def __init__(self, oracle: Oracle) -> None:
         self.oracle = oracle
+        self.versions = oracle.versions()
         self.rows: list[Row] = []
         self.lines: list[str] = []
 
@@ -157,7 +160,9 @@ class Table:
 
         def their_turn() -> None:
             if rival is not None and len(ours) % ROUNDS == 0:
-                theirs.extend(rival.turn(1 if theirs and theirs[0] > 1000 else ROUNDS))
+                theirs.extend(rival.turn(1))
+                if theirs[-1] < 1000:
+                    theirs.extend(rival.turn(ROUNDS - 1))
 
         benchmark.group = f"{assignor}, {cell}, {workload.event}"
         benchmark.pedantic(our_round, setup=their_turn, rounds=TURNS * ROUNDS, warmup_rounds=2)
@@ -169,23 +174,39 @@ class Table:
             assert rival.answers == {digest(group, get_assignor(assignor).assign(group))}
 
     def __str__(self) -> str:
-        rows = "".join(f"{row}\n" for row in self.rows)
-        more = "".join(f"- {line}\n" for line in self.lines)
-        versions = self.oracle.versions()
+        lines = [*map(str, self.rows), *(f"- {line}" for line in self.lines)]
+        saved = SAVED.read_text().splitlines() if SAVED.exists() else []
+        cells = {
+            _place(line): line
+            for line in [*saved, *lines]
+            if line.startswith(tuple(f"| {name} |" for name in ALL))
+        }
+        figures = {line.partition(":")[0]: line for line in [*saved, *lines] if line.startswith("- ")}
+        rows = "".join(f"{cells[place]}\n" for place in sorted(cells))
+        more = "".join(f"{line}\n" for line in figures.values())
         return f"""# Assignors: ms an assignment on one core
 
 Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}; kafka-clients and
-kafka-group-coordinator {versions["kafka"]} on Java {versions["java"]}, warm; franz-go: competitors/franz_go.
+kafka-group-coordinator {self.versions["kafka"]}, warm, on Java {self.versions["java"]};
+franz-go: competitors/franz_go.
 A cell is members/partitions per member/topics; "unequal" members subscribe in five blocks, "racks" are three
 with two replicas a partition; "full" is a new group, "join" and "leave" one more or one less member in a
 group that carries on. {TURNS * ROUNDS} rounds of each side, in turns of {ROUNDS}, or of one where a rival's
 takes over a second. The ratio of the best rounds says how many times faster we are.
-Our answers are the JVM's. Again: `SAVE_TABLES=1 make bench`.
+Our answers are the JVM's. Again: `SAVE_TABLES=1 make bench`; a run of some cells replaces their lines.
 
 | assignor | cell | event | against | theirs best | median | ours best | median | ratio |
 |---|---|---|---|---|---|---|---|---|
 {rows}
 {more}"""
+
+
+def _place(line: str) -> tuple[object, ...]:
+    """Where the table has this line; one place for each assignor, cell, event and rival."""
+    _, name, cell, event, against, *_ = (column.strip() for column in line.split("|"))
+    size, _, kind = cell.partition(" ")
+    members, ratio, topics = map(int, size.split("/"))
+    return kind, against, ALL.index(name), members * ratio, members, topics, EVENTS.index(event)
 
 
 def warm_ups(workload: Workload) -> int:
@@ -202,7 +223,7 @@ def table(request) -> Iterator[Table]:
         with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
             print(f"\n\n{made}")
         if os.environ.get("SAVE_TABLES"):
-            (HERE / "assignors.md").write_text(str(made))
+            SAVED.write_text(str(made))
 
 
 @pytest.mark.parametrize("event", EVENTS)
