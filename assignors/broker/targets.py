@@ -52,13 +52,12 @@ class Targets:
         """
         records = Records.of(owned, table)
         # Where entries share a bin, they come in the order in which the record lists them.
-        asked = _tied_topics(records.slots, table)
-        if asked:
-            records = records.as_assigned(members, asked, table)
+        told = _some_topics_share_a_bin(records.slots, table)
+        if told:
+            records = records.as_assigned(members, range(len(members)), table)
         targets, tied = cls._in_map_order(records, table)
-        more = sorted(tied.difference(asked))
-        if more:
-            targets, _ = cls._in_map_order(records.as_assigned(members, more, table), table)
+        if tied and not told:
+            targets, _ = cls._in_map_order(records.as_assigned(members, sorted(tied), table), table)
         return targets
 
     @classmethod
@@ -101,9 +100,9 @@ def _topic_order(slots: Slots, table: TopicTable) -> Order:
     return Order(order.rows, slots.member[first[order.tied]], slots.member[first[order.crowded]])
 
 
-def _tied_topics(slots: Slots, table: TopicTable) -> list[int]:
-    """The members who have topics that share a bin."""
-    return _topic_order(slots, table).tied.tolist() if len(slots.sizes) else []
+def _some_topics_share_a_bin(slots: Slots, table: TopicTable) -> bool:
+    """Whether some member has topics that share a bin."""
+    return len(slots.sizes) > 0 and len(_topic_order(slots, table).tied) > 0
 
 
 def fault_in(
