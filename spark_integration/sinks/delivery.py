@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ from spark_integration.sinks.cluster import ANSWER_WITHIN_S
 from spark_integration.sinks.records import records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import pyarrow as pa
     from confluent_kafka import KafkaError, Message, Producer
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from spark_integration.sinks.records import Record
 
 WAIT_S = 1.0
+SLACK_S = 60.0
+"""What librdkafka may take beyond its own limit; its timers and a last request have their own."""
 
 
 class _Failures:
@@ -69,40 +73,83 @@ def deliver(
     from confluent_kafka import Producer  # noqa: PLC0415 - this runs on executors
 
     failures = _Failures()
-    # Closed here, not when the garbage is collected: a worker that Spark uses again would go on connecting.
-    with Producer({**config, "delivery.report.only.error": True, "on_delivery": failures}) as producer:
-        _deliver(
-            producer,
-            failures,
-            (records(batch, counts, topic, computed_for) for batch in chain([first], filled)),
-            topic,
-        )
-
-
-def _deliver(
-    producer: Producer, failures: _Failures, batches: Iterable[Iterator[Record]], topic: str | None
-) -> None:
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - as above
-
+    producer = Producer({**config, "delivery.report.only.error": True, "on_delivery": failures})
     try:
-        # An idempotent producer that is connected gets its id at once; one that is not tries again in 500 ms.
-        producer.list_topics(topic, timeout=ANSWER_WITHIN_S)
-        for batch in batches:
-            for record in batch:
-                _produce(producer, record, failures)
-            producer.poll(0)
-            failures.check()
-        while producer.flush(WAIT_S):
-            failures.check()
-        failures.check()
-    except BaseException as error:
-        producer.purge()
-        producer.flush(WAIT_S)
-        # A fatal error is raised while failed records are being reported, and Python hides it behind that.
-        cause = error.__cause__ if isinstance(error, SystemError) else error
-        if isinstance(cause, KafkaException):
-            raise DeliveryError(f"a record could not be produced: {_said(cause.args[0])}") from cause
-        raise
+        delivery = _Delivery(producer, failures, _patience_s(config))
+        delivery.run((records(batch, counts, topic, computed_for) for batch in chain([first], filled)), topic)
+    finally:
+        # Not left to the garbage collector: a worker that Spark uses again would go on connecting.
+        # Closing would wait without end for what is still queued.
+        if not len(producer):
+            producer.close()
+
+
+def _patience_s(config: Mapping[str, str]) -> float:
+    """How long librdkafka may take to say of a record that it was acknowledged or not."""
+    limit_ms = config.get("delivery.timeout.ms", config.get("message.timeout.ms", "300000"))
+    return float(limit_ms) / 1000 + SLACK_S if float(limit_ms) else math.inf
+
+
+class _Delivery:
+    """Hands records to a producer and waits for the broker's word on each."""
+
+    def __init__(self, producer: Producer, failures: _Failures, patience_s: float) -> None:
+        self._producer = producer
+        self._failures = failures
+        self._patience_s = patience_s
+
+    def run(self, batches: Iterable[Iterable[Record]], topic: str | None) -> None:
+        """All of them; what is still queued when one cannot be delivered is dropped."""
+        from confluent_kafka import KafkaException  # noqa: PLC0415 - as above
+
+        producer = self._producer
+        try:
+            # Connected, an idempotent producer gets its id at once; if not, it tries again in 500 ms.
+            producer.list_topics(topic, timeout=ANSWER_WITHIN_S)
+            for batch in batches:
+                for record in batch:
+                    self._produce(record)
+                producer.poll(0)
+                self._failures.check()
+            since = time.monotonic()
+            while self._wait(producer.flush, since):
+                pass
+        except BaseException as error:
+            producer.purge()
+            producer.flush(WAIT_S)
+            # A fatal error is raised while failed records are reported, and Python hides it behind that.
+            cause = error.__cause__ if isinstance(error, SystemError) else error
+            if isinstance(cause, KafkaException):
+                raise DeliveryError(f"a record could not be produced: {_said(cause.args[0])}") from cause
+            raise
+
+    def _produce(self, record: Record) -> None:
+        topic, value, key, partition, timestamp, headers = record
+        since = None
+        while True:
+            try:
+                self._producer.produce(
+                    topic, value=value, key=key, partition=partition, timestamp=timestamp, headers=headers
+                )
+            except BufferError:
+                since = since or time.monotonic()
+                self._wait(self._producer.poll, since)
+            else:
+                return
+
+    def _wait(self, wait: Callable[[float], int], since: float) -> int:
+        """What a short wait gives, unless a record failed or waiting since then took too long.
+
+        librdkafka gives records up in time, but has been seen, once, never to do so after a broker went away.
+        """
+        result = wait(WAIT_S)
+        self._failures.check()
+        if (left := len(self._producer)) and time.monotonic() - since > self._patience_s:
+            raise DeliveryError(
+                f"{left} records were neither acknowledged nor given up within "
+                f"{self._patience_s:g} s, although 'delivery.timeout.ms' is over: is the broker gone?"
+            )
+        return result
 
 
 def _said(error: KafkaError) -> str:
@@ -114,17 +161,3 @@ def _said(error: KafkaError) -> str:
             "give it the permission to write"
         )
     return text
-
-
-def _produce(producer: Producer, record: Record, failures: _Failures) -> None:
-    topic, value, key, partition, timestamp, headers = record
-    while True:
-        try:
-            producer.produce(
-                topic, value=value, key=key, partition=partition, timestamp=timestamp, headers=headers
-            )
-        except BufferError:
-            producer.poll(WAIT_S)
-            failures.check()
-        else:
-            return

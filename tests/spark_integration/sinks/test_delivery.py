@@ -51,6 +51,19 @@ def test_a_broker_that_goes_away_meanwhile_fails_the_task(cluster: MockCluster) 
         deliver(batches(), config(cluster, delivery_timeout_ms="1500"), {"t": 2}, "t")
 
 
+def test_a_task_does_not_wait_for_ever_where_librdkafka_does(
+    cluster: MockCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield batch(0, 1)
+        cluster.close()
+        yield batch(0, 1)
+
+    monkeypatch.setattr(delivery, "SLACK_S", -59.0)
+    with pytest.raises(DeliveryError, match=r"\d records were neither acknowledged nor given up within 1 s"):
+        deliver(batches(), config(cluster, delivery_timeout_ms="60000"), {"t": 2}, "t")
+
+
 def test_no_producer_outlives_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery, "ANSWER_WITHIN_S", 0.5)
 
