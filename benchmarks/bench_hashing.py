@@ -133,7 +133,7 @@ Load average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.
 Again: `SAVE_TABLES=1 make bench`.
 
 What bounds us: with one length, about eight NumPy passes for each 4 bytes of a key; with mixed lengths,
-sorting by length and copying keys into rows, about 15 ns a key; with a list of bytes, reading the objects.
+sorting by length and copying keys into rows, about 20 ns a key; with a list of bytes, reading the objects.
 
 | what | key bytes | against | theirs | ours | ratio |
 |---|---|---|---|---|---|

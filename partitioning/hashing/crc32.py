@@ -76,8 +76,8 @@ def _mix(crc: Words, word: Words, k: Words, t: Words) -> None:
     np.bitwise_xor(crc, word, out=crc)
     np.bitwise_and(crc, _FFFF, out=k)
     np.right_shift(crc, _16, out=t)
-    np.take(_LOW, k, out=crc, mode="clip")
-    np.take(_HIGH, t, out=k, mode="clip")
+    _LOW.take(k, out=crc, mode="clip")
+    _HIGH.take(t, out=k, mode="clip")
     np.bitwise_xor(crc, k, out=crc)
 
 

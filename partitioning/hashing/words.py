@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     Words: TypeAlias = NDArray[np.uint32]
 
 # Measured: what one step touches stays in the cache, and the fixed cost of a NumPy call stays small.
-_CHUNK_ROWS = 1 << 15
+_CHUNK_ROWS = 1 << 14
 _CHUNK_BYTES = 1 << 24
-_BLOCK_ROWS = 1 << 15
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 21
 _MIN_BLOCK_ROWS = 1 << 8
 _FEW_ROWS = 8  # are hashed one by one: a NumPy step of all costs more than a Python step of each
 
@@ -119,14 +118,9 @@ def _hash_chunk(rule: WordHash, out: Words, bounds: NDArray[np.int64], data: NDA
 
 def _longest_first(lengths: NDArray[np.int64], longest: int) -> tuple[NDArray[np.intp], Words]:
     """The stable order of the keys by falling length, and the lengths in that order."""
-    if longest >= 1 << 16:
-        order = np.argsort(-lengths, kind="stable")
-        return order, lengths[order].astype(np.uint32)
-    # Sorting plain integers is twice as fast as argsort; a row number fits beside the length.
-    packed = ((longest - lengths) << 16).astype(np.uint32)
-    packed |= np.arange(len(lengths), dtype=np.uint32)
-    packed.sort()
-    return (packed & 0xFFFF).astype(np.intp), np.subtract(longest, packed >> 16, dtype=np.uint32)
+    falling = (longest - lengths).astype(np.min_scalar_type(longest))  # NumPy sorts small integers by radix
+    order = np.argsort(falling, kind="stable")
+    return order, lengths[order].astype(np.uint32)
 
 
 def _hash_columns(rule: WordHash, states: Words, matrix: Words) -> None:
@@ -184,8 +178,7 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
             left = live
         if live:
             rule.mix(states[:live], matrix[:live, j], k[:live], t[:live])
-    np.bitwise_and(lengths, _THREE, out=t)
-    if rule.tail and t.any():
+    if rule.tail and np.bitwise_and(lengths, _THREE, out=t).any():
         np.left_shift(t, _THREE, out=t)
         np.left_shift(_ONE, t, out=t)
         np.subtract(t, _ONE, out=t)
@@ -195,4 +188,4 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
 
 
 def _block_rows(words: int) -> int:
-    return max(_MIN_BLOCK_ROWS, min(_BLOCK_ROWS, _BLOCK_BYTES // (4 * words)))
+    return max(_MIN_BLOCK_ROWS, _BLOCK_BYTES // (4 * words))
