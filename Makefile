@@ -47,7 +47,7 @@ bench: $(READY)  ## run the benchmarks; each reports a ratio against a named com
 	@$(BIN)/python -m pytest benchmarks --benchmark-only -o python_files='bench_*.py'
 
 test-matrix: $(READY)  ## run the Spark tests on PySpark 3.5, 4.0, 4.1 and the newest, classic and Connect
-	@$(BIN)/python -m tests.matrix
+	@$(BIN)/python -m tests.matrix $(MATRIX)
 
 golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven, Go, Node and npm)
 	@$(BIN)/python -m tests.oracle.assignors.regenerate

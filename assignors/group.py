@@ -181,6 +181,8 @@ def _sorted_lists(assignment: Assignment) -> dict[str, PartitionList]:
     ends = np.searchsorted(rows, np.arange(len(members) + 1)).tolist()
     sorted_topic, sorted_partition = ranks.astype(np.int32), numbers.astype(np.int32)
     return {
-        name: PartitionList(names, sorted_topic[start:end], sorted_partition[start:end])
+        name: PartitionList(
+            names, sorted_topic[start:end], sorted_partition[start:end], assigned=assignment[name]
+        )
         for name, start, end in zip(members, ends, ends[1:], strict=False)
     }

@@ -27,20 +27,28 @@ class PartitionList(Sequence[TopicPartition]):
         names: topic names that `topics` indexes; may hold names that do not occur in this list.
         topics: int32 array of shape (n,).
         partitions: int32 array of shape (n,).
+        assigned: the same partitions in the order in which they were assigned, where that is known to be
+            another; None otherwise.
     """
 
-    __slots__ = ("names", "partitions", "topics")
+    __slots__ = ("assigned", "names", "partitions", "topics")
 
     names: tuple[str, ...]
     topics: NDArray[np.int32]
     partitions: NDArray[np.int32]
+    assigned: PartitionList | None
 
     def __init__(
-        self, names: tuple[str, ...], topics: NDArray[np.int32], partitions: NDArray[np.int32]
+        self,
+        names: tuple[str, ...],
+        topics: NDArray[np.int32],
+        partitions: NDArray[np.int32],
+        assigned: PartitionList | None = None,
     ) -> None:
         self.names = names
         self.topics = topics
         self.partitions = partitions
+        self.assigned = assigned
 
     @classmethod
     def of(cls, partitions: Iterable[TopicPartition | tuple[str, int]]) -> PartitionList:

@@ -42,16 +42,19 @@ class BrokerRangeAssignor:
         table = TopicTable.of(group.topics, set[str]().union(*subscriptions.lists), set())
         order = member_order(members)
         owner = range_owners(table.counts, subscriptions, table.names, order)
-        topic = np.repeat(np.arange(len(table.names)), table.counts)
+        topic = np.repeat(np.arange(len(table.names), dtype=np.int32), table.counts)
+        number = (np.arange(len(owner)) - np.repeat(table.starts, table.counts)).astype(np.int32)
 
         equal = len({frozenset(topics) for topics in subscriptions.lists}) == 1
         if equal:
             maps = [_TopicMap.of(subscriptions.lists[subscriptions.of_member[order[0]]], table, equal=True)]
             map_of = np.zeros(len(members), np.intp)
+            rank = np.repeat(maps[0].rank, table.counts)
         else:
             maps = [_TopicMap.of(topics, table, equal=False) for topics in subscriptions.lists]
             map_of = subscriptions.of_member
-        rows = sort_positions(owner, np.stack([each.rank for each in maps])[map_of[owner], topic])
+            rank = np.stack([each.rank for each in maps])[map_of[owner], topic]
+        rows = sort_positions(owner, rank)
         sizes = np.bincount(owner, minlength=len(members))
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         for member in np.flatnonzero(np.array([each.is_crowded for each in maps])[map_of]).tolist():
@@ -62,8 +65,8 @@ class BrokerRangeAssignor:
             tuple(table.names),
             table.counts,
             offsets,
-            topic[rows].astype(np.int32),
-            (np.arange(len(owner)) - table.starts[topic])[rows].astype(np.int32),
+            topic[rows],
+            number[rows],
         )
 
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.broker.slots import Slots
-from assignors.broker.tables import ranges
-from assignors.group import StickyUserData
 from assignors.partition_list import NOTHING, PartitionList
 
 if TYPE_CHECKING:
@@ -24,17 +22,18 @@ if TYPE_CHECKING:
 _NAMES = attrgetter("names")
 
 
-def owned_lists(members: Sequence[Member]) -> list[PartitionList]:
-    """What each member owns."""
+def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
+    """What each member owns, in the order in which it was assigned: that of the coordinator's record."""
     owned = [member.owned for member in members]
-    return [
+    lists = [
         each if type(each) is PartitionList else PartitionList.of(each) if each else NOTHING for each in owned
     ]
+    return [each if each.assigned is None else each.assigned for each in lists]
 
 
-def targeted_topics(owned: Sequence[PartitionList]) -> set[str]:
+def targeted_topics(recorded: Sequence[PartitionList]) -> set[str]:
     """Names of the topics in the members' targets, and perhaps others."""
-    return set[str]().union(*(names for names, _ in groupby([each.names for each in owned])))
+    return set[str]().union(*(names for names, _ in groupby([each.names for each in recorded])))
 
 
 class Records(NamedTuple):
@@ -51,9 +50,9 @@ class Records(NamedTuple):
     shared: bool
 
     @classmethod
-    def of(cls, owned: Sequence[PartitionList], table: TopicTable) -> Records:
-        """What the members own, in the order in which they list it."""
-        slots = _listed(owned, table)
+    def of(cls, recorded: Sequence[PartitionList], table: TopicTable) -> Records:
+        """What the members own, in the order in which their records list it."""
+        slots = _listed(recorded, table)
         owner = np.full(int(table.counts.sum()), -1, np.intp)
         ids, member = slots.per_row(table.starts[slots.topic]), slots.per_row(slots.member)
         ids += slots.partition
@@ -63,47 +62,6 @@ class Records(NamedTuple):
             ids, member = ids[exists], member[exists]
         owner[ids] = member
         return cls(slots, owner, bool(np.count_nonzero(owner >= 0) < len(slots.partition)))
-
-    def as_assigned(self, members: Sequence[Member], some: Sequence[int], table: TopicTable) -> Records:
-        """The same with what some members have in the order in which it was assigned, where that is known.
-
-        A member that `Group.next` carried on owns its partitions in the order in which consumers report them;
-        the order in which they were assigned, which is that of the coordinator's record, is in its user data.
-        """
-        sizes = np.bincount(self.slots.member, weights=self.slots.sizes, minlength=len(members))
-        assigned: dict[int, PartitionList] = {}
-        for member in some:
-            data = members[member].user_data
-            if type(data) is StickyUserData and len(data.partitions.topics) == sizes[member]:
-                assigned[member] = data.partitions
-        if not assigned:
-            return self
-        told = _listed(list(assigned.values()), table)
-        told = told._replace(member=np.array(list(assigned))[told.member])
-        is_told = np.zeros(len(members), np.bool_)
-        is_told[told.member] = True
-        is_told[_who_differs(told, self.slots.where(is_told), len(table.names))] = False
-        told = told.where(is_told)
-        mine = np.flatnonzero(is_told[self.slots.member])
-        topic, slot_sizes = self.slots.topic.copy(), self.slots.sizes.copy()
-        partition = self.slots.partition.copy()
-        partition[ranges(self.slots.starts[mine], slot_sizes[mine])] = told.partition
-        topic[mine], slot_sizes[mine] = told.topic, told.sizes
-        starts = np.cumsum(slot_sizes) - slot_sizes
-        return self._replace(slots=Slots(self.slots.member, topic, starts, slot_sizes, partition))
-
-
-def _who_differs(one: Slots, other: Slots, topics: int) -> NDArray[np.intp]:
-    """The members that have other partitions here than there; each has as many in both."""
-    keys = []
-    for slots in (one, other):
-        key = slots.per_row((slots.member * topics + slots.topic) << 32)
-        key += slots.partition.view(np.uint32)
-        key.sort()
-        keys.append(key)
-    here, there = keys
-    different: NDArray[np.intp] = (here[here != there] >> 32) // topics
-    return different
 
 
 def _listed(lists: Sequence[PartitionList], table: TopicTable) -> Slots:

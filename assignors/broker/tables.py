@@ -20,12 +20,10 @@ class Order(NamedTuple):
 
     Attributes:
         rows: the entries' rows, table after table; None where they are in order as they are.
-        tied: tables in which a bin has several entries, which come in the order they were added.
         crowded: tables with bins in which Java may have built trees; their part of `rows` may be wrong.
     """
 
     rows: NDArray[np.intp] | None
-    tied: NDArray[np.intp]
     crowded: NDArray[np.intp]
 
 
@@ -67,23 +65,20 @@ def iteration_order(
     """
     none = np.empty(0, np.intp)
     if len(hashes) == len(sizes):
-        return Order(None, none, none)
+        return Order(None, none)
     bucket = hashes & np.repeat((last - 1).astype(np.int32), sizes)
     changed = _tables_where(bucket[1:] < bucket[:-1], starts)
     rows = None
     if 2 * len(changed) > len(sizes):
         rows = sort_positions(np.repeat(np.arange(len(sizes)), sizes), bucket)
-        bucket = bucket[rows]
     elif len(changed):
         moving = ranges(starts[changed], sizes[changed])
         order = moving[sort_positions(np.repeat(changed, sizes[changed]), bucket[moving])]
         rows = np.arange(len(hashes))
         rows[moving] = order
-        bucket[moving] = bucket[order]
-    tied = _tables_where(bucket[1:] == bucket[:-1], starts)
     if sizes.max() <= TREEIFY:
-        return Order(rows, tied, none)
-    crowded = _crowded(bucket, starts, TREEIFY)
+        return Order(rows, none)
+    crowded = _crowded(bucket if rows is None else bucket[rows], starts, TREEIFY)
     growing = np.flatnonzero((first < last) & (sizes > TREEIFY))
     if len(growing):
         growing = growing[_leaping(starts[growing], sizes[growing], hashes)]
@@ -94,7 +89,7 @@ def iteration_order(
                 )
             ]
         ] = True
-    return Order(rows, tied, np.flatnonzero(crowded))
+    return Order(rows, np.flatnonzero(crowded))
 
 
 def crowded_while_growing(

@@ -42,30 +42,16 @@ class Targets:
     unusual: frozenset[int]
 
     @classmethod
-    def of(cls, members: Sequence[Member], owned: Sequence[PartitionList], table: TopicTable) -> Targets:
-        """The targets of these members, who are in the order in which the coordinator visits them.
+    def of(cls, recorded: Sequence[PartitionList], table: TopicTable) -> Targets:
+        """The targets of members, who are in the order in which the coordinator visits them.
 
         Args:
-            members: the members.
-            owned: what each owns.
+            recorded: what each owns, in the order in which its record lists it.
             table: the topics.
         """
-        records = Records.of(owned, table)
-        # Where entries share a bin, they come in the order in which the record lists them.
-        told = _some_topics_share_a_bin(records.slots, table)
-        if told:
-            records = records.as_assigned(members, range(len(members)), table)
-        targets, tied = cls._in_map_order(records, table)
-        if tied and not told:
-            targets, _ = cls._in_map_order(records.as_assigned(members, sorted(tied), table), table)
-        return targets
-
-    @classmethod
-    def _in_map_order(cls, records: Records, table: TopicTable) -> tuple[Targets, set[int]]:
-        """The targets that records make, and the members who have partitions that share a bin."""
-        slots, owner, shared = records
+        slots, owner, shared = Records.of(recorded, table)
         if len(slots.sizes) == 0:
-            return cls(slots, owner, shared, frozenset()), set()
+            return cls(slots, owner, shared, frozenset())
         lengths = copy_length(slots.sizes)
         if shared:
             slots = _without_repeats(slots)
@@ -85,24 +71,18 @@ class Targets:
             ordered = _copied(ordered)
             for member in unusual:
                 _put_call_by_call(member, slots, lengths, ordered, table)
-        tied = set(ordered.member[by_number.tied].tolist())
-        return cls(ordered, owner, shared, frozenset(unusual)), tied
+        return cls(ordered, owner, shared, frozenset(unusual))
 
 
 def _topic_order(slots: Slots, table: TopicTable) -> Order:
-    """The order of the slots in their members' maps of topics; tied and crowded are members."""
+    """The order of the slots in their members' maps of topics; crowded are members."""
     first = np.flatnonzero(np.diff(slots.member, prepend=-1))
     topics = np.diff(first, append=len(slots.member))
     shortest = np.full(len(first), _SHORTEST_MAP)
     order = iteration_order(
         first, topics, spread(table.hashes)[slots.topic], shortest, grown(shortest, topics)
     )
-    return Order(order.rows, slots.member[first[order.tied]], slots.member[first[order.crowded]])
-
-
-def _some_topics_share_a_bin(slots: Slots, table: TopicTable) -> bool:
-    """Whether some member has topics that share a bin."""
-    return len(slots.sizes) > 0 and len(_topic_order(slots, table).tied) > 0
+    return Order(order.rows, slots.member[first[order.crowded]])
 
 
 def fault_in(

@@ -8,7 +8,7 @@ from assignors.assignment import Assignment
 from assignors.broker.heterogeneous import balance
 from assignors.broker.homogeneous import share_out
 from assignors.broker.outcome import assign_targets
-from assignors.broker.records import owned_lists, targeted_topics
+from assignors.broker.records import recorded_lists, targeted_topics
 from assignors.broker.targets import Targets
 from assignors.broker.topic_ids import TopicTable
 from assignors.subscriptions import Subscriptions, hash_order
@@ -39,10 +39,10 @@ class UniformAssignor:
         place = hash_order(group.members)
         members = [group.members[row] for row in place.tolist()]
         subscriptions = Subscriptions.of(members)
-        owned = owned_lists(members)
+        recorded = recorded_lists(members)
         subscribed = set[str]().union(*subscriptions.lists)
-        table = TopicTable.of(group.topics, subscribed, targeted_topics(owned))
-        targets = Targets.of(members, owned, table)
+        table = TopicTable.of(group.topics, subscribed, targeted_topics(recorded))
+        targets = Targets.of(recorded, table)
         if len({frozenset(topics) for topics in subscriptions.lists}) <= 1:
             topics = table.in_id_order(subscriptions.lists[0])
             changes = share_out(members, topics, table, targets)

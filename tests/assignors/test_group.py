@@ -32,6 +32,10 @@ def test_a_member_owns_what_it_was_assigned_by_topic_and_number(group, assignmen
     ]
 
 
+def test_what_a_member_owns_knows_in_which_order_it_was_assigned(group, assignment):
+    assert group.next(assignment).members[0].owned.assigned == assignment["b"]
+
+
 def test_topics_are_ordered_as_utf_16_code_units():
     names = ["\uff5e", "\U0001f600"]  # the second is two surrogates, which sort below U+FF5E
     group = Group([Topic(name, 1) for name in names], [Member("m", names)])
