@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 ROWS = int(os.environ.get("BENCH_SPARK_ROWS", "10_000_000"))
-WRITTEN = min(1_000_000, ROWS)
+WRITTEN = min(4_000_000, ROWS)
 PARTITIONS = 12
 ROUNDS = 5
 HERE = Path(__file__).parent

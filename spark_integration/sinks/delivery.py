@@ -108,7 +108,11 @@ class _Delivery:
             producer.list_topics(topic, timeout=ANSWER_WITHIN_S)
             for batch in batches:
                 for record in batch:
-                    self._produce(record)
+                    topic_, value, key, partition, timestamp, headers = record
+                    try:
+                        producer.produce(topic_, value, key, partition, timestamp=timestamp, headers=headers)
+                    except BufferError:
+                        self._produce_once_there_is_room(record)
                 producer.poll(0)
                 self._failures.check()
             since = time.monotonic()
@@ -123,19 +127,16 @@ class _Delivery:
                 raise DeliveryError(f"a record could not be produced: {_said(cause.args[0])}") from cause
             raise
 
-    def _produce(self, record: Record) -> None:
+    def _produce_once_there_is_room(self, record: Record) -> None:
         topic, value, key, partition, timestamp, headers = record
-        since = None
+        since = time.monotonic()
         while True:
+            self._wait(self._producer.poll, since)
             try:
-                self._producer.produce(
-                    topic, value=value, key=key, partition=partition, timestamp=timestamp, headers=headers
-                )
+                self._producer.produce(topic, value, key, partition, timestamp=timestamp, headers=headers)
             except BufferError:
-                since = since or time.monotonic()
-                self._wait(self._producer.poll, since)
-            else:
-                return
+                continue
+            return
 
     def _wait(self, wait: Callable[[float], int], since: float) -> int:
         """What a short wait gives, unless a record failed or waiting since then took too long.

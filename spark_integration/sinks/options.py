@@ -19,10 +19,12 @@ ENVIRONMENT = ("KAFKA_BOOTSTRAP_SERVERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL
 """Variables, and prefixes of variables, that stand in for options: KAFKA_SASL_USERNAME is sasl.username."""
 
 # As the Java producer, so that a record without partition lands where that client puts it, a retry neither
-# duplicates nor reorders, a dead broker is noticed after two minutes, and a task holds little memory.
+# duplicates nor reorders, a dead broker is noticed after two minutes, and a task holds little memory. A batch
+# may wait until it is full, which spares the broker; at the end of a task none waits.
 DEFAULTS = {
     "partitioner": "murmur2_random",
     "delivery.timeout.ms": "120000",
+    "linger.ms": "50",
     "queue.buffering.max.kbytes": "65536",
 }
 # librdkafka refuses these beside an idempotent producer; who sets one wants the plain producer, as in Java.
