@@ -108,9 +108,9 @@ class _Delivery:
             producer.list_topics(topic, timeout=ANSWER_WITHIN_S)
             for batch in batches:
                 for record in batch:
-                    topic_, value, key, partition, timestamp, headers = record
+                    name, value, key, partition, timestamp, headers = record
                     try:
-                        producer.produce(topic_, value, key, partition, timestamp=timestamp, headers=headers)
+                        producer.produce(name, value, key, partition, timestamp=timestamp, headers=headers)
                     except BufferError:
                         self._produce_once_there_is_room(record)
                 producer.poll(0)
