@@ -36,11 +36,12 @@ class Subscriptions:
         codes: dict[tuple[str, ...], int] = {}
         by_identity: dict[int, int] = {}
         code, latest = -1, None
-        for identity, topics in {id(topics): topics for topics in lists}.items():
+        for identity, topics in dict(zip(map(id, lists), lists, strict=True)).items():
             if topics != latest:  # comparing neighbours is cheaper than hashing each of them
                 code = codes.setdefault(tuple(topics), len(codes))
             by_identity[identity], latest = code, topics
-        return cls(list(codes), np.array([by_identity[id(topics)] for topics in lists], np.intp))
+        of_member = np.fromiter(map(by_identity.__getitem__, map(id, lists)), np.intp, len(lists))
+        return cls(list(codes), of_member)
 
     def seen_in(self, order: Iterable[int]) -> dict[str, None]:
         """Every subscribed topic, in the order they are first seen when members are visited in `order`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -35,13 +34,14 @@ def string_hash(text: str) -> int:
 def string_hashes(texts: Sequence[str]) -> NDArray[np.int32]:
     """`String.hashCode` of each text: int32 array of shape (n,)."""
     joined = "".join(texts)
+    offsets = np.zeros(len(texts) + 1, np.int64)
     if joined.isascii():
-        lengths = [len(text) for text in texts]
+        np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=offsets[1:])
         units = np.frombuffer(joined.encode(), dtype=np.uint8).astype(np.uint16)
     else:
-        lengths = [len(utf16_key(text)) // 2 for text in texts]
+        np.cumsum([len(utf16_key(text)) // 2 for text in texts], out=offsets[1:])
         units = np.frombuffer(utf16_key(joined), dtype=">u2").astype(np.uint16)
-    return hash_units(units, np.fromiter(accumulate(lengths, initial=0), np.int64, len(texts) + 1))
+    return hash_units(units, offsets)
 
 
 def topic_partition_hash(partition: TopicPartition) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from assignors.broker.topic_ids import TopicTable
     from assignors.group import Member
 
-_NAMES = attrgetter("names")
+_NAMES, _TOPICS, _PARTITIONS = map(attrgetter, ("names", "topics", "partitions"))
 
 
 def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
@@ -33,7 +33,7 @@ def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
 
 def targeted_topics(recorded: Sequence[PartitionList]) -> set[str]:
     """Names of the topics in the members' targets, and perhaps others."""
-    return set[str]().union(*(names for names, _ in groupby([each.names for each in recorded])))
+    return set[str]().union(*(names for names, _ in groupby(map(_NAMES, recorded))))
 
 
 class Records(NamedTuple):
@@ -66,14 +66,15 @@ class Records(NamedTuple):
 
 def _listed(lists: Sequence[PartitionList], table: TopicTable) -> Slots:
     """The slots of lists, in the order in which they list them."""
-    lengths = np.array([len(each.topics) for each in lists], np.intp)
+    topics = list(map(_TOPICS, lists))
+    lengths = np.fromiter(map(len, topics), np.intp, len(lists))
     member = np.flatnonzero(lengths)
     if len(member) == 0:
         none = np.empty(0, np.intp)
         return Slots(none, none, none, none, np.empty(0, np.int32))
-    filled = [each for each in lists if len(each.topics)] if len(member) < len(lists) else lists
+    filled = [lists[row] for row in member.tolist()] if len(member) < len(lists) else lists
     firsts = np.cumsum(lengths[member]) - lengths[member]
-    code = np.concatenate([each.topics for each in filled])
+    code = np.concatenate(topics)
     changes = np.empty(len(code), np.bool_)
     np.not_equal(code[1:], code[:-1], out=changes[1:])
     changes[firsts] = True
@@ -87,6 +88,6 @@ def _listed(lists: Sequence[PartitionList], table: TopicTable) -> Slots:
         run = slice(ends[done], ends[until])
         topic[run] = np.array([table.index[name] for name in names], np.intp)[code[run]]
         done = until
-    partition = np.concatenate([each.partitions for each in filled])
+    partition = np.concatenate(list(map(_PARTITIONS, lists)))
     sizes = np.diff(starts, append=len(changes))
     return Slots(np.repeat(member, np.diff(ends)), topic, starts, sizes, partition).merged()

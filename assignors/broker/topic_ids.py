@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from assignors.group import Topic
 
 
-def topic_id(topic: Topic) -> uuid.UUID:
-    """The topic's id, or where it has none a stable one made from its name."""
-    return topic.id or made_id(topic.name)
+def topic_id(topic: Topic) -> bytes:
+    """The topic's id, 16 bytes, or where it has none a stable one made from its name."""
+    return made_id(topic.name) if topic.id is None else topic.id.bytes
 
 
 @lru_cache(maxsize=1 << 16)
-def made_id(name: str) -> uuid.UUID:
+def made_id(name: str) -> bytes:
     """The id a topic's name stands for: Java's `UUID.nameUUIDFromBytes` of the name in UTF-8."""
     digest = hashlib.md5(name.encode("utf-8", "replace"), usedforsecurity=False).digest()
-    return uuid.UUID(bytes=digest, version=3)
+    return uuid.UUID(bytes=digest, version=3).bytes
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class TopicTable:
 
     Attributes:
         names: topics that exist, then those that are gone but still in some member's target.
-        ids: their ids.
+        ids: their ids, 16 bytes each.
         counts: partitions of each, 0 for those that are gone.
         index: topics by name.
     """
 
     names: list[str]
-    ids: list[uuid.UUID]
+    ids: list[bytes]
     counts: NDArray[np.int64]
     index: dict[str, int]
 
@@ -95,8 +95,7 @@ class TopicTable:
     @cached_property
     def halves(self) -> NDArray[np.int64]:
         """The two halves of each id, signed, by which `Uuid.compareTo` orders them; shape (topics, 2)."""
-        joined = b"".join([each.bytes for each in self.ids])
-        return np.frombuffer(joined, ">i8").astype(np.int64).reshape(-1, 2)
+        return np.frombuffer(b"".join(self.ids), ">i8").astype(np.int64).reshape(-1, 2)
 
     @cached_property
     def hashes(self) -> NDArray[np.int32]:

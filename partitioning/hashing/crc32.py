@@ -68,8 +68,7 @@ _STARTS = np.array([_before_zeros(0xFFFFFFFF, -length % 4) for length in range(4
 
 
 def _start(lengths: Words) -> Words:
-    states: Words = _STARTS[lengths & _3]
-    return states
+    return _STARTS.take(lengths & _3, mode="clip")
 
 
 def _mix(crc: Words, word: Words, k: Words, t: Words) -> None:

@@ -49,8 +49,7 @@ _STARTS = np.array(
 
 
 def _start(lengths: Words) -> Words:
-    states: Words = _STARTS[lengths & _3]
-    return states
+    return _STARTS.take(lengths & _3, mode="clip")
 
 
 def _mix(h: Words, word: Words, k: Words, t: Words) -> None:

@@ -112,7 +112,7 @@ def _hash_chunk(rule: WordHash, out: Words, bounds: NDArray[np.int64], data: NDA
     else:
         order, sizes = _longest_first(lengths, longest)
         states = rule.start(sizes)
-        _hash_rows(rule, states, sizes, bounds[order], data)
+        _hash_rows(rule, states, sizes, bounds.take(order, mode="clip"), data)
         out[order] = states
 
 
@@ -120,7 +120,7 @@ def _longest_first(lengths: NDArray[np.int64], longest: int) -> tuple[NDArray[np
     """The stable order of the keys by falling length, and the lengths in that order."""
     falling = (longest - lengths).astype(np.min_scalar_type(longest))  # NumPy sorts small integers by radix
     order = np.argsort(falling, kind="stable")
-    return order, lengths[order].astype(np.uint32)
+    return order, lengths.astype(np.uint32).take(order, mode="clip")
 
 
 def _hash_columns(rule: WordHash, states: Words, matrix: Words) -> None:
