@@ -24,11 +24,11 @@ off), and the whole of a micro-batch that the checkpoint does not hold as finish
 other batch is doubled, none is lost, and the last copies of a key's records are in order. Retries within a
 task neither double nor reorder (an idempotent producer), unless the options `acks` or `retries` are set.
 
-The rows of a task keep their order. `route` gives the rows of a key to one task, in the order in which they
-were read if one task read them; Spark sorts no stream, so where that is not enough sort in `foreachBatch`. A
-task holds an Arrow batch of rows (on Spark 4.0 a stream's task up to 10,000 of them) and at most 64 MiB of
-unsent records (`kafka.queue.buffering.max.kbytes`); while that is full it waits. A batch of records waits up
-to 50 ms until it is full (`kafka.linger.ms`), at the end of a task not at all.
+The rows of a task that go to one partition keep their order. `route` gives the rows of a key to one task, in
+the order in which they were read if one task read them; Spark sorts no stream, so where that is not enough
+sort in `foreachBatch`. A task holds an Arrow batch of rows (on Spark 4.0 a stream's task up to 10,000 of
+them) and at most 64 MiB of unsent records (`kafka.queue.buffering.max.kbytes`); while that is full it waits.
+A batch of records waits up to 50 ms until it is full (`kafka.linger.ms`), at the end of a task not at all.
 """
 
 from __future__ import annotations

@@ -59,6 +59,22 @@ def test_a_timestamp_is_cut_to_the_millisecond() -> None:
     assert [record[4] - NOON_MS for record in records(rows, {"t": 4}, "t")] == [0, 0, 0, 1, 1]
 
 
+@pytest.mark.parametrize(
+    ("partition", "values"),
+    [
+        ([1, 0, 1, 0, 0], [1, 3, 4, 0, 2]),
+        ([0, 0, 1, 1, 1], [0, 1, 2, 3, 4]),
+        ([1, None, 1, 0, 0], [0, 1, 2, 3, 4]),
+    ],
+    ids=["mixed", "in order", "left to the producer"],
+)
+def test_records_come_partition_by_partition_where_each_row_names_its_own(
+    partition: list[int | None], values: list[int]
+) -> None:
+    rows = batch(value=pa.array([b"0", b"1", b"2", b"3", b"4"]), partition=pa.array(partition, pa.int32()))
+    assert [int(record[1]) for record in records(rows, {"t": 2}, "t")] == values
+
+
 def test_an_empty_batch_has_no_records() -> None:
     rows = batch(value=pa.array([], pa.binary()), timestamp=pa.array([], TIMESTAMP))
     assert list(records(rows, {"t": 4}, "t")) == []
