@@ -16,7 +16,7 @@ from partitioning.java import utf16_key
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from assignors.assignment import Assignment
     from partitioning.topic_partition import TopicPartition
@@ -141,7 +141,8 @@ class Group:
         _check_members(ids, assignment, leave)
         generation = 1 + max([self.generation, 0, *(member.generation or 0 for member in self.members)])
         leaving = set(leave)
-        owned = _sorted_lists(assignment)
+        given = dict(assignment)
+        owned = _sorted_lists(assignment, given)
         staying = [
             Member(
                 member.id,
@@ -150,7 +151,7 @@ class Group:
                 rack=member.rack,
                 owned=owned[member.id],
                 generation=generation,
-                user_data=StickyUserData(assignment[member.id], generation),
+                user_data=StickyUserData(given[member.id], generation),
             )
             for member in self.members
             if member.id not in leaving
@@ -170,7 +171,7 @@ def _check_members(ids: Collection[str], assignment: Assignment, leave: Collecti
         raise InvalidGroupError(f"member {member!r} {fault}; pass the assignment made for this group")
 
 
-def _sorted_lists(assignment: Assignment) -> dict[str, PartitionList]:
+def _sorted_lists(assignment: Assignment, given: Mapping[str, PartitionList]) -> dict[str, PartitionList]:
     """Every member's partitions by topic and number, the order in which a consumer reports them (KIP-429)."""
     members, topics, member, topic, partition = assignment.to_arrays()
     order = sorted(range(len(topics)), key=lambda row: utf16_key(topics[row]))
@@ -181,8 +182,6 @@ def _sorted_lists(assignment: Assignment) -> dict[str, PartitionList]:
     ends = np.searchsorted(rows, np.arange(len(members) + 1)).tolist()
     sorted_topic, sorted_partition = ranks.astype(np.int32), numbers.astype(np.int32)
     return {
-        name: PartitionList(
-            names, sorted_topic[start:end], sorted_partition[start:end], assigned=assignment[name]
-        )
+        name: PartitionList(names, sorted_topic[start:end], sorted_partition[start:end], assigned=given[name])
         for name, start, end in zip(members, ends, ends[1:], strict=False)
     }

@@ -141,6 +141,7 @@ class Table:
     def __init__(self, oracle: Oracle) -> None:
         self.oracle = oracle
         self.versions = oracle.versions()
+        self.saved = SAVED.read_text().splitlines() if SAVED.exists() else []
         self.rows: list[Row] = []
         self.lines: list[str] = []
 
@@ -174,14 +175,10 @@ class Table:
             assert rival.answers == {digest(group, get_assignor(assignor).assign(group))}
 
     def __str__(self) -> str:
-        lines = [*map(str, self.rows), *(f"- {line}" for line in self.lines)]
-        saved = SAVED.read_text().splitlines() if SAVED.exists() else []
-        cells = {
-            _place(line): line
-            for line in [*saved, *lines]
-            if line.startswith(tuple(f"| {name} |" for name in ALL))
-        }
-        figures = {line.partition(":")[0]: line for line in [*saved, *lines] if line.startswith("- ")}
+        lines = [*self.saved, *map(str, self.rows), *(f"- {line}" for line in self.lines)]
+        assignors = tuple(f"| {name} |" for name in ALL)
+        cells = {_place(line): line for line in lines if line.startswith(assignors)}
+        figures = {line.partition(":")[0]: line for line in lines if line.startswith("- ")}
         rows = "".join(f"{cells[place]}\n" for place in sorted(cells))
         more = "".join(f"{line}\n" for line in figures.values())
         return f"""# Assignors: ms an assignment on one core

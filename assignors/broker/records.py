@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,32 +36,25 @@ def targeted_topics(recorded: Sequence[PartitionList]) -> set[str]:
     return set[str]().union(*(names for names, _ in groupby(map(_NAMES, recorded))))
 
 
-class Records(NamedTuple):
-    """What the records say.
+def read_records(
+    recorded: Sequence[PartitionList], table: TopicTable
+) -> tuple[Slots, NDArray[np.intp], bool]:
+    """What the records say of members, given what each owns in the order in which its record lists it.
 
-    Attributes:
-        slots: what each member has, in the order its record lists it.
-        owner: the member that has each partition id of the topic table, -1 for none.
-        shared: whether a partition is listed twice or does not exist, as in no group that a broker made.
+    Returns:
+        What each member has, in that order; the member that has each partition id of the topic table, -1 for
+        none; and whether a partition is listed twice or does not exist, as in no group that a broker made.
     """
-
-    slots: Slots
-    owner: NDArray[np.intp]
-    shared: bool
-
-    @classmethod
-    def of(cls, recorded: Sequence[PartitionList], table: TopicTable) -> Records:
-        """What the members own, in the order in which their records list it."""
-        slots = _listed(recorded, table)
-        owner = np.full(int(table.counts.sum()), -1, np.intp)
-        ids, member = slots.per_row(table.starts[slots.topic]), slots.per_row(slots.member)
-        ids += slots.partition
-        exists = slots.partition < slots.per_row(table.counts[slots.topic])
-        exists &= slots.partition >= 0
-        if not exists.all():
-            ids, member = ids[exists], member[exists]
-        owner[ids] = member
-        return cls(slots, owner, bool(np.count_nonzero(owner >= 0) < len(slots.partition)))
+    slots = _listed(recorded, table)
+    owner = np.full(int(table.counts.sum()), -1, np.intp)
+    ids, member = slots.per_row(table.starts[slots.topic]), slots.per_row(slots.member)
+    ids += slots.partition
+    exists = slots.partition < slots.per_row(table.counts[slots.topic])
+    exists &= slots.partition >= 0
+    if not exists.all():
+        ids, member = ids[exists], member[exists]
+    owner[ids] = member
+    return slots, owner, bool(np.count_nonzero(owner >= 0) < len(slots.partition))
 
 
 def _listed(lists: Sequence[PartitionList], table: TopicTable) -> Slots:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.broker.records import Records
+from assignors.broker.records import read_records
 from assignors.broker.tables import Order, copy_length, grown, iteration_order
 from partitioning.java_maps.hash_table import HashTable, number_set, spread
 
@@ -49,7 +49,7 @@ class Targets:
             recorded: what each owns, in the order in which its record lists it.
             table: the topics.
         """
-        slots, owner, shared = Records.of(recorded, table)
+        slots, owner, shared = read_records(recorded, table)
         if len(slots.sizes) == 0:
             return cls(slots, owner, shared, frozenset())
         lengths = copy_length(slots.sizes)

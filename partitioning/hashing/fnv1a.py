@@ -40,8 +40,6 @@ def fnv1a_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArr
 
 _P = constant(_PRIME)
 _3, _8, _FF = map(constant, (3, 8, 0xFF))
-
-
 # For keys whose length is 0, 1, 2 or 3 modulo 4: zeros, which only multiply, fill their first word.
 _STARTS = np.array(
     [_OFFSET_BASIS * pow(_PRIME, -(-length % 4), 1 << 32) % (1 << 32) for length in range(4)], dtype=np.uint32

@@ -34,7 +34,7 @@ class TopicStrategy:
         return self.rule(key, layout)  # type: ignore[return-value] # some tests want it wrong
 
     def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
-        raise NotImplementedError
+        raise AssertionError("a producer places one record at a time")
 
 
 class InTurn:
@@ -76,7 +76,7 @@ class CountsBytes:
         return self.peek(layout) if key is None else layout.partitions - 1
 
     def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
-        raise NotImplementedError
+        raise AssertionError("a producer places one record at a time")
 
     def peek(self, _: TopicLayout) -> int:
         return self.current

@@ -39,29 +39,26 @@ def batch(*partitions: int) -> pa.RecordBatch:
     )
 
 
-def test_a_broker_that_goes_away_meanwhile_fails_the_task(cluster: MockCluster) -> None:
-    def batches() -> Iterator[pa.RecordBatch]:
-        yield batch(0, 1)
-        cluster.close()
-        yield batch(0, 1)
+def around_the_end_of(cluster: MockCluster) -> Iterator[pa.RecordBatch]:
+    """A batch while the broker is there, and one after it went away."""
+    yield batch(0, 1)
+    cluster.close()
+    yield batch(0, 1)
 
+
+def test_a_broker_that_goes_away_meanwhile_fails_the_task(cluster: MockCluster) -> None:
     # Once in many runs librdkafka never says so itself.
     said = r"not acknowledged; the first: topic 't' partition \d: |neither acknowledged nor given up"
     with pytest.raises(DeliveryError, match=said):
-        deliver(batches(), config(cluster, delivery_timeout_ms="1500"), {"t": 2}, "t")
+        deliver(around_the_end_of(cluster), config(cluster, delivery_timeout_ms="1500"), {"t": 2}, "t")
 
 
 def test_a_task_does_not_wait_for_ever_where_librdkafka_does(
     cluster: MockCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def batches() -> Iterator[pa.RecordBatch]:
-        yield batch(0, 1)
-        cluster.close()
-        yield batch(0, 1)
-
     monkeypatch.setattr(delivery, "SLACK_S", -59.0)
     with pytest.raises(DeliveryError, match=r"\d records were neither acknowledged nor given up within 1 s"):
-        deliver(batches(), config(cluster, delivery_timeout_ms="60000"), {"t": 2}, "t")
+        deliver(around_the_end_of(cluster), config(cluster, delivery_timeout_ms="60000"), {"t": 2}, "t")
 
 
 def test_no_producer_outlives_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
