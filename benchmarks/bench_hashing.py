@@ -99,7 +99,7 @@ class Row(NamedTuple):
     ours: float
 
     def __str__(self) -> str:
-        times = f"{self.theirs:.1f} | {self.ours:.1f} | {self.theirs / self.ours:.1f}"
+        times = f"{self.theirs:.1f} | {self.ours:.1f} | {self.theirs / self.ours:.2f}"
         return f"| {self.what} | {self.shape} | {self.against} | {times} |"
 
 

@@ -44,12 +44,15 @@ LENGTHS = {
     "none": [0] * 50,
     "multiple of four": [16] * 3000,
     "odd": [13] * 3000,
+    "the first is the mean": [8, 4, 12] * 1000,
     "short": [length % 4 for length in range(3000)],
     "mixed": [(length * 7) % 41 for length in range(3000)],
     "wide": list(range(300)),
     "long": [70_000, 3, 70_001, 65_536, 0, 65_535],
     "one long": [8] * 3000 + [5000],
     "a few long": [5000, 5000, 5000],
+    "more than a block": [8] * 70_000,
+    "a chunk of one length": [16] * 20_000 + [15] * 20_000,
     "more than a chunk": [1 + row % 3 for row in range(70_000)],
     "more bytes than a chunk": [9_000_000, 9_000_001, 4, 9_000_000],
 }
@@ -80,14 +83,28 @@ def test_more_vectors_of_murmur2():
 
 @pytest.mark.parametrize("name", HASHES)
 @pytest.mark.parametrize(
-    "lengths", ["multiple of four", "odd", "short", "mixed", "wide", "none", "one long", "a few long"]
+    "lengths",
+    [
+        "multiple of four",
+        "odd",
+        "the first is the mean",
+        "short",
+        "mixed",
+        "wide",
+        "none",
+        "one long",
+        "a few long",
+    ],
 )
 def test_column_agrees_with_scalar(name, lengths):
     keys = random_keys(LENGTHS[lengths], text=name == "java-string")
     assert column_of(name, keys) == [HASHES[name].scalar(key) for key in keys]
 
 
-@pytest.mark.parametrize("lengths", ["long", "more than a chunk", "more bytes than a chunk"])
+@pytest.mark.parametrize(
+    "lengths",
+    ["long", "more than a block", "a chunk of one length", "more than a chunk", "more bytes than a chunk"],
+)
 def test_columns_larger_than_a_chunk(lengths):
     keys = random_keys(LENGTHS[lengths], text=False)
     assert column_of("murmur3", keys) == [mmh3.hash(key) for key in keys]
