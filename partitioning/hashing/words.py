@@ -88,8 +88,9 @@ def padded_rows(data: NDArray[np.uint8], starts: NDArray[np.int64], width: int) 
     base, limit = int(starts.min()), int(starts.max()) + width
     before, after = max(-base, 0), max(limit - len(data), 0)
     data = data[max(base, 0) : limit]
+    data.max(initial=0)  # Reads it in order, which brings it into the cache; rows are copied in any order.
     if before or after:
-        data = np.pad(data, (before, after))
+        data = np.concatenate([np.zeros(before, np.uint8), data, np.zeros(after, np.uint8)])
     # Every run of `width` bytes is an element of this view, so that one index copies a whole row.
     runs = np.ndarray((len(data) - width + 1,), dtype=f"V{width}", buffer=data, strides=(1,))
     return runs[starts - base].view(np.uint8).reshape(len(starts), width)
