@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.partition_list import PartitionList
+from assignors.partition_list import PartitionColumns, PartitionList
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,6 +63,7 @@ class Assignment(Mapping[str, PartitionList]):
         self._offsets = offsets
         self._topic = topic
         self._partition = partition
+        self._columns = PartitionColumns(topics, topic, partition)
         self._transferring = transferring
         self._subscribed = subscribed
 
@@ -97,8 +98,7 @@ class Assignment(Mapping[str, PartitionList]):
 
     def __getitem__(self, member: str) -> PartitionList:
         row = self._rows_of[member]
-        rows = slice(self._offsets[row], self._offsets[row + 1])
-        return PartitionList(self._topics, self._topic[rows], self._partition[rows])
+        return PartitionList.part(self._columns, int(self._offsets[row]), int(self._offsets[row + 1]))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._members)

@@ -69,6 +69,14 @@ def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.in
     return np.argsort(member, kind="stable"), starts
 
 
+def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[np.intp]:
+    """The numbers of ranges, one after the other; they begin at `starts` and have `sizes` numbers."""
+    ends = np.cumsum(sizes)
+    shifts: NDArray[np.intp] = np.repeat(starts - ends + sizes, sizes)
+    shifts += np.arange(len(shifts))
+    return shifts
+
+
 def _span(column: NDArray[np.integer]) -> tuple[int, int]:
     """The lowest number and how many there are up to the highest."""
     low = int(column.min())

@@ -10,7 +10,7 @@ import numpy as np
 
 from assignors.columns import sort_rows
 from assignors.errors import InvalidGroupError
-from assignors.partition_list import PartitionList
+from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.protocol import encode_sticky_user_data
 from partitioning.java import utf16_key
 
@@ -180,8 +180,8 @@ def _sorted_lists(assignment: Assignment, given: Mapping[str, PartitionList]) ->
     rows, ranks, numbers = sort_rows(member, rank[topic], partition)
     names = tuple(topics[row] for row in order)
     ends = np.searchsorted(rows, np.arange(len(members) + 1)).tolist()
-    sorted_topic, sorted_partition = ranks.astype(np.int32), numbers.astype(np.int32)
+    columns = PartitionColumns(names, ranks.astype(np.int32), numbers.astype(np.int32))
     return {
-        name: PartitionList(names, sorted_topic[start:end], sorted_partition[start:end], assigned=given[name])
+        name: PartitionList.part(columns, start, end, given[name])
         for name, start, end in zip(members, ends, ends[1:], strict=False)
     }

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, overload
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
+from assignors.columns import ranges
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -17,25 +20,34 @@ if TYPE_CHECKING:
 _topic_partition: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, TopicPartition)
 
 
-class PartitionList(Sequence[TopicPartition]):
-    """An immutable list of partitions: `topics[i]` indexes `names`, `partitions[i]` is the number.
-
-    `TopicPartition` objects are made only for the elements somebody looks at, so a list of a million
-    partitions costs eight megabytes and no Python objects.
+class PartitionColumns(NamedTuple):
+    """The partitions of one list or of several, one after the other.
 
     Attributes:
-        names: topic names that `topics` indexes; may hold names that do not occur in this list.
+        names: topic names that `topics` indexes; may hold names that do not occur.
         topics: int32 array of shape (n,).
-        partitions: int32 array of shape (n,).
-        assigned: the same partitions in the order in which they were assigned, where that is known to be
-            another; None otherwise.
+        partitions: int32 array of shape (n,), the numbers.
     """
-
-    __slots__ = ("assigned", "names", "partitions", "topics")
 
     names: tuple[str, ...]
     topics: NDArray[np.int32]
     partitions: NDArray[np.int32]
+
+
+class PartitionList(Sequence[TopicPartition]):
+    """An immutable list of partitions: `topics[i]` indexes `names`, `partitions[i]` is the number.
+
+    `TopicPartition` objects are made only for the elements somebody looks at, so a list of a million
+    partitions costs eight megabytes and no Python objects. The lists of many members may be parts of the same
+    columns.
+
+    Attributes:
+        assigned: the same partitions in the order in which they were assigned, where that is known to be
+            another; None otherwise.
+    """
+
+    __slots__ = ("_columns", "_start", "_stop", "assigned")
+
     assigned: PartitionList | None
 
     def __init__(
@@ -45,10 +57,36 @@ class PartitionList(Sequence[TopicPartition]):
         partitions: NDArray[np.int32],
         assigned: PartitionList | None = None,
     ) -> None:
-        self.names = names
-        self.topics = topics
-        self.partitions = partitions
+        self._columns = PartitionColumns(names, topics, partitions)
+        self._start, self._stop = 0, len(topics)
         self.assigned = assigned
+
+    @classmethod
+    def part(
+        cls, columns: PartitionColumns, start: int, stop: int, assigned: PartitionList | None = None
+    ) -> PartitionList:
+        """The list that is the rows from `start` to before `stop` of some columns; they are not copied."""
+        made = object.__new__(cls)
+        made._columns, made._start, made._stop, made.assigned = columns, start, stop, assigned
+        return made
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Topic names that `topics` indexes; may hold names that do not occur in this list."""
+        return self._columns.names
+
+    @property
+    def topics(self) -> NDArray[np.int32]:
+        """The topic of each partition: int32 array of shape (n,)."""
+        return self._columns.topics[self._start : self._stop]
+
+    @property
+    def partitions(self) -> NDArray[np.int32]:
+        """The number of each partition: int32 array of shape (n,)."""
+        return self._columns.partitions[self._start : self._stop]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PartitionList, (self.names, self.topics, self.partitions, self.assigned)
 
     @classmethod
     def of(cls, partitions: Iterable[TopicPartition | tuple[str, int]]) -> PartitionList:
@@ -67,7 +105,7 @@ class PartitionList(Sequence[TopicPartition]):
         return PartitionList(self.names, self.topics[rows], self.partitions[rows])
 
     def __len__(self) -> int:
-        return len(self.topics)
+        return self._stop - self._start
 
     @overload
     def __getitem__(self, index: int) -> TopicPartition: ...
@@ -114,3 +152,26 @@ class PartitionList(Sequence[TopicPartition]):
 
 NOTHING = PartitionList.of(())
 """A list without partitions."""
+
+_COLUMNS, _NAMES, _START, _STOP = map(attrgetter, ("_columns", "names", "_start", "_stop"))
+
+
+def join_lists(lists: Sequence[PartitionList]) -> tuple[PartitionColumns, NDArray[np.intp]]:
+    """Many lists, one after the other, and the size of each."""
+    starts = np.fromiter(map(_START, lists), np.intp, len(lists))
+    sizes = np.fromiter(map(_STOP, lists), np.intp, len(lists)) - starts
+    filled = np.flatnonzero(sizes)
+    if len(filled) < len(lists):
+        lists, starts = [lists[row] for row in filled.tolist()], starts[filled]
+    columns = {id(each): each for each in map(_COLUMNS, lists)}
+    if len(columns) == 1:
+        names, topics, partitions = columns.popitem()[1]
+        rows = ranges(starts, sizes[filled])
+        return PartitionColumns(names, topics[rows], partitions[rows]), sizes
+    index: dict[str, int] = {}
+    joined = [np.empty(0, np.int32)]
+    for names, run in groupby(lists, _NAMES):  # tuples that are one object are equal without a look
+        codes = np.array([index.setdefault(name, len(index)) for name in names], np.int32)
+        joined.append(codes[np.concatenate([each.topics for each in run])])
+    partitions = np.concatenate([np.empty(0, np.int32), *(each.partitions for each in lists)])
+    return PartitionColumns(tuple(index), np.concatenate(joined), partitions), sizes

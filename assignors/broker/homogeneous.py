@@ -8,8 +8,9 @@ import numpy as np
 
 from assignors.broker.changes import Changes
 from assignors.broker.slots import Slots
-from assignors.broker.tables import SHORTEST_SET, ranges
+from assignors.broker.tables import SHORTEST_SET
 from assignors.broker.targets import fault_in
+from assignors.columns import ranges
 from assignors.errors import AssignorError
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from assignors.broker.tables import (
     crowded_while_growing,
     grown,
     iteration_order,
-    ranges,
     sort_positions,
     table_length,
 )
+from assignors.columns import ranges
 from partitioning.java_maps.hash_table import TREEIFY, spread
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.columns import ranges
 from partitioning.java_maps.hash_table import TREEIFY
 
 if TYPE_CHECKING:
@@ -137,14 +138,6 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
     key.sort()
     key &= (1 << bits) - 1
     return key
-
-
-def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[np.intp]:
-    """The numbers of ranges, one after the other; they begin at `starts` and have `sizes` numbers."""
-    ends = np.cumsum(sizes)
-    shifts: NDArray[np.intp] = np.repeat(starts - ends + sizes, sizes)
-    shifts += np.arange(len(shifts))
-    return shifts
 
 
 def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> NDArray[np.intp]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from assignors.broker.slots import Slots
     from assignors.broker.topic_ids import TopicTable
     from assignors.group import Member
-    from assignors.partition_list import PartitionList
+    from assignors.partition_list import PartitionColumns
 
 _SHORTEST_MAP = 16
 
@@ -42,14 +42,15 @@ class Targets:
     unusual: frozenset[int]
 
     @classmethod
-    def of(cls, recorded: Sequence[PartitionList], table: TopicTable) -> Targets:
+    def of(cls, recorded: PartitionColumns, sizes: NDArray[np.intp], table: TopicTable) -> Targets:
         """The targets of members, who are in the order in which the coordinator visits them.
 
         Args:
-            recorded: what each owns, in the order in which its record lists it.
+            recorded: what they own, one after the other, each in the order in which its record lists it.
+            sizes: how many partitions each owns.
             table: the topics.
         """
-        slots, owner, shared = read_records(recorded, table)
+        slots, owner, shared = read_records(recorded, sizes, table)
         if len(slots.sizes) == 0:
             return cls(slots, owner, shared, frozenset())
         lengths = copy_length(slots.sizes)

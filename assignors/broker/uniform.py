@@ -8,9 +8,10 @@ from assignors.assignment import Assignment
 from assignors.broker.heterogeneous import balance
 from assignors.broker.homogeneous import share_out
 from assignors.broker.outcome import assign_targets
-from assignors.broker.records import recorded_lists, targeted_topics
+from assignors.broker.records import recorded_lists
 from assignors.broker.targets import Targets
 from assignors.broker.topic_ids import TopicTable
+from assignors.partition_list import join_lists
 from assignors.subscriptions import Subscriptions, hash_order
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ class UniformAssignor:
         place = hash_order(group.members)
         members = [group.members[row] for row in place.tolist()]
         subscriptions = Subscriptions.of(members)
-        recorded = recorded_lists(members)
+        recorded, sizes = join_lists(recorded_lists(members))
         subscribed = set[str]().union(*subscriptions.lists)
-        table = TopicTable.of(group.topics, subscribed, targeted_topics(recorded))
-        targets = Targets.of(recorded, table)
+        table = TopicTable.of(group.topics, subscribed, set(recorded.names))
+        targets = Targets.of(recorded, sizes, table)
         if len({frozenset(topics) for topics in subscriptions.lists}) <= 1:
             topics = table.in_id_order(subscriptions.lists[0])
             changes = share_out(members, topics, table, targets)

@@ -11,7 +11,7 @@ import numpy as np
 from assignors.diff.state import GroupState, MemberIdentity
 from assignors.errors import SourceError
 from assignors.group import Group, Member, StickyUserData, Topic
-from assignors.partition_list import PartitionList
+from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.registry import get_assignor
 
 if TYPE_CHECKING:
@@ -138,10 +138,8 @@ def _find(state: GroupState, name: str) -> int:
 def _owned(state: GroupState) -> list[PartitionList]:
     order = np.argsort(state.member, kind="stable")
     ends = np.searchsorted(state.member[order], np.arange(len(state.members) + 1)).tolist()
-    return [
-        PartitionList(state.topics, state.topic[order[start:end]], state.partition[order[start:end]])
-        for start, end in pairwise(ends)
-    ]
+    columns = PartitionColumns(state.topics, state.topic[order], state.partition[order])
+    return [PartitionList.part(columns, start, end) for start, end in pairwise(ends)]
 
 
 def _new_names(state: GroupState, count: int) -> list[str]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.partition_list import PartitionList
+from assignors.partition_list import PartitionList, join_lists
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -73,9 +73,10 @@ def ownership(catalogue: Catalogue, memory: Memory, highest: int) -> Ownership:
         highest: the highest generation the leader has seen so far.
     """
     claiming = [row for row, partitions in enumerate(memory.partitions) if partitions]
-    lists = [PartitionList.of(memory.partitions[row]) for row in claiming]
-    topic, partition = _columns(lists, catalogue.index)
-    member = np.repeat(np.array(claiming, np.int32), [len(each) for each in lists])
+    columns, sizes = join_lists([PartitionList.of(memory.partitions[row]) for row in claiming])
+    member = np.repeat(np.array(claiming, np.int32), sizes)
+    topic = np.array([catalogue.index.get(name, -1) for name in columns.names], np.int32)[columns.topics]
+    partition = columns.partitions
     known = topic >= 0
     if not known.all():
         topic, partition, member = topic[known], partition[known], member[known]
@@ -85,30 +86,6 @@ def ownership(catalogue: Catalogue, memory: Memory, highest: int) -> Ownership:
     return Ownership(
         member, topic, partition, ids, phantoms, valid, contested, memory.generation, max([highest, *seen])
     )
-
-
-def _columns(
-    lists: Iterable[PartitionList], index: dict[str, int]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Topics, -1 for those not in the index, and partition numbers of all lists, one after the other."""
-    topics = [np.empty(0, np.int32)]
-    partitions = [np.empty(0, np.int32)]
-    names: tuple[str, ...] = ()
-    run: list[NDArray[np.int32]] = []
-
-    def close() -> None:
-        if run:
-            lookup = np.array([index.get(name, -1) for name in names], np.int32)
-            topics.append(lookup[np.concatenate(run)])
-
-    for each in lists:
-        if each.names is not names:  # members of one `Group.next` share their names
-            close()
-            names, run = each.names, []
-        run.append(each.topics)
-        partitions.append(each.partitions)
-    close()
-    return np.concatenate(topics), np.concatenate(partitions)
 
 
 def _ids(

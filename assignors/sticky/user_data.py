@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from assignors.group import StickyUserData
-from assignors.partition_list import PartitionList
+from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 from assignors.protocol import as_it_travels, decode_sticky_user_data
 from assignors.sticky.ownership import Memory
 from partitioning.java import string_hashes
@@ -50,18 +50,16 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
 
     As `as_it_travels`, but for many members at once while their maps have neither grown nor crowded bins.
     """
-    names = lists[0].names
-    sizes = np.array([len(each.topics) for each in lists])
+    (names, topics, partitions), sizes = join_lists(lists)
     owner = np.repeat(np.arange(len(lists)), sizes)
-    topics = np.concatenate([each.topics for each in lists])
     _, first, slot = np.unique(owner * len(names) + topics, return_index=True, return_inverse=True)
     in_bin = spread(string_hashes(names)) & (_BINS - 1)
     # A new topic comes first in its bin.
     rows = np.lexsort((-first[slot], in_bin[topics], owner))
-    sorted_topics, numbers = topics[rows], np.concatenate([each.partitions for each in lists])[rows]
+    columns = PartitionColumns(names, topics[rows], partitions[rows])
     ends = np.cumsum(sizes)
     arrived = [
-        PartitionList(names, sorted_topics[start:end], numbers[start:end])
+        PartitionList.part(columns, start, end)
         for start, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True)
     ]
     bins = np.bincount(owner[first] * _BINS + in_bin[topics[first]], minlength=len(lists) * _BINS)
