@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -69,11 +69,16 @@ def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.in
     return np.argsort(member, kind="stable"), starts
 
 
-def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[np.intp]:
-    """The numbers of ranges, one after the other; they begin at `starts` and have `sizes` numbers."""
-    ends = np.cumsum(sizes)
-    shifts: NDArray[np.intp] = np.repeat(starts - ends + sizes, sizes)
-    shifts += np.arange(len(shifts))
+def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[Any]:
+    """The numbers of ranges, one after the other, in the type of both arguments.
+
+    Args:
+        starts: where each range begins.
+        sizes: how many numbers each has.
+    """
+    ends = np.cumsum(sizes, dtype=sizes.dtype)
+    shifts: NDArray[Any] = np.repeat(starts - ends + sizes, sizes)
+    shifts += np.arange(len(shifts), dtype=shifts.dtype)
     return shifts
 
 

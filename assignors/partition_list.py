@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
+from itertools import groupby, repeat
+from operator import attrgetter, is_not
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -42,12 +42,18 @@ class PartitionList(Sequence[TopicPartition]):
     columns.
 
     Attributes:
+        columns: what the list is a part of: the rows from `start` to before `stop`.
+        start: its first row there.
+        stop: the row after its last one.
         assigned: the same partitions in the order in which they were assigned, where that is known to be
             another; None otherwise.
     """
 
-    __slots__ = ("_columns", "_start", "_stop", "assigned")
+    __slots__ = ("assigned", "columns", "start", "stop")
 
+    columns: PartitionColumns
+    start: int
+    stop: int
     assigned: PartitionList | None
 
     def __init__(
@@ -57,8 +63,8 @@ class PartitionList(Sequence[TopicPartition]):
         partitions: NDArray[np.int32],
         assigned: PartitionList | None = None,
     ) -> None:
-        self._columns = PartitionColumns(names, topics, partitions)
-        self._start, self._stop = 0, len(topics)
+        self.columns = PartitionColumns(names, topics, partitions)
+        self.start, self.stop = 0, len(topics)
         self.assigned = assigned
 
     @classmethod
@@ -67,23 +73,23 @@ class PartitionList(Sequence[TopicPartition]):
     ) -> PartitionList:
         """The list that is the rows from `start` to before `stop` of some columns; they are not copied."""
         made = object.__new__(cls)
-        made._columns, made._start, made._stop, made.assigned = columns, start, stop, assigned
+        made.columns, made.start, made.stop, made.assigned = columns, start, stop, assigned
         return made
 
     @property
     def names(self) -> tuple[str, ...]:
         """Topic names that `topics` indexes; may hold names that do not occur in this list."""
-        return self._columns.names
+        return self.columns.names
 
     @property
     def topics(self) -> NDArray[np.int32]:
         """The topic of each partition: int32 array of shape (n,)."""
-        return self._columns.topics[self._start : self._stop]
+        return self.columns.topics[self.start : self.stop]
 
     @property
     def partitions(self) -> NDArray[np.int32]:
         """The number of each partition: int32 array of shape (n,)."""
-        return self._columns.partitions[self._start : self._stop]
+        return self.columns.partitions[self.start : self.stop]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PartitionList, (self.names, self.topics, self.partitions, self.assigned)
@@ -105,7 +111,7 @@ class PartitionList(Sequence[TopicPartition]):
         return PartitionList(self.names, self.topics[rows], self.partitions[rows])
 
     def __len__(self) -> int:
-        return self._stop - self._start
+        return self.stop - self.start
 
     @overload
     def __getitem__(self, index: int) -> TopicPartition: ...
@@ -153,24 +159,24 @@ class PartitionList(Sequence[TopicPartition]):
 NOTHING = PartitionList.of(())
 """A list without partitions."""
 
-_COLUMNS, _NAMES, _START, _STOP = map(attrgetter, ("_columns", "names", "_start", "_stop"))
-
 
 def join_lists(lists: Sequence[PartitionList]) -> tuple[PartitionColumns, NDArray[np.intp]]:
     """Many lists, one after the other, and the size of each."""
-    starts = np.fromiter(map(_START, lists), np.intp, len(lists))
-    sizes = np.fromiter(map(_STOP, lists), np.intp, len(lists)) - starts
+    starts = np.array([each.start for each in lists], np.intp)
+    sizes = np.array([each.stop for each in lists], np.intp) - starts
     filled = np.flatnonzero(sizes)
     if len(filled) < len(lists):
         lists, starts = [lists[row] for row in filled.tolist()], starts[filled]
-    columns = {id(each): each for each in map(_COLUMNS, lists)}
-    if len(columns) == 1:
-        names, topics, partitions = columns.popitem()[1]
+    columns = [each.columns for each in lists]
+    if columns and not any(map(is_not, columns, repeat(columns[0]))):
+        names, topics, partitions = columns[0]
         rows = ranges(starts, sizes[filled])
         return PartitionColumns(names, topics[rows], partitions[rows]), sizes
     index: dict[str, int] = {}
     joined = [np.empty(0, np.int32)]
-    for names, run in groupby(lists, _NAMES):  # tuples that are one object are equal without a look
+    for names, run in groupby(
+        lists, attrgetter("names")
+    ):  # tuples that are one object are equal without a look
         codes = np.array([index.setdefault(name, len(index)) for name in names], np.int32)
         joined.append(codes[np.concatenate([each.topics for each in run])])
     partitions = np.concatenate([np.empty(0, np.int32), *(each.partitions for each in lists)])

@@ -40,7 +40,11 @@ class RangeAssignor:
         members = group.members
         subscriptions = Subscriptions.of(members)
         known = {topic.name: topic for topic in group.topics if topic.partitions}
-        visits = hash_order(members).tolist() if len(subscriptions.lists) > 1 else range(len(members))
+        visits = (
+            hash_order([member.id for member in members]).tolist()
+            if len(subscriptions.lists) > 1
+            else range(len(members))
+        )
         subscribed = hash_map_keys(list(subscriptions.seen_in(visits))) if members else []
         topics = hash_map_keys([name for name in subscribed if name in known])
         order = member_order(members)

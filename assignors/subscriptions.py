@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import repeat
+from operator import is_not
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +35,8 @@ class Subscriptions:
     def of(cls, members: Sequence[Member]) -> Subscriptions:
         """The subscriptions of these members."""
         lists = [member.topics for member in members]
+        if lists and not any(map(is_not, lists, repeat(lists[0]))):
+            return cls([tuple(lists[0])], np.zeros(len(lists), np.intp))
         codes: dict[tuple[str, ...], int] = {}
         by_identity: dict[int, int] = {}
         code, latest = -1, None
@@ -70,7 +74,6 @@ class Subscriptions:
         return order[inside[self.of_member[order]]]
 
 
-def hash_order(members: Sequence[Member]) -> NDArray[np.intp]:
-    """Positions of the members in the order in which a `HashMap` of them, filled in group order, iterates."""
-    ids = [member.id for member in members]
+def hash_order(ids: Sequence[str]) -> NDArray[np.intp]:
+    """Positions of member ids in the order in which a `HashMap` of them, filled in this order, iterates."""
     return hash_map_order(string_hashes(ids), keys=ids)

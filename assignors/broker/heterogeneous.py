@@ -49,13 +49,11 @@ def balance(
             "leave it out of `owned`",
             jvm_exception="ArrayIndexOutOfBoundsException",
         )
-    owner, ids = targets.owner, slots.per_row(table.starts[slots.topic])
+    ids = slots.per_row(table.starts[slots.topic])
     ids += slots.partition
-    rows = np.arange(len(ids))
-    if not staying.all():
-        rows = np.flatnonzero(slots.per_row(staying))
-        owner = np.full(len(owner), -1, np.intp)
-        owner[ids[rows]] = slots.per_row(slots.member)[rows]
+    rows = slice(None) if staying.all() else np.flatnonzero(slots.per_row(staying))
+    owner = np.full(len(targets.taken), -1, np.intp)
+    owner[ids[rows]] = slots.per_row(slots.member)[rows]
     kept = np.where(staying, slots.sizes, 0)
     sizes = np.bincount(slots.member, weights=kept, minlength=len(members)).astype(np.intp)
 
@@ -71,7 +69,7 @@ def balance(
     mixed = loses & gets
     row_of = np.empty(len(owner), np.intp)
     if moves:
-        row_of[ids[rows]] = rows
+        row_of[ids[rows]] = np.arange(len(ids))[rows]
     plain = ~mixed[destination]
     copied = loses | gets
     copied[slots.member[~staying]] = True

@@ -10,7 +10,7 @@ from assignors.broker.changes import Changes
 from assignors.broker.slots import Slots
 from assignors.broker.tables import SHORTEST_SET
 from assignors.broker.targets import fault_in
-from assignors.columns import ranges
+from assignors.columns import join, ranges
 from assignors.errors import AssignorError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def share_out(
     before = ends - sizes
     before -= before[first[slots.member]]
     staying = np.clip(quotas[slots.member] - before, 0, sizes)  # what comes last in a member's map goes
-    free = _free(topics, table, targets.owner >= 0)
+    free = _free(topics, table, targets.taken)
     revoked = _revoked(slots, staying, sizes)
     if len(free.partition) + len(revoked.partition) > lacks.sum():
         fault = fault_in(slots, subscribed[slots.topic], members, table)
@@ -105,7 +105,7 @@ def _free(topics: NDArray[np.intp], table: TopicTable, taken: NDArray[np.bool_])
     """The partitions nobody has, in the order of `topics`."""
     if not taken.any():
         counts = table.counts[topics]
-        return _Runs(topics, counts, ranges(np.zeros(len(topics), np.intp), counts).astype(np.int32))
+        return _Runs(topics, counts, ranges(np.zeros(len(topics), np.int32), counts.astype(np.int32)))
     place = np.full(len(table.names), len(topics))
     place[topics] = np.arange(len(topics))
     ids = np.flatnonzero(~taken)
@@ -125,10 +125,11 @@ def _revoked(slots: Slots, staying: NDArray[np.intp], sizes: NDArray[np.intp]) -
 
 def _handed_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
     """Gives partitions out, first those that are free, until members lack nothing."""
-    partition = np.concatenate([free.partition, revoked.partition])
+    partition = join(free.partition, revoked.partition)
     ends = np.cumsum(lacks)
     run_ends = np.cumsum(np.concatenate([free.sizes, revoked.sizes]))
-    cuts = np.unique(np.concatenate([np.zeros(1, np.intp), ends, run_ends]))
+    cuts = np.sort(np.concatenate([np.zeros(1, np.intp), ends, run_ends]))
+    cuts = cuts[np.diff(cuts, prepend=-1) > 0]
     cuts = cuts[cuts <= len(partition)]
     starts, sizes = cuts[:-1], np.diff(cuts)
     topic = np.concatenate([free.topic, revoked.topic])[np.searchsorted(run_ends, starts, side="right")]

@@ -17,7 +17,7 @@ from assignors.broker.tables import (
     sort_positions,
     table_length,
 )
-from assignors.columns import ranges
+from assignors.columns import join, ranges
 from partitioning.java_maps.hash_table import TREEIFY, spread
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def assign_targets(
         tuple(table.names),
         table.counts,
         np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
-        slots.per_row(slots.topic).astype(np.int32),
+        slots.per_row(slots.topic.astype(np.int32)),
         slots.partition,
         subscribed=subscribed,
     )
@@ -82,7 +82,7 @@ def _joined(
     bucket = np.where(changes.copied[member], spread(table.hashes)[topic] & (lengths[member] - 1), 0)
     order = sort_positions(place[member], bucket)
 
-    pool = np.concatenate([kept.partition, given.partition]) if len(new) + len(by) else kept.partition
+    pool = join(kept.partition, given.partition)
     given_starts = given.starts + len(kept.partition)
     starts = np.concatenate([given_starts[new[::-1]], kept.starts])
     sizes = np.concatenate([given.sizes[new[::-1]], kept.sizes])

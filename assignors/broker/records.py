@@ -33,7 +33,7 @@ def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
 
 def read_records(
     recorded: PartitionColumns, sizes: NDArray[np.intp], table: TopicTable
-) -> tuple[Slots, NDArray[np.intp], bool]:
+) -> tuple[Slots, NDArray[np.bool_], bool]:
     """What the records say, given what members own in the order in which their records list it.
 
     Args:
@@ -42,19 +42,17 @@ def read_records(
         table: the topics.
 
     Returns:
-        What each member has, in that order; the member that has each partition id of the topic table, -1 for
-        none; and whether a partition is listed twice or does not exist, as in no group that a broker made.
+        What each member has, in that order; which partition ids of the topic table some member has; and
+        whether a partition is listed twice or does not exist, as in no group that a broker made.
     """
     slots = _listed(recorded, sizes, table)
-    owner = np.full(int(table.counts.sum()), -1, np.intp)
-    ids, member = slots.per_row(table.starts[slots.topic]), slots.per_row(slots.member)
+    taken = np.zeros(int(table.counts.sum()), np.bool_)
+    ids = slots.per_row(table.starts[slots.topic])
     ids += slots.partition
-    exists = slots.partition < slots.per_row(table.counts[slots.topic])
-    exists &= slots.partition >= 0
-    if not exists.all():
-        ids, member = ids[exists], member[exists]
-    owner[ids] = member
-    return slots, owner, bool(np.count_nonzero(owner >= 0) < len(slots.partition))
+    # Below 0 is beyond all counts.
+    exists = slots.partition.view(np.uint32) < slots.per_row(table.counts.astype(np.uint32)[slots.topic])
+    taken[ids if exists.all() else ids[exists]] = True
+    return slots, taken, bool(np.count_nonzero(taken) < len(slots.partition))
 
 
 def _listed(recorded: PartitionColumns, sizes: NDArray[np.intp], table: TopicTable) -> Slots:

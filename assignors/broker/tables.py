@@ -82,7 +82,10 @@ def iteration_order(
     crowded = _crowded(bucket if rows is None else bucket[rows], starts, TREEIFY)
     growing = np.flatnonzero((first < last) & (sizes > TREEIFY))
     if len(growing):
-        growing = growing[_leaping(starts[growing], sizes[growing], hashes)]
+        # Numbers in a row fill one bin after the other.
+        leaping = np.zeros(len(sizes), np.bool_)
+        leaping[_tables_where(hashes[1:] != hashes[:-1] + 1, starts)] = True
+        growing = growing[leaping[growing]]
         crowded[
             growing[
                 crowded_while_growing(
@@ -146,14 +149,6 @@ def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> ND
     if not between.any():
         return np.empty(0, np.intp)
     return np.flatnonzero(np.logical_or.reduceat(np.append(between, [False]), starts))
-
-
-def _leaping(
-    starts: NDArray[np.integer], sizes: NDArray[np.integer], hashes: NDArray[np.int32]
-) -> NDArray[np.intp]:
-    """Which tables do not just have numbers in a row; those fill one bin after the other."""
-    numbers = hashes[ranges(starts, sizes)]
-    return _tables_where(numbers[1:] != numbers[:-1] + 1, np.cumsum(sizes) - sizes)
 
 
 def _crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most: int) -> NDArray[np.bool_]:

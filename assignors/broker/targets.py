@@ -31,13 +31,13 @@ class Targets:
     Attributes:
         slots: one for each member and topic: members as the coordinator visits them, a member's topics as its
             HashMap gives them, and a slot's rows as its HashSet does.
-        owner: the member that has each partition id of the topic table, -1 for none.
+        taken: which partition ids of the topic table some member has.
         shared: whether several members may have the same partition, as in no group that a broker made.
         unusual: members with tables so crowded that they have to be built call by call.
     """
 
     slots: Slots
-    owner: NDArray[np.intp]
+    taken: NDArray[np.bool_]
     shared: bool
     unusual: frozenset[int]
 
@@ -50,9 +50,9 @@ class Targets:
             sizes: how many partitions each owns.
             table: the topics.
         """
-        slots, owner, shared = read_records(recorded, sizes, table)
+        slots, taken, shared = read_records(recorded, sizes, table)
         if len(slots.sizes) == 0:
-            return cls(slots, owner, shared, frozenset())
+            return cls(slots, taken, shared, frozenset())
         lengths = copy_length(slots.sizes)
         if shared:
             slots = _without_repeats(slots)
@@ -72,7 +72,7 @@ class Targets:
             ordered = _copied(ordered)
             for member in unusual:
                 _put_call_by_call(member, slots, lengths, ordered, table)
-        return cls(ordered, owner, shared, frozenset(unusual))
+        return cls(ordered, taken, shared, frozenset(unusual))
 
 
 def _topic_order(slots: Slots, table: TopicTable) -> Order:

@@ -35,10 +35,12 @@ class UniformAssignor:
         Raises:
             AssignorError: some member's target has partitions that do not exist, and the JVM throws.
         """
-        if not group.members:
+        everybody = group.members
+        if not everybody:
             return Assignment.of({})
-        place = hash_order(group.members)
-        members = [group.members[row] for row in place.tolist()]
+        ids = [member.id for member in everybody]
+        place = hash_order(ids)
+        members = [everybody[row] for row in place.tolist()]
         subscriptions = Subscriptions.of(members)
         recorded, sizes = join_lists(recorded_lists(members))
         subscribed = set[str]().union(*subscriptions.lists)
@@ -49,5 +51,4 @@ class UniformAssignor:
             changes = share_out(members, topics, table, targets)
         else:
             changes = balance(members, subscriptions, table, targets)
-        ids = [member.id for member in group.members]
         return assign_targets(ids, place, table, table.which(subscribed), targets, changes)

@@ -79,12 +79,12 @@ class Catalogue:
     @cached_property
     def by_hash(self) -> NDArray[np.intp]:
         """Members in the order in which the leader's HashMap iterates over them."""
-        return hash_order(self.members)
+        return hash_order(self.ids)
 
     @cached_property
     def by_owner_hash(self) -> NDArray[np.intp]:
         """Members in the order of the HashMap of what they own, which is filled in the order of `by_hash`."""
-        return self.by_hash[hash_order([self.members[row] for row in self.by_hash.tolist()])]
+        return self.by_hash[hash_order([self.ids[row] for row in self.by_hash.tolist()])]
 
     def owner_turns(self, settled: Collection[int]) -> dict[int, int]:
         """The position of each member in that HashMap once the settled ones are taken out of it."""
