@@ -92,7 +92,9 @@ def _in_slots(member: NDArray[np.intp], ids: NDArray[np.intp], members: int, tab
     order, _ = group_rows(member, members)
     member, ids = member[order], ids[order]
     topic = table.topic_of[ids]
-    first = np.flatnonzero((np.diff(member, prepend=-1) != 0) | (np.diff(topic, prepend=-1) != 0))
+    begins = np.ones(len(ids), np.bool_)
+    np.logical_or(member[1:] != member[:-1], topic[1:] != topic[:-1], out=begins[1:])
+    first = np.flatnonzero(begins)
     partition = (ids - table.starts[topic]).astype(np.int32)
     return Slots(member[first], topic[first], first, np.diff(first, append=len(ids)), partition)
 

@@ -197,13 +197,16 @@ def _crowded_maps(
     copied: NDArray[np.bool_],
 ) -> set[int]:
     """Members in whose maps of topics some bin may have become a tree."""
-    member = np.concatenate([old.member, given.member[new]])
-    entries = np.bincount(member, minlength=len(copied))
-    members = np.flatnonzero(copied & (entries >= TREEIFY))
+    member, topic = join(old.member, given.member[new]), join(old.topic, given.topic[new])
+    # Entries that share a bin of a longer table share one of a short table.
+    bins = np.bincount(
+        member * TREEIFY + (spread(table.hashes)[topic] & (TREEIFY - 1)), minlength=len(copied) * TREEIFY
+    ).reshape(-1, TREEIFY)
+    members = np.flatnonzero(copied & (bins.max(axis=1) >= TREEIFY))
     if len(members) == 0:
         return set()
-    order = np.argsort(member, kind="stable")
-    topic = np.concatenate([old.topic, given.topic[new]])[order]
+    entries = bins.sum(axis=1)
+    topic = topic[np.argsort(member, kind="stable")]
     crowded = crowded_while_growing(
         (np.cumsum(entries) - entries)[members],
         entries[members],
