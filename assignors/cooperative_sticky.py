@@ -81,9 +81,11 @@ def _with_transfers(catalogue: Catalogue, owned: Ownership, outcome: Outcome) ->
     if not moving.any():
         return outcome
 
-    # The JVM holds a partition back from one member, the one that its HashMap visits last.
     rows, ids, member = rows[moving], ids[moving], member[moving]
-    order = np.lexsort((rows, -np.argsort(catalogue.by_owner_hash)[member], ids))
+    if other.any():
+        # The JVM holds a partition back from one member, the one that its HashMap visits last.
+        order = np.lexsort((rows, -np.argsort(catalogue.by_owner_hash)[member], ids))
+        rows = rows[order[np.unique(ids[order], return_index=True)[1]]]
     transferring = np.zeros(len(outcome.member), np.bool_)
-    transferring[rows[order[np.unique(ids[order], return_index=True)[1]]]] = True
+    transferring[rows] = True
     return replace(outcome, transferring=transferring)

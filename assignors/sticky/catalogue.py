@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.member_order import java_order
-from assignors.subscriptions import Subscriptions, hash_order
+from assignors.subscriptions import Subscriptions
 from partitioning.java import hash_map_order, string_hashes, utf16_key
 from partitioning.java_maps.hash_table import HashTable, spread_number
 
@@ -77,18 +77,25 @@ class Catalogue:
         return java_order(range(len(self.ids)), self.ids)
 
     @cached_property
+    def _hashes(self) -> NDArray[np.int32]:
+        return string_hashes(self.ids)
+
+    @cached_property
     def by_hash(self) -> NDArray[np.intp]:
         """Members in the order in which the leader's HashMap iterates over them."""
-        return hash_order(self.ids)
+        return hash_map_order(self._hashes, keys=self.ids)
 
     @cached_property
     def by_owner_hash(self) -> NDArray[np.intp]:
         """Members in the order of the HashMap of what they own, which is filled in the order of `by_hash`."""
-        return self.by_hash[hash_order([self.ids[row] for row in self.by_hash.tolist()])]
+        visited = self.by_hash
+        return visited[
+            hash_map_order(self._hashes[visited], keys=[self.ids[row] for row in visited.tolist()])
+        ]
 
     def owner_turns(self, settled: Collection[int]) -> dict[int, int]:
         """The position of each member in that HashMap once the settled ones are taken out of it."""
-        hashes = string_hashes(self.ids)
+        hashes = self._hashes
         visited = self.by_hash.tolist()
         table = HashTable()
         for row in visited:
