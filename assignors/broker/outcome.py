@@ -72,7 +72,7 @@ def _joined(
 ) -> tuple[Slots, set[int]]:
     """What stays and what was given, in map order by place in the group, and members with crowded maps."""
     kept, given = _kept(old, changes), changes.given.merged()
-    extended, by = _common(kept, given, len(table.names))
+    extended, by = _common(kept, given, len(place), len(table.names))
     new = np.delete(np.arange(len(given.sizes)), by)
     lengths = _map_lengths(len(place), old, kept, given, new, changes.given)
 
@@ -87,12 +87,14 @@ def _joined(
     starts = np.concatenate([given_starts[new[::-1]], kept.starts])
     sizes = np.concatenate([given.sizes[new[::-1]], kept.sizes])
     row_starts, row_sizes = starts[order], sizes[order]
-    first = np.concatenate([table_length(changes.capacity[topic[: len(new)]]), copy_length(kept.sizes)])
+    first = np.zeros(len(member), np.int64)
+    first[: len(new)] = table_length(changes.capacity[topic[: len(new)]])
     filled = np.arange(len(member)) < len(new)
     if len(by):
         more_starts, more_sizes = np.zeros((2, len(member)), np.intp)
         more_starts[len(new) + extended] = given_starts[by]
         more_sizes[len(new) + extended] = given.sizes[by]
+        first[len(new) + extended] = copy_length(kept.sizes[extended])
         filled[len(new) + extended] = True
         row_starts = np.stack([row_starts, more_starts[order]], axis=1).reshape(-1)
         row_sizes = np.stack([row_sizes, more_sizes[order]], axis=1).reshape(-1)
@@ -119,18 +121,18 @@ def _kept(slots: Slots, changes: Changes) -> Slots:
     return Slots(slots.member[alive], slots.topic[alive], starts[alive], sizes[alive], partition)
 
 
-def _common(one: Slots, other: Slots, topics: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _common(one: Slots, other: Slots, members: int, topics: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The positions in both of the slots with the same member and topic."""
-    if not (len(one.sizes) and len(other.sizes)):
-        none = np.empty(0, np.intp)
-        return none, none
+    in_other = np.zeros(members, np.bool_)
+    in_other[other.member] = True
+    near = np.flatnonzero(in_other[one.member])
     _, here, there = np.intersect1d(
-        one.member * topics + one.topic,
+        one.member[near] * topics + one.topic[near],
         other.member * topics + other.topic,
         assume_unique=True,
         return_indices=True,
     )
-    return here, there
+    return near[here], there
 
 
 def _map_lengths(
@@ -197,12 +199,14 @@ def _crowded_maps(
     copied: NDArray[np.bool_],
 ) -> set[int]:
     """Members in whose maps of topics some bin may have become a tree."""
-    member, topic = join(old.member, given.member[new]), join(old.topic, given.topic[new])
+    looked_at = np.flatnonzero(copied[old.member])
+    member = join(old.member[looked_at], given.member[new])
+    topic = join(old.topic[looked_at], given.topic[new])
     # Entries that share a bin of a longer table share one of a short table.
     bins = np.bincount(
         member * TREEIFY + (spread(table.hashes)[topic] & (TREEIFY - 1)), minlength=len(copied) * TREEIFY
     ).reshape(-1, TREEIFY)
-    members = np.flatnonzero(copied & (bins.max(axis=1) >= TREEIFY))
+    members = np.flatnonzero(bins.max(axis=1) >= TREEIFY)
     if len(members) == 0:
         return set()
     entries = bins.sum(axis=1)

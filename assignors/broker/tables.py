@@ -65,8 +65,18 @@ def iteration_order(
         last: length of each table in the end.
     """
     none = np.empty(0, np.intp)
-    if len(hashes) == len(sizes):
+    several = np.flatnonzero(sizes > 1)
+    if len(several) == 0:
         return Order(None, none)
+    if 2 * len(several) < len(sizes):
+        picked = ranges(starts[several], sizes[several])
+        some = sizes[several]
+        inner = iteration_order(np.cumsum(some) - some, some, hashes[picked], first[several], last[several])
+        rows = None
+        if inner.rows is not None:
+            rows = np.arange(len(hashes))
+            rows[picked] = picked[inner.rows]
+        return Order(rows, several[inner.crowded])
     bucket = hashes & np.repeat((last - 1).astype(np.int32), sizes)
     changed = _tables_where(bucket[1:] < bucket[:-1], starts)
     rows = None
