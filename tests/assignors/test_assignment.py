@@ -1,4 +1,4 @@
-"""Assignment and PartitionList: columns inside, a mapping of lists outside."""
+"""Assignment: columns inside, a mapping of lists outside."""
 
 import numpy as np
 import pytest
@@ -77,25 +77,3 @@ def test_columns_are_grouped_by_member(assignment):
         )
     ]
     assert rows == [("a", "t", 0), ("a", "u", 2), ("c", "t", 2)]
-
-
-def test_a_partition_list_equals_a_list_of_the_same_partitions():
-    partitions = PartitionList.of([("t", 0), ("u", 1)])
-    assert partitions == [("t", 0), ("u", 1)]
-    assert partitions != [("u", 1), ("t", 0)]
-    assert partitions == PartitionList(("u", "t"), np.array([1, 0], np.int32), np.array([0, 1], np.int32))
-
-
-def test_a_slice_of_a_partition_list_is_one():
-    assert PartitionList.of([("t", 0), ("t", 1), ("t", 2)])[1:] == [("t", 1), ("t", 2)]
-
-
-@pytest.mark.parametrize(
-    ("partition", "inside"), [(("t", 0), True), (("t", 1), False), (("v", 0), False), ("t", False)]
-)
-def test_membership(partition, inside):
-    assert (partition in PartitionList.of([("t", 0), ("u", 1)])) is inside
-
-
-def test_a_long_list_prints_its_start():
-    assert repr(PartitionList.of([("t", i) for i in range(100)])).endswith("('t', 19), ... 80 more])")
