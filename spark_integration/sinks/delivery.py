@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,7 @@ def deliver(
     first = next(filled, None)
     if first is None:
         return
-    from confluent_kafka import Producer  # noqa: PLC0415 - this runs on executors
+    from confluent_kafka import KafkaException, Producer  # noqa: PLC0415 - this runs on executors
 
     failures = _Failures()
     producer = Producer({**config, "delivery.report.only.error": True, "on_delivery": failures})
@@ -81,7 +82,8 @@ def deliver(
         # Not left to the garbage collector: a worker that Spark uses again would go on connecting.
         # Closing would wait without end for what is still queued.
         if not len(producer):
-            producer.close()
+            with suppress(KafkaException, SystemError):  # the broker has had its word on every record
+                producer.close()
 
 
 def _patience_s(config: Mapping[str, str]) -> float:
@@ -119,10 +121,14 @@ class _Delivery:
             while self._wait(producer.flush, since):
                 pass
         except BaseException as error:
+            cause = _unhidden(error)
             producer.purge()
-            producer.flush(WAIT_S)
-            # A fatal error is raised while failed records are reported, and Python hides it behind that.
-            cause = error.__cause__ if isinstance(error, SystemError) else error
+            try:
+                producer.flush(WAIT_S)
+            except (KafkaException, SystemError) as fatal:
+                # The next call of the producer tells, whichever it is; records fail for this reason, too.
+                if isinstance(cause, KafkaException | DeliveryError):
+                    cause = _unhidden(fatal)
             if isinstance(cause, KafkaException):
                 raise DeliveryError(f"a record could not be produced: {_said(cause.args[0])}") from cause
             raise
@@ -151,6 +157,11 @@ class _Delivery:
                 f"{self._patience_s:g} s, although 'delivery.timeout.ms' is over: is the broker gone?"
             )
         return result
+
+
+def _unhidden(error: BaseException) -> BaseException | None:
+    """The error itself; Python hides one that is raised while failed records are reported."""
+    return error.__cause__ if isinstance(error, SystemError) else error
 
 
 def _said(error: KafkaError) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import (
@@ -37,6 +38,12 @@ def batch(*partitions: int) -> pa.RecordBatch:
     return pa.record_batch(
         {"value": pa.array([b"v"] * len(partitions)), "partition": pa.array(partitions, pa.int32())}
     )
+
+
+def failing(error: Exception) -> Iterator[pa.RecordBatch]:
+    """A batch, and then an error."""
+    yield batch(0, 1)
+    raise error
 
 
 def around_the_end_of(cluster: MockCluster) -> Iterator[pa.RecordBatch]:
@@ -78,13 +85,45 @@ def test_a_task_without_rows_asks_no_broker() -> None:
 
 
 def test_an_error_of_the_input_is_passed_on_and_what_was_queued_is_dropped(cluster: MockCluster) -> None:
-    def batches() -> Iterator[pa.RecordBatch]:
-        yield batch(0, 1)
-        raise RuntimeError("of the input")
-
     with pytest.raises(RuntimeError, match="of the input"):
-        deliver(batches(), config(cluster, linger_ms="60000"), {"t": 2}, "t")
+        deliver(failing(RuntimeError("of the input")), config(cluster, linger_ms="60000"), {"t": 2}, "t")
     assert read_topic(cluster.bootstrap_servers, "t") == []
+
+
+class ToldLate(Producer):
+    """A producer that tells of a fatal error only while it is emptied."""
+
+    purged = False
+
+    def purge(self, *args: bool) -> None:
+        self.purged = True
+        super().purge(*args)
+
+    def flush(self, *args: float) -> int:
+        left = super().flush(*args)
+        if self.purged:
+            raise KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED, fatal=True))
+        return left
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "message"),
+    [
+        (DeliveryError("not acknowledged"), DeliveryError, "This user may write to no topic"),
+        (KafkaException(KafkaError(KafkaError._FATAL)), DeliveryError, "This user may write to no topic"),
+        (RuntimeError("of the input"), RuntimeError, "of the input"),
+    ],
+)
+def test_a_fatal_error_that_is_told_late_is_why_records_failed(
+    cluster: MockCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    told: type[Exception],
+    message: str,
+) -> None:
+    monkeypatch.setattr("confluent_kafka.Producer", ToldLate)
+    with pytest.raises(told, match=message):
+        deliver(failing(error), config(cluster), {"t": 2}, "t")
 
 
 def test_no_row_of_a_batch_is_sent_if_one_has_no_place(cluster: MockCluster) -> None:
