@@ -14,10 +14,11 @@ from examples.migration import migrate
 from tests.support.broker import Kafka
 from tests.support.reading import inversions, read_topic
 
+pytestmark = [pytest.mark.needs("data sources"), pytest.mark.needs("time")]
+
 KEYS = [b"user-%d" % (number % 97) for number in range(3000)]
 
 
-@pytest.mark.needs("data sources")
 def test_a_backfill_is_ordered_and_goes_on_where_it_stopped(
     spark: SparkSession, broker: Kafka, tmp_path: Path
 ) -> None:
@@ -57,7 +58,6 @@ def test_a_backfill_is_ordered_and_goes_on_where_it_stopped(
     assert {r.timestamp for r in read} == {(n + 1_400_000_000) * 1000 for n in range(3000)}
 
 
-@pytest.mark.needs("data sources")
 def test_a_migration_keeps_order_headers_and_timestamps(
     spark: SparkSession, connector: None, broker: Kafka
 ) -> None:

@@ -21,6 +21,8 @@ from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.options import read_options
 from tests.support.reading import read_topic
 
+pytestmark = pytest.mark.needs("time")
+
 
 @pytest.fixture
 def cluster() -> Iterator[MockCluster]:

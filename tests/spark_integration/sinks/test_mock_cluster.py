@@ -126,7 +126,8 @@ def test_an_empty_frame_writes_nothing(spark: SparkSession, cluster: MockCluster
 def test_a_queue_of_a_few_records_is_waited_for(
     spark: SparkSession, cluster: MockCluster, topic: str
 ) -> None:
-    write(flights(spark), cluster, topic=topic, **{"kafka.queue.buffering.max.messages": "10"})
+    settings = {"kafka.queue.buffering.max.messages": "10", "kafka.linger.ms": "1"}
+    write(flights(spark), cluster, topic=topic, **settings)
     assert len(read_topic(cluster.bootstrap_servers, topic)) == 3000
 
 
@@ -179,6 +180,7 @@ def test_a_topic_is_not_overwritten(spark: SparkSession, cluster: MockCluster, t
         writer.option("bootstrap.servers", cluster.bootstrap_servers).save()
 
 
+@pytest.mark.needs("time")
 def test_a_broker_that_is_not_there_is_reported_within_seconds(spark: SparkSession) -> None:
     with MockCluster() as gone:
         servers = gone.bootstrap_servers

@@ -133,6 +133,7 @@ def run_until_killed(folder: str, servers: str, topic: str) -> None:
     start(spark, "copartition", Path(folder), servers, topic).awaitTermination()
 
 
+@pytest.mark.needs("time")
 @pytest.mark.needs("data sources")
 def test_a_killed_driver_loses_nothing(spark: SparkSession, broker: Kafka, tmp_path: Path) -> None:
     topic = broker.create_topic(PARTITIONS)
