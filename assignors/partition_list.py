@@ -174,9 +174,7 @@ def join_lists(lists: Sequence[PartitionList]) -> tuple[PartitionColumns, NDArra
         return PartitionColumns(names, topics[rows], partitions[rows]), sizes
     index: dict[str, int] = {}
     joined = [np.empty(0, np.int32)]
-    for names, run in groupby(
-        lists, attrgetter("names")
-    ):  # tuples that are one object are equal without a look
+    for names, run in groupby(lists, attrgetter("names")):  # the same tuple is equal without a look inside
         codes = np.array([index.setdefault(name, len(index)) for name in names], np.int32)
         joined.append(codes[np.concatenate([each.topics for each in run])])
     partitions = np.concatenate([np.empty(0, np.int32), *(each.partitions for each in lists)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from assignors.broker.topic_ids import TopicTable
     from assignors.group import Member
     from assignors.partition_list import PartitionColumns
-
-_NAMES, _TOPICS, _PARTITIONS = map(attrgetter, ("names", "topics", "partitions"))
 
 
 def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
