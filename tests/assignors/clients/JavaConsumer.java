@@ -26,7 +26,7 @@ public class JavaConsumer {
         if (!args[5].equals("-")) {
             settings.put("group.instance.id", args[5]);
         }
-        settings.put("session.timeout.ms", "3000");
+        settings.put("session.timeout.ms", "6000");
         settings.put("heartbeat.interval.ms", "300");
         settings.put("enable.auto.commit", "false");
         Thread reading = Thread.currentThread();

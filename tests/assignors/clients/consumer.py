@@ -9,6 +9,7 @@ import signal
 import sys
 import warnings
 
+SESSION_TIMEOUT_MS = 6_000  # a killed member is missed for that long; a slow machine must not exceed it
 stopping = False
 
 
@@ -35,7 +36,7 @@ def run_kafka_python(servers: str, group: str, topic: str, assignor: str, instan
         group_id=group,
         group_instance_id=instance_id,
         partition_assignment_strategy=[KafkaPythonAssignor(assignor)],
-        session_timeout_ms=3_000,
+        session_timeout_ms=SESSION_TIMEOUT_MS,
         heartbeat_interval_ms=300,
         enable_auto_commit=False,
     )
@@ -65,7 +66,7 @@ async def run_aiokafka(servers: str, group: str, topic: str, assignor: str, inst
         group_id=group,
         group_instance_id=instance_id,
         partition_assignment_strategy=(aiokafka_assignor(assignor),),
-        session_timeout_ms=3_000,
+        session_timeout_ms=SESSION_TIMEOUT_MS,
         heartbeat_interval_ms=300,
         enable_auto_commit=False,
     )
