@@ -55,7 +55,7 @@ golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven,
 	@$(BIN)/python -m tests.oracle.producer.regenerate
 
 COMPILE = $(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
-  --no-emit-index-url --no-annotate --no-header --upgrade --quiet
+  --no-annotate --no-header --upgrade --quiet
 
 lock: $(READY)  ## pin the newest development dependencies: names, versions and hashes
 	@$(COMPILE) --group dev --output-file dev.lock

@@ -58,11 +58,8 @@ class Assignment(Mapping[str, PartitionList]):
         subscribed: NDArray[np.bool_] | None = None,
     ) -> None:
         self._members = members
-        self._topics = topics
         self._counts = counts
         self._offsets = offsets
-        self._topic = topic
-        self._partition = partition
         self._columns = PartitionColumns(topics, topic, partition)
         self._transferring = transferring
         self._subscribed = subscribed
@@ -122,14 +119,15 @@ class Assignment(Mapping[str, PartitionList]):
 
     @cached_property
     def _topic_rows(self) -> dict[str, int]:
-        return {topic: row for row, topic in enumerate(self._topics)}
+        return {topic: row for row, topic in enumerate(self._columns.names)}
 
     @cached_property
     def _owners(self) -> NDArray[np.int32]:
         """Member index of every partition of every topic, -1 where nobody has it."""
         owners = np.full(int(self._base[-1]), -1, np.int32)
-        known = (self._partition >= 0) & (self._partition < self._counts[self._topic])
-        owners[self._base[self._topic[known]] + self._partition[known]] = self._member_column[known]
+        _, topic, partition = self._columns
+        known = (partition >= 0) & (partition < self._counts[topic])
+        owners[self._base[topic[known]] + partition[known]] = self._member_column[known]
         return owners
 
     def owner_of(self, partition: TopicPartition | tuple[str, int]) -> str | None:
@@ -163,11 +161,10 @@ class Assignment(Mapping[str, PartitionList]):
         flat = np.flatnonzero(free)
         topic = np.searchsorted(self._base, flat, side="right") - 1
         return PartitionList(
-            self._topics, topic.astype(np.int32), (flat - self._base[topic]).astype(np.int32)
+            self._columns.names, topic.astype(np.int32), (flat - self._base[topic]).astype(np.int32)
         )
 
     def to_arrays(self) -> AssignmentArrays:
         """The assignment as columns, grouped by member; the arrays are views, do not write to them."""
-        return AssignmentArrays(
-            self._members, self._topics, self._member_column, self._topic, self._partition
-        )
+        topics, topic, partition = self._columns
+        return AssignmentArrays(self._members, topics, self._member_column, topic, partition)

@@ -1,4 +1,4 @@
-"""Sorting rows that are several integer columns."""
+"""Rows that are several integer columns: sorted, grouped, joined, and picked by ranges."""
 
 from __future__ import annotations
 

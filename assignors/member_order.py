@@ -1,4 +1,4 @@
-"""The order in which Kafka's range and round-robin assignors visit members (KIP-345)."""
+"""In which order Kafka's assignors visit members: static ones first (KIP-345), or as a HashMap has them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.subscriptions import hash_order
-from partitioning.java import utf16_key
+from partitioning.java import hash_map_order, string_hashes, utf16_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,3 +37,8 @@ def java_order(rows: Iterable[int], names: Sequence[str]) -> list[int]:
     if "".join(names).isascii():
         return sorted(rows, key=names.__getitem__)
     return sorted(rows, key=lambda row: utf16_key(names[row]))
+
+
+def hash_order(ids: Sequence[str]) -> NDArray[np.intp]:
+    """Positions of member ids in the order in which a `HashMap` of them, filled in this order, iterates."""
+    return hash_map_order(string_hashes(ids), keys=ids)

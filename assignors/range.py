@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from assignors.interface import RebalanceProtocol
-from assignors.member_order import java_order, member_order
+from assignors.member_order import hash_order, java_order, member_order
 from assignors.owners import assignment_by_owner
 from assignors.range_racks import RackMatching
-from assignors.subscriptions import Subscriptions, hash_order
+from assignors.subscriptions import Subscriptions
 from partitioning.java import hash_map_keys
 
 if TYPE_CHECKING:
@@ -40,11 +40,7 @@ class RangeAssignor:
         members = group.members
         subscriptions = Subscriptions.of(members)
         known = {topic.name: topic for topic in group.topics if topic.partitions}
-        visits = (
-            hash_order([member.id for member in members]).tolist()
-            if len(subscriptions.lists) > 1
-            else range(len(members))
-        )
+        visits = hash_order([member.id for member in members]) if len(subscriptions.lists) > 1 else ()
         subscribed = hash_map_keys(list(subscriptions.seen_in(visits))) if members else []
         topics = hash_map_keys([name for name in subscribed if name in known])
         order = member_order(members)

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.java import hash_map_order, string_hashes
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -72,8 +70,3 @@ class Subscriptions:
         inside = np.zeros(len(self.lists), np.bool_)
         inside[list(audience)] = True
         return order[inside[self.of_member[order]]]
-
-
-def hash_order(ids: Sequence[str]) -> NDArray[np.intp]:
-    """Positions of member ids in the order in which a `HashMap` of them, filled in this order, iterates."""
-    return hash_map_order(string_hashes(ids), keys=ids)

@@ -102,7 +102,7 @@ def _joined(
     sizes = sizes[order]
     partition = pool[ranges(row_starts, row_sizes)]
     slots = Slots(member[order], topic[order], np.cumsum(sizes) - sizes, sizes, partition)
-    crowded = _order_filled(slots, np.flatnonzero(filled[order] & (sizes > 1)), first[order])
+    crowded = _order_filled(slots, np.flatnonzero(filled[order]), first[order])
     return slots, crowded | _crowded_maps(table, old, given, new, lengths, changes.copied)
 
 
@@ -176,7 +176,7 @@ def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int6
 
     Args:
         slots: the slots; their rows are in the order they were added.
-        filled: the slots that got something and have several rows now.
+        filled: the slots that got something.
         first: length of each slot's table before it got something.
     """
     if len(filled) == 0:

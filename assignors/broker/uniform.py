@@ -11,8 +11,9 @@ from assignors.broker.outcome import assign_targets
 from assignors.broker.records import recorded_lists
 from assignors.broker.targets import Targets
 from assignors.broker.topic_ids import TopicTable
+from assignors.member_order import hash_order
 from assignors.partition_list import join_lists
-from assignors.subscriptions import Subscriptions, hash_order
+from assignors.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from assignors.group import Group

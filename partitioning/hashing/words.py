@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 # Measured: what one step touches stays in the cache, and the fixed cost of a NumPy call stays small.
 _COLUMN_BYTES = 1 << 20
 _COLUMN_ROWS = 1 << 15
-_LINE_WORDS = 16
 _CHUNK_ROWS = 1 << 14
 _CHUNK_BYTES = 1 << 24
 _BLOCK_BYTES = 1 << 21
 _MIN_BLOCK_ROWS = 1 << 8
+_LINE_WORDS = 16  # of a cache line
 _FEW_ROWS = 8  # are hashed one by one: a NumPy step of all costs more than a Python step of each
 
 
@@ -75,11 +75,13 @@ def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.ui
     """
     bounds = np.asarray(offsets, dtype=np.int64)
     out: Words = _aligned(1, len(bounds) - 1)[0]
-    if not _hash_equal(rule, out, bounds, data):
-        for first, last in _chunks(bounds):
-            chunk = bounds[first : last + 1]
-            if not _hash_equal(rule, out[first:last], chunk, data):
-                _hash_chunk(rule, out[first:last], chunk, data)
+    if _have_one_length(bounds):
+        _hash_columns(rule, out, bounds, data)
+        return out
+    for first, last in _chunks(bounds):
+        chunk = bounds[first : last + 1]
+        hash_chunk = _hash_columns if _have_one_length(chunk) else _hash_chunk
+        hash_chunk(rule, out[first:last], chunk, data)
     return out
 
 
@@ -113,20 +115,16 @@ def _chunks(bounds: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _hash_equal(rule: WordHash, states: Words, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> bool:
-    """Hashes the keys if they have one length of full words; says whether they have."""
-    rows = len(states)
+def _have_one_length(bounds: NDArray[np.int64]) -> bool:
+    """Whether there are some keys, and all have one length of full words."""
+    rows = len(bounds) - 1
     if rows < _FEW_ROWS:
         return False
     length = bounds[1] - bounds[0]
     if length % 4 or bounds[-1] - bounds[0] != rows * length:
         return False
-    for first in range(0, rows, _CHUNK_ROWS):
-        part = bounds[first : first + _CHUNK_ROWS + 1]
-        if (part[1:] - part[:-1] != length).any():
-            return False
-    _hash_columns(rule, states, data[bounds[0] : bounds[-1]].view("<u4").reshape(rows, length // 4))
-    return True
+    parts = (bounds[first : first + _CHUNK_ROWS + 1] for first in range(0, rows, _CHUNK_ROWS))
+    return all((part[1:] - part[:-1] == length).all() for part in parts)
 
 
 def _hash_chunk(rule: WordHash, out: Words, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
@@ -150,12 +148,13 @@ def _longest_first(lengths: NDArray[np.int64], longest: int) -> tuple[NDArray[np
     return order, lengths.astype(np.uint32).take(order, mode="clip")
 
 
-def _hash_columns(rule: WordHash, states: Words, matrix: Words) -> None:
+def _hash_columns(rule: WordHash, states: Words, bounds: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
     """Keys of as many words each, and no tail."""
+    matrix = data[bounds[0] : bounds[-1]].view("<u4").reshape(len(states), -1)
     length = np.array([matrix.shape[1] * 4], dtype=np.uint32)
     start = rule.start(length)
     # A block's words, states and two scratches; whole cache lines of each.
-    rows = max(_MIN_BLOCK_ROWS, min(_COLUMN_BYTES // (4 * matrix.shape[1] + 12), _COLUMN_ROWS)) & -_LINE_WORDS
+    rows = min(_block_rows(matrix.shape[1] + 3, _COLUMN_BYTES), _COLUMN_ROWS) & -_LINE_WORDS
     scratch = _aligned(2, min(rows, len(states)))
     for begin in range(0, len(states), rows):
         block = slice(begin, begin + rows)
@@ -217,5 +216,5 @@ def _hash_block(rule: WordHash, states: Words, lengths: Words, matrix: Words) ->
     rule.finish(states, lengths, t)
 
 
-def _block_rows(words: int) -> int:
-    return max(_MIN_BLOCK_ROWS, _BLOCK_BYTES // (4 * words))
+def _block_rows(words: int, size: int = _BLOCK_BYTES) -> int:
+    return max(_MIN_BLOCK_ROWS, size // (4 * words))
