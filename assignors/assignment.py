@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.partition_list import PartitionColumns, PartitionList
+from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from assignors.group import Group
     from partitioning.topic_partition import TopicPartition
 
 
@@ -88,6 +89,39 @@ class Assignment(Mapping[str, PartitionList]):
         np.maximum.at(counts, topic, partition.astype(np.int64) + 1)
         offsets = np.cumsum([0, *(len(part) for part in columns.values())], dtype=np.int64)
         return cls(tuple(columns), tuple(index), counts, offsets, topic, partition)
+
+    @classmethod
+    def for_group(
+        cls,
+        group: Group,
+        lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]],
+        *,
+        transferring: Mapping[TopicPartition, str] | None = None,
+    ) -> Assignment:
+        """A strategy's answer for a group; subscribed partitions that no list has are `unassigned`.
+
+        Args:
+            group: the group that is assigned.
+            lists: the partitions of each member; one that is missing got nothing.
+            transferring: partitions held back this round, each with the id of the member that will get it.
+        """
+        subscribed = {name for member in group.members for name in member.topics}
+        topics = {topic.name: topic.partitions for topic in group.topics if topic.name in subscribed}
+        given = [PartitionList.of(lists.get(member.id, ())) for member in group.members]
+        names = tuple(dict.fromkeys([*topics, *(name for each in given for name in each.names)]))
+        row = {name: number for number, name in enumerate(names)}
+        columns, sizes = join_lists(given)
+        place = {member.id: number for number, member in enumerate(group.members)}
+        held = transferring or {}
+        return cls(
+            tuple(place),
+            names,
+            np.array([topics.get(name, 0) for name in names], np.int64),
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            np.array([row[name] for name in columns.names], np.int32)[columns.topics],
+            columns.partitions,
+            transferring=(PartitionList.of(held), np.array([place[each] for each in held.values()], np.int32)),
+        )
 
     @cached_property
     def _rows_of(self) -> dict[str, int]:

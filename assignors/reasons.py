@@ -1,0 +1,68 @@
+"""The reasons a decision gives while it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from partitioning.topic_partition import TopicPartition
+
+
+class Reason(Enum):
+    """What a step of an assignor does with one partition."""
+
+    KEPT = "kept"
+    """A member had it and keeps it."""
+    OVER_QUOTA = "over quota"
+    """A member had it and gives it up, because it has its share without it."""
+    UNSUBSCRIBED = "no longer subscribed"
+    """A member had it and gives it up, because it no longer subscribes to its topic."""
+    FAR = "far"
+    """A member had it and gives it up, because it has no replica in the member's rack (KIP-881)."""
+    CONTESTED = "contested"
+    """A member claimed it that another one claims in the same generation, so neither keeps it."""
+    OUTDATED = "outdated"
+    """A member claimed it that another one claims in a later generation (KIP-792)."""
+    RANGE = "range"
+    """It lies in the member's range of its topic."""
+    TURN = "turn"
+    """It was the member's turn in the circle."""
+    FILLED = "filled"
+    """It was free, and the member had fewer than its share, or the fewest of those that subscribe."""
+    NEAR = "near"
+    """As `FILLED`, and it has a replica in the member's rack (KIP-881)."""
+    BALANCED = "balanced"
+    """It moves to the subscriber with the fewest, because the member that had it had at least two more."""
+    SWAPPED = "swapped"
+    """It moves in place of another partition of its topic, which would have gone the opposite way of an earlier move."""
+    STOLEN_BACK = "stolen back"
+    """It returns to the member that had it in an earlier generation, because that one has at least two less."""
+    UNDONE = "undone"
+    """It is where it was before balancing, which made nothing better and was undone as a whole."""
+    HELD_BACK = "held back"
+    """It waits a round, until the member that owns it has given it up (KIP-429)."""
+    NOBODY = "nobody"
+    """No member subscribes to its topic, or it does not exist."""
+    NOT_TOLD = "not told"
+    """The assignor does not record its steps."""
+
+
+class Step(NamedTuple):
+    """One step of a decision about one partition.
+
+    Attributes:
+        reason: what was done and why.
+        member: id of the member that keeps, gives up or gets the partition.
+    """
+
+    reason: Reason
+    member: str
+
+
+Recorder = Callable[[TopicPartition, Reason, str], None]
+"""Is told every step: the partition, the reason, and the member that keeps, gives up or gets it."""
+
+
+def unrecorded(partition: TopicPartition, reason: Reason, member: str) -> None:
+    """A recorder that forgets."""
