@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.cooperative_sticky import recall_owned
-from assignors.sticky.catalogue import Catalogue
-from assignors.sticky.ownership import NO_GENERATION, Memory, ownership
-from assignors.sticky.racks import Racks
-from assignors.sticky.user_data import recall_user_data
+from assignors.columnar.sticky.cooperative import recall_owned
+from assignors.columnar.sticky.catalogue import Catalogue
+from assignors.columnar.sticky.claims import NO_GENERATION, Memory, ownership
+from assignors.columnar.racks import Racks
+from assignors.columnar.sticky.user_data import recall_user_data
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assignors.broker.range import BrokerRangeAssignor
-from assignors.broker.uniform import UniformAssignor
-from assignors.cooperative_sticky import CooperativeStickyAssignor
-from assignors.range import RangeAssignor
-from assignors.round_robin import RoundRobinAssignor
-from assignors.sticky import StickyAssignor
+from assignors.strategies import (
+    BrokerRangeAssignor,
+    CooperativeStickyAssignor,
+    RangeAssignor,
+    RoundRobinAssignor,
+    StickyAssignor,
+    UniformAssignor,
+)
 from partitioning.registry import Registry, StrategyInfo
 
 if TYPE_CHECKING:

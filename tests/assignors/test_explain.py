@@ -2,10 +2,10 @@
 
 import pytest
 
-from assignors.cooperative_sticky import CooperativeStickyAssignor
+from assignors.strategies import CooperativeStickyAssignor
 from assignors.explain import Explainer, Reason, explain
 from assignors.group import Group, Member, Topic
-from assignors.sticky import StickyAssignor
+from assignors.strategies import StickyAssignor
 
 T = ["t"]
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from assignors.errors import InvalidGroupError
 from assignors.group import Group, Member, Topic
-from assignors.range import RangeAssignor
+from assignors.strategies import RangeAssignor
 
 FEW = settings(max_examples=60, deadline=None)
 RACKS = ["a", "b", "c"]

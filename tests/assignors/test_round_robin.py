@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from assignors.errors import AssignorError
 from assignors.group import Group, Member, Topic
-from assignors.round_robin import RoundRobinAssignor
+from assignors.strategies import RoundRobinAssignor
 
 NAMES = ["t0", "t1", "t2"]
 counts = st.lists(st.integers(1, 9), min_size=len(NAMES), max_size=len(NAMES))

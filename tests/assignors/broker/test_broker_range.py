@@ -5,7 +5,7 @@ import uuid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignors.broker.range import BrokerRangeAssignor
+from assignors.strategies import BrokerRangeAssignor
 from assignors.group import Group, Member, Topic
 
 NAMES = ["t0", "t1", "t2"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignors.broker.uniform import UniformAssignor
+from assignors.strategies import UniformAssignor
 from assignors.errors import AssignorError
 from assignors.group import Group, Member, Topic
 

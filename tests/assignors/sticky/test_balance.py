@@ -8,11 +8,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from assignors import AssignorError, Group, Member, Topic
-from assignors.sticky import StickyAssignor, reassignment
-from assignors.sticky.audiences import Audiences
-from assignors.sticky.balance import IndexedBalance, LiteralBalance
-from assignors.sticky.catalogue import Catalogue
-from assignors.sticky.load import Load
+from assignors.strategies import StickyAssignor
+from assignors.columnar.sticky.audiences import Audiences
+from assignors.columnar.sticky.balance import IndexedBalance, LiteralBalance
+from assignors.columnar.sticky.catalogue import Catalogue
+from assignors.columnar.sticky.load import Load
 
 
 class BothBalances(IndexedBalance):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignors.sticky.distribution import fill
+from assignors.columnar.sticky.distribution import fill
 
 
 @given(

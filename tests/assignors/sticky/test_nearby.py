@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignors.sticky.nearby import assign_nearby
-from assignors.sticky.racks import Racks
-from assignors.sticky.seats import Seats
+from assignors.columnar.sticky.nearby import assign_nearby
+from assignors.columnar.racks import Racks
+from assignors.columnar.sticky.seats import Seats
 
 RACKS = 3
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignors import Group, Member, PartitionList, StickyUserData, Topic, decode_sticky_user_data
-from assignors.sticky import StickyAssignor
-from assignors.sticky.catalogue import Catalogue
-from assignors.sticky.user_data import recall_user_data
+from assignors.strategies import StickyAssignor
+from assignors.columnar.sticky.catalogue import Catalogue
+from assignors.columnar.sticky.user_data import recall_user_data
 
 
 def recalled(*members: Member):

@@ -1,0 +1,56 @@
+"""Partitions that go, one by one, to those with the fewest."""
+
+from __future__ import annotations
+
+from heapq import heapreplace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]:
+    """In which rounds so many partitions go to those with the fewest, one member after the other.
+
+    Everybody up to a level gets one a round, until they have as many as those of the next level.
+
+    Args:
+        sizes: how many partitions each member has, ascending.
+        partitions: how many are given out.
+
+    Returns:
+        How many of the members take part, and for how many rounds; the last round may be cut short.
+    """
+    starts = np.concatenate([np.zeros(1, np.intp), np.flatnonzero(np.diff(sizes)) + 1])
+    levels = sizes[starts].tolist()
+    found = []
+    left = partitions
+    for reached, level, following in zip(
+        [*starts[1:].tolist(), len(sizes)], levels, [*levels[1:], None], strict=True
+    ):
+        if left <= 0:
+            break
+        most = -(-left // reached)
+        found.append((reached, most if following is None else min(following - level, most)))
+        left -= reached * found[-1][1]
+    return found
+
+
+def lightest(heap: list[int], size: Sequence[int]) -> int | None:
+    """The member with the fewest partitions, the lowest number first; None where the heap is empty.
+
+    Args:
+        heap: keys `size * members + member`; they may lag behind sizes that grew, and are repaired here.
+        size: how many partitions each member has.
+    """
+    while heap:
+        member = heap[0] % len(size)
+        key = size[member] * len(size) + member
+        if heap[0] == key:
+            return member
+        heapreplace(heap, key)
+    return None

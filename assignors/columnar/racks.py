@@ -1,0 +1,99 @@
+"""In which racks members and replicas are, and which members are near which partitions (KIP-881)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.errors import InvalidGroupError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from numpy.typing import NDArray
+
+    from assignors.columnar.numbering import JoinPosition, Numbering, PartitionId
+    from assignors.group import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Racks:
+    """Racks of members and replicas, where they matter.
+
+    The distinct sets of racks that partitions have are patterns.
+
+    Attributes:
+        member: rack of each member, -1 where it has none, int32 of shape (members,).
+        pattern: pattern of each partition id, int32 of shape (partitions,).
+        inside: whether a pattern has a rack, bool of shape (patterns, racks).
+    """
+
+    member: NDArray[np.int32]
+    pattern: NDArray[np.int32]
+    inside: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, topics: Mapping[str, Topic], numbering: Numbering) -> Racks | None:
+        """The racks of a group with these topics, or None where they decide nothing.
+
+        They do where some member has a rack that some replica has too, unless all partitions have replicas in
+        all racks.
+        """
+        names: dict[str, int] = {}
+        member = [names.setdefault(each.rack, len(names)) if each.rack else -1 for each in numbering.members]
+        if not names:
+            return None
+        patterns: dict[frozenset[str], int] = {}
+        pattern = np.empty(numbering.total, np.int32)
+        starts = numbering.starts.tolist()
+        for name, start, end in zip(numbering.topics, starts, starts[1:], strict=False):
+            pattern[start:end] = replica_patterns(topics[name], patterns)
+        everywhere = frozenset[str]().union(*patterns)
+        if everywhere.isdisjoint(names) or all(racks == everywhere for racks in patterns):
+            return None
+        inside = np.zeros((len(patterns), len(names)), np.bool_)
+        for racks_, row in patterns.items():
+            inside[row, [names[rack] for rack in racks_ if rack in names]] = True
+        return cls(member=np.array(member, np.int32), pattern=pattern, inside=inside)
+
+    def mismatch(self, members: JoinPosition, ids: PartitionId) -> NDArray[np.bool_]:
+        """Where a member has a rack and the partition, paired with it, no replica there."""
+        rack = self.member[members]
+        return (rack >= 0) & ~self.inside[self.pattern[ids], rack]
+
+    def by_choice(self, ids: PartitionId) -> PartitionId:
+        """The partitions in ascending order of how many members are near them; ties stay as they are."""
+        members = np.bincount(self.member[self.member >= 0], minlength=self.inside.shape[1])
+        near = self.inside @ members
+        return ids[np.argsort(near[self.pattern[ids]], kind="stable")]
+
+
+def replica_patterns(topic: Topic, patterns: dict[frozenset[str], int]) -> list[int]:
+    """The number of the set of racks that each partition's replicas are in.
+
+    Args:
+        topic: the topic; where the cluster has no racks, its partitions are in none.
+        patterns: the numbers of the sets seen so far; new ones are added.
+
+    Raises:
+        InvalidGroupError: a partition's racks are one text.
+    """
+    if topic.racks is None:
+        return [patterns.setdefault(frozenset(), len(patterns))] * topic.partitions
+    seen: dict[Collection[str], int] = {}
+    found = []
+    for partition, names in enumerate(topic.racks):
+        if isinstance(names, str):
+            raise InvalidGroupError(
+                f"the racks of {topic.name}-{partition} are the text {names!r}; "
+                "give a collection of rack names"
+            )
+        key = names if type(names) is tuple or type(names) is frozenset else frozenset(names)
+        code = seen.get(key)
+        if code is None:
+            known = frozenset(name for name in key if name is not None)
+            code = seen[key] = patterns.setdefault(known, len(patterns))
+        found.append(code)
+    return found

@@ -1,0 +1,74 @@
+"""The columns of "range" (KIP-881): every topic is cut into ranges, topics with equal counts alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.columnar.member_order import hash_order, java_order, member_order
+from assignors.columnar.numbering import Numbering, topics_that_exist
+from assignors.columnar.odd_group import OddGroup
+from assignors.columnar.range_racks import RackMatching
+from assignors.columnar.subscriptions import Subscriptions
+from partitioning.java import hash_map_keys
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from assignors.assignment import Assignment
+    from assignors.columnar.numbering import JoinPosition
+    from assignors.columnar.subscriptions import Audiences
+    from assignors.group import Group
+
+
+def assign_range(group: Group) -> Assignment:
+    """Who gets what; topics in the order of the JVM's HashMap or, where racks decide, by name.
+
+    Raises:
+        OddGroup: the rule has to answer.
+    """
+    members = group.members
+    subscriptions = Subscriptions.of(members)
+    if subscriptions.are_odd:
+        raise OddGroup
+    visits = hash_order([member.id for member in members]) if len(subscriptions.lists) > 1 else ()
+    subscribed = hash_map_keys(list(subscriptions.seen_in(visits))) if members else []
+    known = topics_that_exist(group, subscribed)
+    names = hash_map_keys([name for name in subscribed if name in known])
+    order = member_order(members)
+
+    matching = RackMatching.of([known[name] for name in names], members, subscriptions, order)
+    if matching is not None:
+        names = [names[row] for row in java_order(range(len(names)), names)]
+    numbering = Numbering.of(members, subscriptions, ((name, known[name].partitions) for name in names))
+    if matching is None:
+        owner = range_owners(numbering.counts, subscriptions.audiences(names, order))
+    else:
+        owner = matching.owners(names)
+    return numbering.assignment_by_owner(owner)
+
+
+def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPosition:
+    """The member that gets each partition, topic after topic.
+
+    Args:
+        counts: partitions of each topic.
+        audiences: its subscribers, in the order in which they get their ranges.
+    """
+    cuts: dict[tuple[int, int], NDArray[np.intp]] = {}
+    given = [np.empty(0, np.intp)]
+    for count, audience in zip(counts.tolist(), audiences.of_topic, strict=True):
+        cut = cuts.get((count, audience))
+        if cut is None:
+            cut = cuts[count, audience] = _cut(count, audiences.members[audience])
+        given.append(cut)
+    return np.concatenate(given)
+
+
+def _cut(count: int, members: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The owners of one topic's partitions: ranges of one length, the first ones one longer where need be."""
+    quota, extra = divmod(count, len(members))
+    if quota == 0:
+        return members[:extra]
+    return np.repeat(members, quota + (np.arange(len(members)) < extra))

@@ -1,0 +1,57 @@
+"""The columns of "roundrobin": the circle is walked a topic at a time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.columnar.member_order import java_order, member_order
+from assignors.columnar.numbering import Numbering, topics_that_exist
+from assignors.columnar.odd_group import OddGroup
+from assignors.columnar.subscriptions import Subscriptions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from assignors.assignment import Assignment
+    from assignors.columnar.numbering import JoinPosition
+    from assignors.group import Group
+
+
+def assign_round_robin(group: Group) -> Assignment:
+    """Who gets what; a member's list is sorted by topic and number.
+
+    Raises:
+        OddGroup: the rule has to answer.
+    """
+    members = group.members
+    subscriptions = Subscriptions.of(members)
+    if subscriptions.are_odd or not members:
+        raise OddGroup
+    known = topics_that_exist(group, subscriptions.seen_in(range(len(members))))
+    names = list(known)
+    topics = [names[row] for row in java_order(range(len(names)), names)]
+    numbering = Numbering.of(members, subscriptions, ((name, known[name].partitions) for name in topics))
+    order = member_order(members)
+    return numbering.assignment_by_owner(order[_seats(numbering, order)])
+
+
+def _seats(numbering: Numbering, order: JoinPosition) -> NDArray[np.intp]:
+    """The seat in the circle, an index into `order`, of who gets each partition, topic after topic."""
+    if len(numbering.subscriptions.lists) == 1:
+        return np.arange(numbering.total) % len(order)
+    position = np.empty(len(order), np.intp)
+    position[order] = np.arange(len(order))
+    audiences = numbering.subscriptions.audiences(numbering.topics, order)
+    seats_of = [position[members] for members in audiences.members]
+    numbers_of = [seats.tolist() for seats in seats_of]
+    given = [np.empty(0, np.intp)]
+    cursor = 0
+    for count, audience in zip(numbering.counts.tolist(), audiences.of_topic, strict=True):
+        seats, numbers = seats_of[audience], numbers_of[audience]
+        first = bisect_left(numbers, cursor)
+        given.append(seats[np.arange(first, first + count) % len(numbers)])
+        cursor = numbers[(first + count - 1) % len(numbers)] + 1
+    return np.concatenate(given)

@@ -1,0 +1,1 @@
+"""The columns of "sticky" and "cooperative-sticky"."""

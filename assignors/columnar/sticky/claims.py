@@ -1,0 +1,94 @@
+"""What members remember of earlier rebalances, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.columnar.odd_group import OddGroup
+from assignors.partition_list import PartitionList, join_lists
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from assignors.columnar.numbering import JoinPosition, Numbering, PartitionId, TopicRow
+    from partitioning.topic_partition import TopicPartition
+
+NO_GENERATION = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What members remember, as their assignor reads it from the subscriptions.
+
+    Attributes:
+        partitions: what each member claims.
+        generation: in which generation it got that, None where it does not say.
+    """
+
+    partitions: list[Sequence[TopicPartition]]
+    generation: list[int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The claims of a group, one row each: members in JoinGroup order, claims in the order they are reported.
+
+    Claims of topics that nobody subscribes to are left out; no partition is claimed twice.
+
+    Attributes:
+        member: who claims.
+        topic: topic of the claimed partition.
+        number: its partition number.
+        id: its partition id.
+        generation: of each member, None where it has none.
+        highest: the highest generation the leader has seen, this rebalance included.
+    """
+
+    member: JoinPosition
+    topic: TopicRow
+    number: NDArray[np.int32]
+    id: PartitionId
+    generation: list[int | None]
+    highest: int
+
+
+def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
+    """Who owns what.
+
+    Args:
+        numbering: topics and members.
+        memory: what the members remember.
+        highest: the highest generation the leader has seen so far.
+
+    Raises:
+        OddGroup: somebody claims a partition that does not exist, or two members claim the same one.
+    """
+    claiming = [row for row, partitions in enumerate(memory.partitions) if partitions]
+    columns, sizes = join_lists([PartitionList.of(memory.partitions[row]) for row in claiming])
+    member = np.repeat(np.array(claiming, np.int32), sizes)
+    topic = np.array([numbering.index.get(name, -1) for name in columns.names], np.int32)[columns.topics]
+    number = columns.partitions
+    known = topic >= 0
+    if not known.all():
+        topic, number, member = topic[known], number[known], member[known]
+    ids = numbering.starts[topic]
+    ids += number
+    # Read as unsigned, a negative number is beyond all counts.
+    if len(ids) and (number.view(np.uint32) >= numbering.counts.astype(np.uint32)[topic]).any():
+        raise OddGroup
+    if np.bincount(ids, minlength=1).max() > 1:
+        raise OddGroup
+    seen = [generation for generation in memory.generation if generation is not None]
+    return Claims(
+        member=member,
+        topic=topic,
+        number=number,
+        id=ids,
+        generation=memory.generation,
+        highest=max([highest, *seen]),
+    )

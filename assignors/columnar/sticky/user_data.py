@@ -1,0 +1,70 @@
+"""What members of a "sticky" group remember in their user data (KIP-341)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from assignors.columnar.sticky.claims import Memory
+from assignors.group import StickyUserData
+from assignors.partition_list import PartitionColumns, PartitionList, join_lists
+from assignors.protocol import as_it_travels, decode_sticky_user_data
+from partitioning.java import string_hashes
+from partitioning.java_maps.hash_table import TREEIFY, spread
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assignors.columnar.numbering import Numbering
+    from partitioning.topic_partition import TopicPartition
+
+_BINS = 16  # of a new HashMap
+
+
+def recall_user_data(numbering: Numbering) -> Memory:
+    """What the members remember."""
+    partitions: list[Sequence[TopicPartition]] = []
+    generation: list[int | None] = []
+    told: dict[int, list[int]] = {}  # rows that share their names, as members of one `Group.next` do
+    for row, member in enumerate(numbering.members):
+        data = member.user_data
+        if isinstance(data, StickyUserData):
+            partitions.append(data.partitions)
+            generation.append(data.generation)
+            told.setdefault(id(data.partitions.names), []).append(row)
+        else:
+            remembered, since = decode_sticky_user_data(data or b"")
+            partitions.append(remembered)
+            generation.append(since)
+    if not numbering.subscriptions.are_equal:  # else the order of claims does not matter
+        for rows in told.values():
+            lists = [cast("PartitionList", partitions[row]) for row in rows]
+            for row, arrived in zip(rows, _as_they_arrive(lists), strict=True):
+                partitions[row] = arrived
+    return Memory(partitions=partitions, generation=generation)
+
+
+def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
+    """Lists with the same names as they arrive in user data: by topic, topics as a HashMap iterates.
+
+    As `as_it_travels`, but for many members at once while their maps have neither grown nor crowded bins.
+    """
+    (names, topics, partitions), sizes = join_lists(lists)
+    owner = np.repeat(np.arange(len(lists)), sizes)
+    _, first, slot = np.unique(owner * len(names) + topics, return_index=True, return_inverse=True)
+    in_bin = spread(string_hashes(names)) & (_BINS - 1)
+    # A new topic comes first in its bin.
+    rows = np.lexsort((-first[slot], in_bin[topics], owner))
+    columns = PartitionColumns(names, topics[rows], partitions[rows])
+    ends = np.cumsum(sizes)
+    arrived = [
+        PartitionList.part(columns, start, end)
+        for start, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True)
+    ]
+    bins = np.bincount(owner[first] * _BINS + in_bin[topics[first]], minlength=len(lists) * _BINS)
+    bins = bins.reshape(len(lists), _BINS)
+    changed = (bins.sum(axis=1) > _BINS * 3 // 4) | (bins.max(axis=1) >= TREEIFY)
+    for row in np.flatnonzero(changed).tolist():
+        arrived[row] = as_it_travels(lists[row])
+    return arrived

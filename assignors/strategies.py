@@ -1,0 +1,155 @@
+"""The built-in strategies: each is a rule to be read, columns to be fast, and one gate between the two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, ParamSpec, TypeVar
+
+from assignors.columnar.broker.range import assign_broker_range as columns_of_broker_range
+from assignors.columnar.broker.uniform import assign_uniform as columns_of_uniform
+from assignors.columnar.odd_group import OddGroup
+from assignors.columnar.range import assign_range as columns_of_range
+from assignors.columnar.round_robin import assign_round_robin as columns_of_round_robin
+from assignors.columnar.sticky.leader import assign_cooperative_sticky as columns_of_cooperative_sticky
+from assignors.columnar.sticky.leader import assign_sticky as columns_of_sticky
+from assignors.interface import RebalanceProtocol
+from assignors.rules.broker_range import assign_broker_range
+from assignors.rules.cooperative_sticky import assign_cooperative_sticky
+from assignors.rules.range import assign_range
+from assignors.rules.round_robin import assign_round_robin
+from assignors.rules.sticky import assign_sticky
+from assignors.rules.uniform import assign_uniform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assignors.assignment import Assignment
+    from assignors.group import Group
+    from assignors.reasons import Recorder
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_EAGER = frozenset({RebalanceProtocol.EAGER})
+
+
+def _through_the_gate(
+    columns: Callable[_P, _T], rule: Callable[_P, _T], *group: _P.args, **more: _P.kwargs
+) -> _T:
+    """The columns' answer, or the rule's for a group that they do not know."""
+    try:
+        return columns(*group, **more)
+    except OddGroup:
+        return rule(*group, **more)
+
+
+class _Stateless:
+    """What the strategies without memory share."""
+
+    columns: ClassVar[Callable[[Group], Assignment]]
+    rule: ClassVar[Callable[..., Assignment]]
+
+    def assign(self, group: Group) -> Assignment:
+        """Who gets what, in the order of the JVM's lists.
+
+        Raises:
+            AssignorError: where the JVM throws.
+        """
+        return _through_the_gate(type(self).columns, type(self).rule, group)
+
+    def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
+        """As `assign`, telling each step; the rule answers."""
+        return type(self).rule(group, record)
+
+
+class _StickyLeader:
+    """What the sticky strategies share: one leader's memory of the highest generation it has seen."""
+
+    columns: ClassVar[Callable[[Group, int], tuple[Assignment, int]]]
+    rule: ClassVar[Callable[..., tuple[Assignment, int]]]
+
+    def __init__(self) -> None:
+        self._highest = -1
+
+    def assign(self, group: Group) -> Assignment:
+        """Who gets what, in the order of the JVM's lists.
+
+        Raises:
+            AssignorError: where the JVM throws, or never ends.
+        """
+        assignment, self._highest = _through_the_gate(
+            type(self).columns, type(self).rule, group, self._highest
+        )
+        return assignment
+
+    def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
+        """As `assign`, telling each step; the rule answers."""
+        assignment, self._highest = type(self).rule(group, self._highest, record)
+        return assignment
+
+
+class RangeAssignor(_Stateless):
+    """Cuts every topic into ranges, one a member; topics with equal counts are cut alike.
+
+    Where racks matter, partitions go first to members in a rack that has a replica; topics with the same
+    members and the same count stay together all the same (KIP-881).
+    """
+
+    name: ClassVar[str] = "range"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
+    columns = staticmethod(columns_of_range)
+    rule = staticmethod(assign_range)
+
+
+class RoundRobinAssignor(_Stateless):
+    """Hands partitions out one by one, topic after topic, to the members in a circle; racks are ignored."""
+
+    name: ClassVar[str] = "roundrobin"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
+    columns = staticmethod(columns_of_round_robin)
+    rule = staticmethod(assign_round_robin)
+
+
+class StickyAssignor(_StickyLeader):
+    """Balanced as far as subscriptions allow, with few moves; members remember in their user data (KIP-54)."""
+
+    name: ClassVar[str] = "sticky"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
+    columns = staticmethod(columns_of_sticky)
+    rule = staticmethod(assign_sticky)
+
+
+class CooperativeStickyAssignor(_StickyLeader):
+    """As "sticky", but a partition waits a round before it moves, so that its old owner can give it up first.
+
+    What waits is in the assignment's `transferring`; the members that lose partitions rejoin at once (KIP-429).
+    """
+
+    name: ClassVar[str] = "cooperative-sticky"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
+    columns = staticmethod(columns_of_cooperative_sticky)
+    rule = staticmethod(assign_cooperative_sticky)
+
+
+class UniformAssignor(_Stateless):
+    """Gives every member as many partitions as the others while moving few; racks are ignored (KIP-848).
+
+    A member's `owned` is its target assignment. Topics count by their id, so where `Topic.id` is None the
+    answer is that for an id made from the name.
+    """
+
+    name: ClassVar[str] = "uniform"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
+    columns = staticmethod(columns_of_uniform)
+    rule = staticmethod(assign_uniform)
+
+
+class BrokerRangeAssignor(_Stateless):
+    """Cuts every topic into ranges, one a member, whatever the members had; racks are ignored (KIP-848).
+
+    Topics are listed by their id, so where `Topic.id` is None the order is that for an id made from the name.
+    """
+
+    name: ClassVar[str] = "broker-range"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
+    columns = staticmethod(columns_of_broker_range)
+    rule = staticmethod(assign_broker_range)
