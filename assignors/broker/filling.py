@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columns import ranges
+from partitioning.columns import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,6 +14,7 @@ from assignors.broker.slots import Slots
 from assignors.broker.targets import fault_in
 from assignors.columns import group_rows
 from assignors.errors import AssignorError
+from partitioning.java import hash_map_capacity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,7 @@ def balance(
     copied[slots.member[~staying]] = True
     capacity = np.ones(len(table.names), np.intp)
     subscribers = np.array([len(members) for members in topics.members], np.intp)[topics.audience]
-    capacity[topics.row] = -(-topics.count // subscribers) * 4 // 3 + 1
+    capacity[topics.row] = hash_map_capacity(-(-topics.count // subscribers))
     return Changes(
         kept,
         row_of[moved[~mixed[source]]],

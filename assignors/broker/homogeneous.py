@@ -8,10 +8,11 @@ import numpy as np
 
 from assignors.broker.changes import Changes
 from assignors.broker.slots import Slots
-from assignors.broker.tables import SHORTEST_SET
 from assignors.broker.targets import fault_in
-from assignors.columns import join, ranges
+from assignors.columns import join
 from assignors.errors import AssignorError
+from partitioning.columns import ranges
+from partitioning.java.sizes import DEFAULT_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +81,7 @@ def share_out(
         np.empty(0, np.intp),
         copied,
         _handed_out(free, revoked, lacks),
-        np.full(len(table.names), SHORTEST_SET),
+        np.full(len(table.names), DEFAULT_LENGTH),
     )
 
 

@@ -9,16 +9,11 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.broker.replay import replayed
 from assignors.broker.slots import Slots
-from assignors.broker.tables import (
-    copy_length,
-    crowded_while_growing,
-    grown,
-    iteration_order,
-    sort_positions,
-    table_length,
-)
-from assignors.columns import join, ranges
-from partitioning.java_maps.hash_table import TREEIFY, spread
+from assignors.columns import join
+from partitioning.columns import ranges, sort_positions
+from partitioning.java.hash_codes import spread
+from partitioning.java.many_maps import crowded_while_growing, iteration_order
+from partitioning.java.sizes import TREEIFY, grown_lengths, hash_set_lengths, table_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,13 +83,13 @@ def _joined(
     sizes = np.concatenate([given.sizes[new[::-1]], kept.sizes])
     row_starts, row_sizes = starts[order], sizes[order]
     first = np.zeros(len(member), np.int64)
-    first[: len(new)] = table_length(changes.capacity[topic[: len(new)]])
+    first[: len(new)] = table_lengths(changes.capacity[topic[: len(new)]])
     filled = np.arange(len(member)) < len(new)
     if len(by):
         more_starts, more_sizes = np.zeros((2, len(member)), np.intp)
         more_starts[len(new) + extended] = given_starts[by]
         more_sizes[len(new) + extended] = given.sizes[by]
-        first[len(new) + extended] = copy_length(kept.sizes[extended])
+        first[len(new) + extended] = hash_set_lengths(kept.sizes[extended])
         filled[len(new) + extended] = True
         row_starts = np.stack([row_starts, more_starts[order]], axis=1).reshape(-1)
         row_sizes = np.stack([row_sizes, more_sizes[order]], axis=1).reshape(-1)
@@ -154,7 +149,7 @@ def _map_lengths(
         calls: what they get, in the order of the calls.
     """
     topics = np.bincount(old.member, minlength=members)
-    lengths = grown(table_length(topics), topics)
+    lengths = grown_lengths(table_lengths(topics), topics)
     if len(given.sizes):
         entries = np.bincount(kept.member, minlength=members)
         entries += np.bincount(given.member[new], minlength=members)
@@ -163,7 +158,7 @@ def _map_lengths(
         last, last_call = _last_of_each(given.member), _last_of_each(calls.member)
         last_is_new = is_new[last] & (given.sizes[last] == 1) & (given.topic[last] == calls.topic[last_call])
         asked = given.member[last]
-        lengths[asked] = grown(lengths[asked], entries[asked] - last_is_new)
+        lengths[asked] = grown_lengths(lengths[asked], entries[asked] - last_is_new)
     return lengths
 
 
@@ -185,7 +180,7 @@ def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int6
     rows = slice(None) if len(filled) == len(slots.sizes) else ranges(slots.starts[filled], sizes)
     numbers = slots.partition[rows]
     result = iteration_order(
-        np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], grown(first[filled], sizes)
+        np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], grown_lengths(first[filled], sizes)
     )
     if result.rows is not None:
         slots.partition[rows] = numbers[result.rows]

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.broker.tables import sort_positions, table_length
 from assignors.broker.topic_ids import TopicTable
 from assignors.member_order import member_order
 from assignors.range import range_owners
 from assignors.subscriptions import Subscriptions
-from partitioning.java_maps.hash_table import TREEIFY, HashTable, spread
+from partitioning.columns import sort_positions
+from partitioning.java import hash_map_capacity
+from partitioning.java.hash_codes import spread
+from partitioning.java.sizes import TREEIFY, table_length
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +93,7 @@ class _TopicMap:
         """The map for a subscription; where all are equal, unknown topics do not count for its length."""
         added = table.in_set_order(subscription)
         topics = len(added) if equal else len(set(subscription))
-        length = int(table_length(np.array(topics * 4 // 3 + 1)))
+        length = table_length(hash_map_capacity(topics))
         bucket = spread(table.hashes)[added] & (length - 1)
         rank = np.zeros(len(table.names), np.intp)
         rank[added[np.argsort(bucket, kind="stable")]] = np.arange(len(added))
@@ -100,10 +102,10 @@ class _TopicMap:
     def rank_among(self, topics: NDArray[np.intp], table: TopicTable) -> NDArray[np.intp]:
         """Place of each of these topics in a map that has no others."""
         present = set(topics.tolist())
-        entries = HashTable(self.length)
+        entries = table.hash_map(self.length)
         for topic in self.added.tolist():
             if topic in present:
-                entries.add(topic, *table.hashed[topic])
+                entries.add(topic)
         rank = np.zeros(len(table.names), np.intp)
         rank[list(entries)] = np.arange(len(present))
         return rank[topics]

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.java import hash_set_capacity
-from partitioning.java_maps.hash_table import HashTable, number_set, spread_number
+from partitioning.java import HashSet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -46,16 +45,15 @@ class _Maps:
     """
 
     def __init__(self, member: int, table: TopicTable, targets: Targets, capacity: NDArray[np.intp]) -> None:
-        self._table = table
         self._capacity = capacity
         self._numbers = {
             topic: targets.slots.partition[start : start + size].tolist()
             for topic, start, size, _ in _slots_of(member, targets.slots, targets.slots.sizes)
         }
-        self._sets: dict[int, HashTable] = {}
-        self._topics = HashTable(len(self._numbers))
+        self._sets: dict[int, HashSet[int]] = {}
+        self._topics = table.hash_map(len(self._numbers))
         for topic in list(self._numbers):
-            self._topics.add(topic, *table.hashed[topic])
+            self._topics.add(topic)
             if member in targets.unusual:
                 self._set(topic)
 
@@ -63,10 +61,10 @@ class _Maps:
         """The partitions of each topic after these calls."""
         for topic, number, comes in calls:
             if comes:
-                self._topics.compute_if_absent(topic, *self._table.hashed[topic])
-                self._set(topic).add(number, spread_number(number), (number,))
+                self._topics.compute_if_absent(topic)
+                self._set(topic).add(number)
             elif topic in self._topics:
-                self._set(topic).remove(number)
+                self._set(topic).discard(number)
                 if not len(self._sets[topic]):
                     self._topics.remove(topic)
                     del self._sets[topic]
@@ -75,14 +73,14 @@ class _Maps:
             for topic in self._topics
         }
 
-    def _set(self, topic: int) -> HashTable:
+    def _set(self, topic: int) -> HashSet[int]:
         """A topic's set, copied where it was there before."""
         if topic not in self._sets:
             numbers = self._numbers.pop(topic, None)
             if numbers is None:
-                self._sets[topic] = HashTable(int(self._capacity[topic]))
+                self._sets[topic] = HashSet(capacity=int(self._capacity[topic]))
             else:
-                self._sets[topic] = number_set(numbers, hash_set_capacity(len(numbers)))
+                self._sets[topic] = HashSet(numbers)
         return self._sets[topic]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from assignors.columns import ranges
+from partitioning.columns import ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

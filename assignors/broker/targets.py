@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.broker.records import read_records
-from assignors.broker.tables import Order, copy_length, grown, iteration_order
-from partitioning.java_maps.hash_table import HashTable, number_set, spread
+from partitioning.java import HashSet
+from partitioning.java.hash_codes import spread
+from partitioning.java.many_maps import Order, iteration_order
+from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from assignors.broker.topic_ids import TopicTable
     from assignors.group import Member
     from assignors.partition_list import PartitionColumns
-
-_SHORTEST_MAP = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Targets:
         slots, taken, shared = read_records(recorded, sizes, table)
         if len(slots.sizes) == 0:
             return cls(slots, taken, shared, frozenset())
-        lengths = copy_length(slots.sizes)
+        lengths = hash_set_lengths(slots.sizes)
         if shared:
             slots = _without_repeats(slots)
         by_topic = _topic_order(slots, table)
@@ -67,7 +67,7 @@ class Targets:
             ordered = ordered._replace(partition=ordered.partition[by_number.rows])
         unusual = {*by_topic.crowded.tolist(), *ordered.member[by_number.crowded].tolist()}
         if shared:
-            unusual.update(ordered.member[ordered_lengths != copy_length(ordered.sizes)].tolist())
+            unusual.update(ordered.member[ordered_lengths != hash_set_lengths(ordered.sizes)].tolist())
         if unusual:
             ordered = _copied(ordered)
             for member in unusual:
@@ -79,9 +79,9 @@ def _topic_order(slots: Slots, table: TopicTable) -> Order:
     """The order of the slots in their members' maps of topics; crowded are members."""
     first = np.flatnonzero(np.diff(slots.member, prepend=-1))
     topics = np.diff(first, append=len(slots.member))
-    shortest = np.full(len(first), _SHORTEST_MAP)
+    shortest = np.full(len(first), DEFAULT_LENGTH)
     order = iteration_order(
-        first, topics, spread(table.hashes)[slots.topic], shortest, grown(shortest, topics)
+        first, topics, spread(table.hashes)[slots.topic], shortest, grown_lengths(shortest, topics)
     )
     return Order(order.rows, slots.member[first[order.crowded]])
 
@@ -138,7 +138,7 @@ def _put_call_by_call(
     """Puts one member's slots into `ordered` as its maps, built call by call, give them back."""
     mine = np.flatnonzero(slots.member == member)
     sets = {
-        topic: number_set(slots.partition[start : start + size].tolist(), length)
+        topic: HashSet(slots.partition[start : start + size].tolist(), capacity=length)
         for topic, start, size, length in zip(
             slots.topic[mine].tolist(),
             slots.starts[mine].tolist(),
@@ -147,9 +147,9 @@ def _put_call_by_call(
             strict=True,
         )
     }
-    topics = HashTable(_SHORTEST_MAP)
+    topics = table.hash_map(DEFAULT_LENGTH)
     for topic in sets:
-        topics.add(topic, *table.hashed[topic])
+        topics.add(topic)
     start = int(ordered.starts[mine[0]])
     for slot, topic in zip(mine.tolist(), topics, strict=True):
         size = len(sets[topic])

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partitioning.java import hash_map_order, hash_set_capacity, string_hashes
-from partitioning.java_maps.hash_table import spread_number
+from partitioning.java.hash_codes import spread
+from partitioning.java.hash_map import HashTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,10 +104,12 @@ class TopicTable:
         mixed = self.halves[:, 0] ^ self.halves[:, 1]
         return (mixed ^ (mixed >> 32)).astype(np.int32)
 
+    def hash_map(self, capacity: int) -> HashTable[int]:
+        """A `new HashMap(capacity)` for topics."""
+        spreads, ranks = self._hashed
+        return HashTable(capacity, spreads.__getitem__, ranks.__getitem__)
+
     @cached_property
-    def hashed(self) -> list[tuple[int, tuple[int, int]]]:
+    def _hashed(self) -> tuple[list[int], list[tuple[int, ...]]]:
         """Each topic's hash as `HashMap` uses it, and what orders topics with the same one."""
-        return [
-            (spread_number(code), (high, low))
-            for code, (high, low) in zip(self.hashes.tolist(), self.halves.tolist(), strict=True)
-        ]
+        return spread(self.hashes).tolist(), [tuple(halves) for halves in self.halves.tolist()]

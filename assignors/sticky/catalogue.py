@@ -10,8 +10,7 @@ import numpy as np
 
 from assignors.member_order import java_order
 from assignors.subscriptions import Subscriptions
-from partitioning.java import hash_map_order, string_hashes, utf16_key
-from partitioning.java_maps.hash_table import HashTable, spread_number
+from partitioning.java import HashMap, hash_map_order, string_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -95,16 +94,14 @@ class Catalogue:
 
     def owner_turns(self, settled: Collection[int]) -> dict[int, int]:
         """The position of each member in that HashMap once the settled ones are taken out of it."""
-        hashes = self._hashes
         visited = self.by_hash.tolist()
-        table = HashTable()
-        for row in visited:
-            table.add(row, spread_number(int(hashes[row])), utf16_key(self.ids[row]))
         names = [self.ids[row] for row in visited]
-        for i in hash_map_order(hashes[visited], capacity=len(names), keys=names).tolist():
+        owners = HashMap[str, int]()
+        owners.update(zip(names, visited, strict=True))
+        for i in hash_map_order(self._hashes[visited], capacity=len(names), keys=names).tolist():
             if visited[i] in settled:
-                table.remove(visited[i])
-        return {row: turn for turn, row in enumerate(table)}
+                del owners[names[i]]
+        return {row: turn for turn, row in enumerate(owners.values())}
 
     @cached_property
     def turn(self) -> NDArray[np.intp]:

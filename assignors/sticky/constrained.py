@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columns import join, sort_rows
+from assignors.columns import join
 from assignors.errors import AssignorError
 from assignors.sticky.nearby import assign_nearby
 from assignors.sticky.outcome import Outcome
 from assignors.sticky.seats import Seats
+from partitioning.columns import sort_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

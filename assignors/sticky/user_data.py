@@ -11,7 +11,8 @@ from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 from assignors.protocol import as_it_travels, decode_sticky_user_data
 from assignors.sticky.ownership import Memory
 from partitioning.java import string_hashes
-from partitioning.java_maps.hash_table import TREEIFY, spread
+from partitioning.java.hash_codes import spread
+from partitioning.java.sizes import TREEIFY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.columns import ranges
-from partitioning.java_maps.hash_table import TREEIFY
+from partitioning.columns import ranges, sort_positions
+from partitioning.java.sizes import TREEIFY, threshold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-SHORTEST_SET = 16
-_LENGTHS = np.array([1 << max(capacity - 1, 0).bit_length() for capacity in range(1 << 12)])
 
 
 class Order(NamedTuple):
@@ -26,26 +23,6 @@ class Order(NamedTuple):
 
     rows: NDArray[np.intp] | None
     crowded: NDArray[np.intp]
-
-
-def table_length(capacity: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Length of the table of `new HashMap(capacity)`."""
-    if capacity.max(initial=0) < len(_LENGTHS):
-        known: NDArray[np.int64] = _LENGTHS[capacity]
-        return known
-    lengths: NDArray[np.int64] = np.ones_like(capacity, np.int64)
-    lengths <<= np.frexp(np.maximum(capacity, 1) - 0.5)[1]
-    return lengths
-
-
-def grown(length: NDArray[np.int64], size: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Length of a table that was `length` long, once there have been `size` entries in it."""
-    return np.maximum(length, table_length((4 * size + 2) // 3))
-
-
-def copy_length(size: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Length of the table of `new HashSet(collection)`."""
-    return np.maximum(table_length(size * 4 // 3 + 1), SHORTEST_SET)
 
 
 def iteration_order(
@@ -128,29 +105,13 @@ def crowded_while_growing(
     length = int(first.min(initial=1))
     while length < last.max(initial=0):
         tables = np.flatnonzero((first <= length) & (length < last) & (sizes > most))
-        taken = np.minimum(sizes[tables], length * 3 // 4 + 2)  # the entry that makes it grow was still added
+        taken = np.minimum(sizes[tables], threshold(length) + 2)  # it grows after that
         bins = np.repeat(np.arange(len(tables)) * length, taken)
         bins += hashes[ranges(starts[tables], taken)] & (length - 1)
         full = np.flatnonzero(np.bincount(bins) > most)
         crowded[tables[full // length]] = True
         length *= 2
     return crowded
-
-
-def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Positions of the rows (high, low) in ascending order; ties stay as they are. Numbers are 0 or more."""
-    lows = int(low.max(initial=0)) + 1
-    bits = len(high).bit_length()
-    if (int(high.max(initial=0)) + 1) * lows << bits >= 1 << 63:
-        return np.lexsort([low, high])
-    key = high.astype(np.int64)
-    key *= lows
-    key += low
-    key <<= bits
-    key |= np.arange(len(key))
-    key.sort()
-    key &= (1 << bits) - 1
-    return key
 
 
 def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> NDArray[np.intp]:
