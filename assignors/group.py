@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columns import sort_rows
 from assignors.errors import InvalidGroupError
 from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.protocol import encode_sticky_user_data
+from partitioning.columns import sort_rows
 from partitioning.java import utf16_key
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from assignors.columns import ranges
+from partitioning.columns import ranges
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columns import sort_rows
 from assignors.errors import ProtocolError
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.wire import Reader, Writer
+from partitioning.columns import sort_rows
 from partitioning.java import hash_map_order, string_hashes, utf16_key
 
 if TYPE_CHECKING:

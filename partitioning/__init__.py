@@ -1,5 +1,6 @@
 """Where Kafka puts a record: every client's rule, for one key and for a column of them."""
 
+from partitioning.coordinator import coordinator_partition
 from partitioning.errors import (
     BrokenPluginError,
     InvalidConfigError,
@@ -14,7 +15,6 @@ from partitioning.errors import (
 from partitioning.growth import Growth, expected_share, grow
 from partitioning.hashing.murmur2 import murmur2
 from partitioning.interface import Partitioner, TopicLayout, TopicPartitioner
-from partitioning.java import coordinator_partition
 from partitioning.partitioners import get_partitioner, list_partitioners, register_partitioner
 from partitioning.placement import murmur2_batch, partition_batch, partition_for_key
 from partitioning.registry import StrategyInfo

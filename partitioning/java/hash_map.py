@@ -2,41 +2,56 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, MutableMapping, MutableSet
-from functools import lru_cache
-from typing import TypeVar
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    MutableSet,
+)
+from typing import Generic, TypeVar
 
-from partitioning.java import (
+from partitioning.errors import TreeBinError
+from partitioning.java.hash_codes import Key, Rank, rank, spread_hash
+from partitioning.java.sizes import (
+    DEFAULT_LENGTH,
+    SHORTEST_WITH_TREES,
+    TREEIFY,
+    UNTREEIFY,
     hash_map_capacity,
     hash_set_capacity,
-    string_hash,
-    utf16_key,
-    uuid_hash,
+    table_length,
+    threshold,
 )
-from partitioning.java_maps.hash_table import HashTable, spread_number
-from partitioning.java_maps.tree_bin import Rank
+from partitioning.java.tree_bin import Node, TreeBin
 
-K = TypeVar("K", bound=Hashable)
+K = TypeVar("K", bound=Key)
 V = TypeVar("V")
+H = TypeVar("H", bound=Hashable)
 
 
 class HashMap(MutableMapping[K, V]):
     """`java.util.HashMap`; keys are texts, integers, UUIDs or `TopicPartition`s.
 
+    Java cannot compare partitions. Where two share a hash, and a bin so crowded that it is a tree, it goes by
+    `System.identityHashCode`, which every run of a JVM has anew. Such a map has no order, so it can be filled
+    and asked, but not iterated over.
+
     Args:
         entries: `new HashMap(map)`: what it holds to begin with.
-        capacity: `new HashMap(capacity)`.
+        capacity: `new HashMap(capacity)`, and then `putAll` where there are entries.
 
     Raises:
-        TreeBinError: keys that Java cannot compare share a hash and a bin that is a red-black tree, so that
-            every run of a JVM has another order.
+        TreeBinError: on iteration, if the order is nobody's.
     """
 
-    def __init__(self, entries: Mapping[K, V] | None = None, *, capacity: int = 16) -> None:
-        if entries:
-            capacity = hash_map_capacity(len(entries))
-        self._table: HashTable = HashTable(capacity)
+    def __init__(self, entries: Mapping[K, V] | None = None, *, capacity: int | None = None) -> None:
+        if capacity is None:
+            capacity = hash_map_capacity(len(entries)) if entries else DEFAULT_LENGTH
+        self._table = HashTable[K](capacity, spread_hash, rank)
         self._values: dict[K, V] = {}
         self.update(entries or {})
 
@@ -45,8 +60,7 @@ class HashMap(MutableMapping[K, V]):
 
     def __setitem__(self, key: K, value: V) -> None:
         """`put`."""
-        if key not in self._values:
-            self._table.add(key, *_hashed(key))
+        self._table.add(key)
         self._values[key] = value
 
     def __delitem__(self, key: K) -> None:
@@ -65,7 +79,7 @@ class HashMap(MutableMapping[K, V]):
 
     def compute_if_absent(self, key: K, make: Callable[[], V]) -> V:
         """`computeIfAbsent`, which puts a new key first in its bin where `put` puts it last."""
-        self._table.compute_if_absent(key, *_hashed(key))
+        self._table.compute_if_absent(key)
         if key not in self._values:
             self._values[key] = make()
         return self._values[key]
@@ -76,50 +90,160 @@ class HashSet(MutableSet[K]):
 
     Args:
         elements: `new HashSet(collection)`: what it holds to begin with, in this order, repeats included.
-        capacity: `new HashSet(capacity)`.
+        capacity: `new HashSet(capacity)`, and then `addAll` where there are elements.
+
+    Raises:
+        TreeBinError: on iteration, as in `HashMap`.
     """
 
-    def __init__(self, elements: Collection[K] | None = None, *, capacity: int = 16) -> None:
-        if elements is not None:
-            capacity = hash_set_capacity(len(elements))
-        self._map: HashMap[K, None] = HashMap(capacity=capacity)
+    def __init__(self, elements: Collection[K] | None = None, *, capacity: int | None = None) -> None:
+        if capacity is None:
+            capacity = hash_set_capacity(len(elements or ()))
+        self._table = HashTable[K](capacity, spread_hash, rank)
         for element in elements or ():
             self.add(element)
 
     def __contains__(self, element: object) -> bool:
-        return element in self._map
+        return element in self._table
 
     def __iter__(self) -> Iterator[K]:
-        return iter(self._map)
+        return iter(self._table)
 
     def __len__(self) -> int:
-        return len(self._map)
+        return len(self._table)
 
     def add(self, value: K) -> None:
         """`add`."""
-        self._map[value] = None
+        self._table.add(value)
 
     def discard(self, value: K) -> None:
         """`remove`."""
-        self._map.pop(value, None)
+        self._table.remove(value)
 
 
-def _hashed(key: Hashable) -> tuple[int, Rank]:
-    """A key's hash as `HashMap` uses it, and what orders keys with the same one."""
-    if isinstance(key, str):
-        return _hashed_text(key)
-    if isinstance(key, uuid.UUID):
-        halves = (key.int >> 64, key.int & 0xFFFFFFFFFFFFFFFF)
-        signed = tuple(half - (1 << 64) if half >= 1 << 63 else half for half in halves)
-        return spread_number(uuid_hash(key)), signed
-    if isinstance(key, tuple):
-        topic, partition = key
-        code = (31 * (31 + partition) + string_hash(topic)) & 0xFFFFFFFF
-        return spread_number(code - (1 << 32) if code >= 1 << 31 else code), ()
-    assert isinstance(key, int)
-    return spread_number(key), (key,)
+class HashTable(Generic[H]):
+    """What a `HashMap` or `HashSet` keeps its keys in; here they can be anything that stands for Java's.
 
+    Args:
+        capacity: argument of `new HashMap(capacity)`.
+        hash_of: a key's hash as `HashMap` uses it, `h ^ (h >>> 16)`, signed.
+        rank_of: what orders keys with the same hash, as their `compareTo` does.
+    """
 
-@lru_cache(maxsize=1 << 16)
-def _hashed_text(text: str) -> tuple[int, Rank]:
-    return spread_number(string_hash(text)), utf16_key(text)
+    def __init__(self, capacity: int, hash_of: Callable[[H], int], rank_of: Callable[[H], Rank]) -> None:
+        self._length = table_length(capacity)
+        self._threshold = threshold(self._length)
+        self._hash_of = hash_of
+        self._rank_of = rank_of
+        self._nodes: dict[H, Node[H]] = {}
+        self._bins: dict[int, list[Node[H]] | TreeBin[H]] = {}
+        self._has_ties = False
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._nodes
+
+    def __iter__(self) -> Iterator[H]:
+        """The keys in the order Java gives them."""
+        if self._has_ties:
+            raise TreeBinError(
+                "keys with one hash met in a bin of a Java HashMap that was a red-black tree: Java goes by "
+                "System.identityHashCode there, which no two runs of a JVM have alike; change the names"
+            )
+        bins = self._bins
+        for index in sorted(bins):
+            for node in bins[index]:
+                yield node.key
+
+    def add(self, key: H) -> None:
+        """`HashMap.put` or `HashSet.add`."""
+        if key not in self._nodes:
+            self._put(Node(key, self._hash_of(key)), head=False)
+            if len(self._nodes) > self._threshold:
+                self._outgrown()
+
+    def compute_if_absent(self, key: H) -> None:
+        """`HashMap.computeIfAbsent`: grows before it looks, and puts a new key first in its bin."""
+        if len(self._nodes) > self._threshold:
+            self._outgrown()
+        if key not in self._nodes:
+            self._put(Node(key, self._hash_of(key)), head=True)
+
+    def remove(self, key: H) -> None:
+        """`HashMap.remove` or `HashSet.remove`."""
+        node = self._nodes.pop(key, None)
+        if node is None:
+            return
+        index = node.hash & (self._length - 1)
+        found = self._bins[index]
+        if isinstance(found, TreeBin):
+            rest = found.remove(node)
+            if rest is not None:
+                self._bins[index] = rest
+        else:
+            found.remove(node)
+        if not len(self._bins[index]):
+            del self._bins[index]
+
+    def first(self) -> H:
+        """The key Java gives first; there is one."""
+        return next(iter(self._bins[min(self._bins)])).key
+
+    def state(self) -> Hashable:
+        """Everything that its order depends on, now and after later calls."""
+        bins = [
+            (index, found.state() if isinstance(found, TreeBin) else tuple(node.key for node in found))
+            for index, found in sorted(self._bins.items())
+        ]
+        return self._length, tuple(bins)
+
+    def _put(self, node: Node[H], *, head: bool) -> None:
+        self._nodes[node.key] = node
+        index = node.hash & (self._length - 1)
+        found = self._bins.get(index)
+        if found is None:
+            self._bins[index] = [node]
+        elif isinstance(found, TreeBin):
+            found.add(node)
+            self._has_ties |= found.has_ties
+        else:
+            found.insert(0 if head else len(found), node)
+            # `computeIfAbsent` counts the new key, `put` those before it.
+            if len(found) > TREEIFY - head:
+                self._treeify(index)
+
+    def _treeify(self, index: int) -> None:
+        if self._length < SHORTEST_WITH_TREES:
+            self._outgrown()
+        else:
+            self._bins[index] = self._tree(self._bins[index])
+
+    def _tree(self, nodes: Iterable[Node[H]]) -> TreeBin[H]:
+        tree = TreeBin(nodes, self._rank_of)
+        self._has_ties |= tree.has_ties
+        return tree
+
+    def _outgrown(self) -> None:
+        self._double()
+
+    def _double(self) -> None:
+        bit = self._length
+        self._length *= 2
+        self._threshold = threshold(self._length)
+        bins: dict[int, list[Node[H]] | TreeBin[H]] = {}
+        for index, found in self._bins.items():
+            if len(found) == 1 and isinstance(found, list):
+                bins[index + (found[0].hash & bit)] = found
+                continue
+            low = [node for node in found if not node.hash & bit]
+            high = [node for node in found if node.hash & bit]
+            for half, where in ((low, index), (high, index + bit)):
+                if not half:
+                    continue
+                if isinstance(found, list) or len(half) <= UNTREEIFY:
+                    bins[where] = half
+                else:
+                    bins[where] = found if len(half) == len(found) else self._tree(half)
+        self._bins = bins

@@ -1,4 +1,4 @@
-"""Sorting and grouping rows of integer columns."""
+"""Grouping and joining rows of integer columns."""
 
 from itertools import pairwise
 
@@ -7,16 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignors.columns import group_rows, join, sort_rows
-
-number = st.integers(-(2**31), 2**31 - 1)
-
-
-@given(rows=st.lists(st.tuples(number, number, number), max_size=20))
-def test_rows_are_sorted_by_their_columns(rows):
-    columns = np.array(rows, np.int64).reshape(-1, 3)
-    ordered = sort_rows(columns[:, 0], columns[:, 1], columns[:, 2])
-    assert list(zip(*(column.tolist() for column in ordered), strict=True)) == sorted(rows)
+from assignors.columns import group_rows, join
 
 
 @given(members=st.lists(st.integers(0, 4), max_size=20))

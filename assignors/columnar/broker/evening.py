@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.columnar.broker.audiences import Audiences
+    from assignors.columnar.broker.turns import TopicTurns
 
 _MOST_SWEEPS = 16
 
@@ -21,7 +21,7 @@ class Move(NamedTuple):
     """A partition that changes hands; members are positions.
 
     Attributes:
-        topic: its topic, a row of the topic table.
+        topic: its topic.
         id: its id.
         source: who loses it.
         destination: who gets it.
@@ -33,7 +33,7 @@ class Move(NamedTuple):
     destination: int
 
 
-def even_out(topics: Audiences, owner: NDArray[np.intp], sizes: list[int]) -> list[Move]:
+def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> list[Move]:
     """Moves partitions, sweep after sweep over the topics, until nothing moves.
 
     Args:
@@ -70,7 +70,7 @@ def even_out(topics: Audiences, owner: NDArray[np.intp], sizes: list[int]) -> li
 
 
 def _even_out_topic(
-    topics: Audiences, number: int, balancer: _Balancer, owner: NDArray[np.intp], sizes: list[int]
+    topics: TopicTurns, number: int, balancer: _Balancer, owner: NDArray[np.intp], sizes: list[int]
 ) -> list[Move]:
     """The same for one topic; a member gives up what it had of it to begin with, the highest number first."""
     topic, start = int(topics.row[number]), int(topics.start[number])
@@ -95,7 +95,7 @@ def _even_out_topic(
         owner[partition] = destination
         sizes[holder] -= 1
         sizes[destination] += 1
-        moves.append(Move(topic, partition, holder, destination))
+        moves.append(Move(topic=topic, id=partition, source=holder, destination=destination))
     return moves
 
 

@@ -6,19 +6,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columns import ranges
+from assignors.columnar.filling import rounds
+from partitioning.columns import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from assignors.columnar.broker.audiences import Audiences
+    from assignors.columnar.numbering import PartitionId, Visit
+
+    from assignors.columnar.broker.turns import TopicTurns
 
 
 def hand_out(
-    topics: Audiences, owner: NDArray[np.intp], sizes: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    topics: TopicTurns, owner: NDArray[np.intp], sizes: NDArray[np.intp]
+) -> tuple[Visit, PartitionId]:
     """Gives free partitions to the members with least, topic after topic.
 
     Args:
@@ -48,7 +51,7 @@ def hand_out(
     return getting, ids
 
 
-def fill_up(members: NDArray[np.intp], sizes: NDArray[np.intp], partitions: int) -> NDArray[np.intp]:
+def fill_up(members: Visit, sizes: NDArray[np.intp], partitions: int) -> Visit:
     """The members that get so many partitions, one after the other, each time one of those with least.
 
     Args:
@@ -57,23 +60,11 @@ def fill_up(members: NDArray[np.intp], sizes: NDArray[np.intp], partitions: int)
         partitions: how many are given out.
     """
     order = np.argsort(sizes, kind="stable")
-    levels, first = np.unique(sizes[order], return_index=True)
-    turns = []
-    left = partitions
-    # Everybody up to a level gets one a round, until they have as many as those of the next level.
-    for reached, level, following in zip(
-        [*first[1:].tolist(), len(members)], levels.tolist(), [*levels[1:].tolist(), None], strict=True
-    ):
-        most = -(-left // reached)
-        rounds = most if following is None else min(following - level, most)
-        turns.append(np.tile(members[order[:reached]], rounds)[:left])
-        left -= len(turns[-1])
-        if not left:
-            break
-    return np.concatenate(turns)
+    in_rounds = [np.tile(members[order[:reached]], times) for reached, times in rounds(sizes[order], partitions)]
+    return np.concatenate(in_rounds)[:partitions]
 
 
-def _turns(topics: Audiences, free: Sequence[int], sizes: NDArray[np.intp]) -> Iterator[list[int]]:
+def _turns(topics: TopicTurns, free: Sequence[int], sizes: NDArray[np.intp]) -> Iterator[list[int]]:
     """The topics with free partitions, in turns that are given out one after the other.
 
     Where subscribers have equal numbers of partitions, or the first ones one more, the next go to them in a

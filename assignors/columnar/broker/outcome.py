@@ -7,18 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.columnar.broker.replay import replayed
+from assignors.columnar.broker.mixed import mixed_targets
 from assignors.columnar.broker.slots import Slots
-from assignors.columnar.broker.tables import (
-    copy_length,
-    crowded_while_growing,
-    grown,
-    iteration_order,
-    sort_positions,
-    table_length,
-)
-from assignors.columns import join, ranges
-from partitioning.java_maps.hash_table import TREEIFY, spread
+from assignors.columns import join
+from partitioning.columns import ranges
+from partitioning.java.hash_codes import spread
+from partitioning.java.many_maps import iteration_order, refuse_crowded, sort_entries
+from partitioning.java.sizes import grown_lengths, hash_set_lengths, table_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,61 +21,60 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.columnar.broker.changes import Changes
+    from assignors.columnar.broker.numbering import BrokerNumbering
     from assignors.columnar.broker.targets import Targets
-    from assignors.columnar.broker.topic_ids import TopicTable
+    from assignors.columnar.numbering import JoinPosition
+    from assignors.group import Group
 
 
 def assign_targets(
-    names: Sequence[str],
-    place: NDArray[np.intp],
-    table: TopicTable,
-    subscribed: NDArray[np.bool_],
-    targets: Targets,
-    changes: Changes,
+    group: Group, joined: JoinPosition, numbering: BrokerNumbering, targets: Targets, changes: Changes
 ) -> Assignment:
     """The new target assignment.
 
     Args:
-        names: member ids in group order.
-        place: for each member, in the order in which the coordinator visits them, its position in the group.
-        table: the topics.
-        subscribed: which of them have a subscriber.
+        group: the group that is assigned.
+        joined: for each member, in the order in which the coordinator visits them, its position in the group.
+        numbering: members and topics.
         targets: the old targets.
         changes: what becomes of them.
+
+    Raises:
+        CrowdedTablesError: arithmetic cannot tell the order of some map.
     """
-    slots, unusual = _joined(place, table, targets.slots, changes)
-    unusual |= {member for member in targets.unusual if changes.copied[member]}
-    unusual |= changes.mixed
-    if targets.shared:
-        unusual.update(changes.given.member.tolist())  # who may be given what it has
-    if unusual:
-        slots = _replaced(slots, place, replayed(unusual, table, targets, changes))
-    sizes = np.bincount(place[slots.member], weights=slots.sizes, minlength=len(names)).astype(np.int64)
+    slots = _joined(joined, numbering, targets.slots, changes)
+    if changes.mixed:
+        slots = _replaced(slots, joined, mixed_targets(numbering, targets.slots, changes))
+    sizes = np.bincount(joined[slots.member], weights=slots.sizes, minlength=len(joined)).astype(np.int64)
     return Assignment(
-        tuple(names),
-        tuple(table.names),
-        table.counts,
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
-        slots.per_row(slots.topic.astype(np.int32)),
-        slots.partition,
-        subscribed=subscribed,
+        members=tuple([member.id for member in group.members]),
+        topics=numbering.topics,
+        counts=numbering.counts,
+        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        topic=slots.per_row(slots.topic.astype(np.int32)),
+        partition=slots.partition,
+        subscribed=numbering.has_subscriber,
     )
 
 
-def _joined(
-    place: NDArray[np.intp], table: TopicTable, old: Slots, changes: Changes
-) -> tuple[Slots, set[int]]:
-    """What stays and what was given, in map order by place in the group, and members with crowded maps."""
+def _joined(joined: JoinPosition, numbering: BrokerNumbering, old: Slots, changes: Changes) -> Slots:
+    """What stays and what was given, in map order, members as they joined the group."""
     kept, given = _kept(old, changes), changes.given.merged()
-    extended, by = _common(kept, given, len(place), len(table.names))
+    extended, by = _common(kept, given, len(joined), len(numbering.topics))
     new = np.delete(np.arange(len(given.sizes)), by)
-    lengths = _map_lengths(len(place), old, kept, given, new, changes.given)
+    lengths = _map_lengths(len(joined), old, kept, given, new, changes.given)
+    looked_at = np.flatnonzero(changes.copied[old.member])
+    refuse_crowded(
+        join(old.member[looked_at], given.member[new]),
+        numbering.spread_hashes[join(old.topic[looked_at], given.topic[new])],
+        lengths,
+    )
 
     # New topics go to the head of their bins, the last one first; what is kept follows.
     member = np.concatenate([given.member[new[::-1]], kept.member])
     topic = np.concatenate([given.topic[new[::-1]], kept.topic])
-    bucket = np.where(changes.copied[member], spread(table.hashes)[topic] & (lengths[member] - 1), 0)
-    order = sort_positions(place[member], bucket)
+    lengths = np.where(changes.copied, lengths, 1)
+    order = sort_entries(joined[member], numbering.spread_hashes[topic], lengths[member])
 
     pool = join(kept.partition, given.partition)
     given_starts = given.starts + len(kept.partition)
@@ -88,22 +82,28 @@ def _joined(
     sizes = np.concatenate([given.sizes[new[::-1]], kept.sizes])
     row_starts, row_sizes = starts[order], sizes[order]
     first = np.zeros(len(member), np.int64)
-    first[: len(new)] = table_length(changes.capacity[topic[: len(new)]])
+    first[: len(new)] = table_lengths(changes.capacity[topic[: len(new)]])
     filled = np.arange(len(member)) < len(new)
     if len(by):
         more_starts, more_sizes = np.zeros((2, len(member)), np.intp)
         more_starts[len(new) + extended] = given_starts[by]
         more_sizes[len(new) + extended] = given.sizes[by]
-        first[len(new) + extended] = copy_length(kept.sizes[extended])
+        first[len(new) + extended] = hash_set_lengths(kept.sizes[extended])
         filled[len(new) + extended] = True
         row_starts = np.stack([row_starts, more_starts[order]], axis=1).reshape(-1)
         row_sizes = np.stack([row_sizes, more_sizes[order]], axis=1).reshape(-1)
         sizes = sizes + more_sizes
     sizes = sizes[order]
     partition = pool[ranges(row_starts, row_sizes)]
-    slots = Slots(member[order], topic[order], np.cumsum(sizes) - sizes, sizes, partition)
-    crowded = _order_filled(slots, np.flatnonzero(filled[order]), first[order])
-    return slots, crowded | _crowded_maps(table, old, given, new, lengths, changes.copied)
+    slots = Slots(
+        member=member[order],
+        topic=topic[order],
+        starts=np.cumsum(sizes) - sizes,
+        sizes=sizes,
+        partition=partition,
+    )
+    _order_filled(slots, np.flatnonzero(filled[order]), first[order])
+    return slots
 
 
 def _kept(slots: Slots, changes: Changes) -> Slots:
@@ -118,7 +118,13 @@ def _kept(slots: Slots, changes: Changes) -> Slots:
         sizes = sizes - np.bincount(slot, minlength=len(sizes))
         starts = np.cumsum(sizes) - sizes
     alive = np.flatnonzero(sizes)
-    return Slots(slots.member[alive], slots.topic[alive], starts[alive], sizes[alive], partition)
+    return Slots(
+        member=slots.member[alive],
+        topic=slots.topic[alive],
+        starts=starts[alive],
+        sizes=sizes[alive],
+        partition=partition,
+    )
 
 
 def _common(one: Slots, other: Slots, members: int, topics: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -154,7 +160,7 @@ def _map_lengths(
         calls: what they get, in the order of the calls.
     """
     topics = np.bincount(old.member, minlength=members)
-    lengths = grown(table_length(topics), topics)
+    lengths = grown_lengths(table_lengths(topics), topics)
     if len(given.sizes):
         entries = np.bincount(kept.member, minlength=members)
         entries += np.bincount(given.member[new], minlength=members)
@@ -163,7 +169,7 @@ def _map_lengths(
         last, last_call = _last_of_each(given.member), _last_of_each(calls.member)
         last_is_new = is_new[last] & (given.sizes[last] == 1) & (given.topic[last] == calls.topic[last_call])
         asked = given.member[last]
-        lengths[asked] = grown(lengths[asked], entries[asked] - last_is_new)
+        lengths[asked] = grown_lengths(lengths[asked], entries[asked] - last_is_new)
     return lengths
 
 
@@ -171,8 +177,8 @@ def _last_of_each(member: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.append(np.flatnonzero(member[1:] != member[:-1]), len(member) - 1)
 
 
-def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int64]) -> set[int]:
-    """Puts the rows of the slots that got something into the order of their sets; members with crowded ones.
+def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int64]) -> None:
+    """Puts the rows of the slots that got something into the order of their sets.
 
     Args:
         slots: the slots; their rows are in the order they were added.
@@ -180,68 +186,31 @@ def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int6
         first: length of each slot's table before it got something.
     """
     if len(filled) == 0:
-        return set()
+        return
     sizes = slots.sizes[filled]
     rows = slice(None) if len(filled) == len(slots.sizes) else ranges(slots.starts[filled], sizes)
     numbers = slots.partition[rows]
-    result = iteration_order(
-        np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], grown(first[filled], sizes)
+    order = iteration_order(
+        np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], grown_lengths(first[filled], sizes)
     )
-    if result.rows is not None:
-        slots.partition[rows] = numbers[result.rows]
-    return set(slots.member[filled[result.crowded]].tolist())
+    if order is not None:
+        slots.partition[rows] = numbers[order]
 
 
-def _crowded_maps(
-    table: TopicTable,
-    old: Slots,
-    given: Slots,
-    new: NDArray[np.intp],
-    lengths: NDArray[np.int64],
-    copied: NDArray[np.bool_],
-) -> set[int]:
-    """Members in whose maps of topics some bin may have become a tree."""
-    looked_at = np.flatnonzero(copied[old.member])
-    member = join(old.member[looked_at], given.member[new])
-    topic = join(old.topic[looked_at], given.topic[new])
-    # Entries that share a bin of a longer table share one of a short table.
-    bins = np.bincount(
-        member * TREEIFY + (spread(table.hashes)[topic] & (TREEIFY - 1)), minlength=len(copied) * TREEIFY
-    ).reshape(-1, TREEIFY)
-    members = np.flatnonzero(bins.max(axis=1) >= TREEIFY)
-    if len(members) == 0:
-        return set()
-    entries = bins.sum(axis=1)
-    topic = topic[np.argsort(member, kind="stable")]
-    crowded = crowded_while_growing(
-        (np.cumsum(entries) - entries)[members],
-        entries[members],
-        spread(table.hashes)[topic],
-        np.full(len(members), TREEIFY),
-        lengths[members] * 2,
-        TREEIFY - 1,
+def _replaced(
+    slots: Slots, joined: JoinPosition, targets: Mapping[int, Sequence[tuple[int, Sequence[int]]]]
+) -> Slots:
+    """The slots with those of some members replaced by the topics and partition numbers given for them."""
+    others = np.flatnonzero(~np.isin(slots.member, list(targets)))
+    made = [(member, topic, numbers) for member, topics in targets.items() for topic, numbers in topics]
+    member, topic, sizes = (
+        np.array([(member, topic, len(numbers)) for member, topic, numbers in made], np.intp).reshape(-1, 3).T
     )
-    return set(members[crowded].tolist())
-
-
-def _replaced(slots: Slots, place: NDArray[np.intp], replays: Mapping[int, Mapping[int, list[int]]]) -> Slots:
-    """The slots with those of some members replaced by the partitions of each topic given for them."""
-    others = np.flatnonzero(~np.isin(slots.member, list(replays)))
-    member = [member for member, topics in replays.items() for _ in topics]
-    lists = [numbers for topics in replays.values() for numbers in topics.values()]
-    sizes = np.array([len(numbers) for numbers in lists], np.intp)
     every = Slots(
-        np.concatenate([slots.member[others], np.array(member, np.intp)]),
-        np.concatenate(
-            [
-                slots.topic[others],
-                np.array([topic for topics in replays.values() for topic in topics], np.intp),
-            ]
-        ),
-        np.concatenate([slots.starts[others], len(slots.partition) + np.cumsum(sizes) - sizes]),
-        np.concatenate([slots.sizes[others], sizes]),
-        np.concatenate(
-            [slots.partition, np.array([number for numbers in lists for number in numbers], np.int32)]
-        ),
+        member=np.concatenate([slots.member[others], member]),
+        topic=np.concatenate([slots.topic[others], topic]),
+        starts=np.concatenate([slots.starts[others], len(slots.partition) + np.cumsum(sizes) - sizes]),
+        sizes=np.concatenate([slots.sizes[others], sizes]),
+        partition=np.concatenate([slots.partition, *(np.array(numbers, np.int32) for *_, numbers in made)]),
     )
-    return every.in_order(np.argsort(place[every.member], kind="stable"))
+    return every.in_order(np.argsort(joined[every.member], kind="stable"))

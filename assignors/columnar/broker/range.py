@@ -1,19 +1,19 @@
-"""The broker's "range" assignor (KIP-848), here called "broker-range"."""
+"""The columns of the broker's "range" (KIP-848), here called "broker-range"."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.columnar.broker.tables import sort_positions, table_length
-from assignors.columnar.broker.topic_ids import TopicTable
+from assignors.columnar.broker.numbering import BrokerNumbering
 from assignors.columnar.member_order import member_order
 from assignors.columnar.range import range_owners
 from assignors.columnar.subscriptions import Subscriptions
-from partitioning.java_maps.hash_table import TREEIFY, HashTable, spread
+from partitioning.columns import sort_positions
+from partitioning.java.many_maps import iteration_order
+from partitioning.java.sizes import hash_map_capacity, table_length
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,89 +21,50 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.group import Group
-    from assignors.interface import RebalanceProtocol
 
 
-class BrokerRangeAssignor:
-    """Cuts every topic into ranges, one a member, whatever the members had; racks are ignored.
+def assign_broker_range(group: Group) -> Assignment:
+    """Who gets what, each member's list in the order of the broker's maps.
 
-    Topics are listed by their id, so where `Topic.id` is None the order is that for an id made from the name.
+    Raises:
+        CrowdedTablesError: the rule has to answer.
     """
+    members = group.members
+    if not members:
+        return Assignment.of({})
+    subscriptions = Subscriptions.of(members)
+    numbering = BrokerNumbering.of_cluster(group.topics, members, subscriptions)
+    order = member_order(members)
+    owner = range_owners(numbering.counts, subscriptions.audiences(numbering.topics, order))
+    topic = numbering.topic_of
 
-    name: ClassVar[str] = "broker-range"
-    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
-
-    def assign(self, group: Group) -> Assignment:
-        """Who gets what, each member's list in the order of the broker's maps."""
-        members = group.members
-        if not members:
-            return Assignment.of({})
-        subscriptions = Subscriptions.of(members)
-        table = TopicTable.of(group.topics, set[str]().union(*subscriptions.lists), set())
-        order = member_order(members)
-        owner = range_owners(table.counts, subscriptions, table.names, order)
-        topic = np.repeat(np.arange(len(table.names), dtype=np.int32), table.counts)
-        number = (np.arange(len(owner)) - np.repeat(table.starts, table.counts)).astype(np.int32)
-
-        equal = len({frozenset(topics) for topics in subscriptions.lists}) == 1
-        if equal:
-            maps = [_TopicMap.of(subscriptions.lists[subscriptions.of_member[order[0]]], table, equal=True)]
-            map_of = np.zeros(len(members), np.intp)
-            rank = np.repeat(maps[0].rank, table.counts)
-        else:
-            maps = [_TopicMap.of(topics, table, equal=False) for topics in subscriptions.lists]
-            map_of = subscriptions.of_member
-            rank = np.stack([each.rank for each in maps])[map_of[owner], topic]
-        rows = sort_positions(owner, rank)
-        sizes = np.bincount(owner, minlength=len(members))
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        for member in np.flatnonzero(np.array([each.is_crowded for each in maps])[map_of]).tolist():
-            mine = rows[offsets[member] : offsets[member + 1]]
-            mine[:] = mine[np.argsort(maps[map_of[member]].rank_among(topic[mine], table), kind="stable")]
-        return Assignment(
-            tuple(member.id for member in members),
-            tuple(table.names),
-            table.counts,
-            offsets,
-            topic[rows],
-            number[rows],
-        )
+    if subscriptions.are_equal:
+        first = subscriptions.lists[subscriptions.of_member[order[0]]]
+        place = np.repeat(_places(first, numbering, equal=True), numbering.counts)
+    else:
+        places = [_places(topics, numbering, equal=False) for topics in subscriptions.lists]
+        place = np.stack(places)[subscriptions.of_member[owner], topic]
+    rows = sort_positions(owner, place)
+    sizes = np.bincount(owner, minlength=len(members))
+    return Assignment(
+        members=numbering.ids,
+        topics=numbering.topics,
+        counts=numbering.counts,
+        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        topic=topic[rows],
+        partition=numbering.number_of[rows],
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _TopicMap:
-    """The HashMap of topics in which members with one subscription get their ranges.
+def _places(subscription: Sequence[str], numbering: BrokerNumbering, *, equal: bool) -> NDArray[np.intp]:
+    """The place of each topic in the HashMap in which members with this subscription get their ranges.
 
-    Attributes:
-        added: its topics, rows of the topic table, in the order they are added.
-        length: length of its table.
-        rank: place of each topic of the table in its order.
-        is_crowded: whether a bin may be so crowded that Java does not keep that order.
+    Where all subscriptions are equal, topics that do not exist do not count for the length of its table.
     """
-
-    added: NDArray[np.intp]
-    length: int
-    rank: NDArray[np.intp]
-    is_crowded: bool
-
-    @classmethod
-    def of(cls, subscription: Sequence[str], table: TopicTable, *, equal: bool) -> _TopicMap:
-        """The map for a subscription; where all are equal, unknown topics do not count for its length."""
-        added = table.in_set_order(subscription)
-        topics = len(added) if equal else len(set(subscription))
-        length = int(table_length(np.array(topics * 4 // 3 + 1)))
-        bucket = spread(table.hashes)[added] & (length - 1)
-        rank = np.zeros(len(table.names), np.intp)
-        rank[added[np.argsort(bucket, kind="stable")]] = np.arange(len(added))
-        return cls(added, length, rank, int(np.bincount(bucket).max(initial=0)) > TREEIFY)
-
-    def rank_among(self, topics: NDArray[np.intp], table: TopicTable) -> NDArray[np.intp]:
-        """Place of each of these topics in a map that has no others."""
-        present = set(topics.tolist())
-        entries = HashTable(self.length)
-        for topic in self.added.tolist():
-            if topic in present:
-                entries.add(topic, *table.hashed[topic])
-        rank = np.zeros(len(table.names), np.intp)
-        rank[list(entries)] = np.arange(len(present))
-        return rank[topics]
+    added = numbering.in_set_order(subscription)
+    length = np.array([table_length(hash_map_capacity(len(added) if equal else len(set(subscription))))])
+    hashes = numbering.spread_hashes[added]
+    rows = iteration_order(np.zeros(1, np.intp), np.array([len(added)]), hashes, length, length)
+    place = np.zeros(len(numbering.topics), np.intp)
+    place[added if rows is None else added[rows]] = np.arange(len(added))
+    return place

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.columnar.broker.slots import Slots
+from assignors.columnar.odd_group import OddGroup
 from assignors.partition_list import NOTHING, PartitionList
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.columnar.broker.topic_ids import TopicTable
+    from assignors.columnar.broker.numbering import BrokerNumbering
     from assignors.group import Member
     from assignors.partition_list import PartitionColumns
 
@@ -29,35 +30,44 @@ def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
 
 
 def read_records(
-    recorded: PartitionColumns, sizes: NDArray[np.intp], table: TopicTable
-) -> tuple[Slots, NDArray[np.bool_], bool]:
+    recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering
+) -> tuple[Slots, NDArray[np.bool_]]:
     """What the records say, given what members own in the order in which their records list it.
 
     Args:
         recorded: what members own, one after the other.
         sizes: how many partitions each owns.
-        table: the topics.
+        numbering: the topics.
 
     Returns:
-        What each member has, in that order; which partition ids of the topic table some member has; and
-        whether a partition is listed twice or does not exist, as in no group that a broker made.
+        What each member has, in that order; and which partition ids some member has.
+
+    Raises:
+        OddGroup: a partition is listed twice or does not exist, as in no group that a broker made.
     """
-    slots = _listed(recorded, sizes, table)
-    taken = np.zeros(int(table.counts.sum()), np.bool_)
-    ids = slots.per_row(table.starts[slots.topic])
+    slots = _listed(recorded, sizes, numbering)
+    taken = np.zeros(numbering.total, np.bool_)
+    counts = slots.per_row(numbering.counts.astype(np.uint32)[slots.topic])
+    ids = slots.per_row(numbering.starts[slots.topic])
     ids += slots.partition
-    # Below 0 is beyond all counts.
-    exists = slots.partition.view(np.uint32) < slots.per_row(table.counts.astype(np.uint32)[slots.topic])
-    taken[ids if exists.all() else ids[exists]] = True
-    return slots, taken, bool(np.count_nonzero(taken) < len(slots.partition))
+    # Read as unsigned, a negative number is beyond all counts.
+    exists = slots.partition.view(np.uint32) < counts
+    everything = bool(exists.all())
+    if not everything and (counts[~exists] > 0).any():
+        raise OddGroup
+    listed = ids if everything else ids[exists]
+    taken[listed] = True
+    if np.count_nonzero(taken) < len(listed):
+        raise OddGroup
+    return slots, taken
 
 
-def _listed(recorded: PartitionColumns, sizes: NDArray[np.intp], table: TopicTable) -> Slots:
+def _listed(recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering) -> Slots:
     """The slots of members, in the order in which the columns list them."""
     member = np.flatnonzero(sizes)
     if len(member) == 0:
         none = np.empty(0, np.intp)
-        return Slots(none, none, none, none, np.empty(0, np.int32))
+        return Slots(member=none, topic=none, starts=none, sizes=none, partition=np.empty(0, np.int32))
     code = recorded.topics
     firsts = (np.cumsum(sizes) - sizes)[member]
     changes = np.empty(len(code), np.bool_)
@@ -65,7 +75,11 @@ def _listed(recorded: PartitionColumns, sizes: NDArray[np.intp], table: TopicTab
     changes[firsts] = True
     starts = np.flatnonzero(changes)
     slots = np.diff(np.searchsorted(starts, firsts), append=len(starts))
-    topic = np.array([table.index[name] for name in recorded.names], np.intp)[code[starts]]
+    topic = np.array([numbering.index[name] for name in recorded.names], np.intp)[code[starts]]
     return Slots(
-        np.repeat(member, slots), topic, starts, np.diff(starts, append=len(code)), recorded.partitions
+        member=np.repeat(member, slots),
+        topic=topic,
+        starts=starts,
+        sizes=np.diff(starts, append=len(code)),
+        partition=recorded.partitions,
     ).merged()

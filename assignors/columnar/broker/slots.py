@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from assignors.columns import ranges
+from partitioning.columns import ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from assignors.columnar.numbering import TopicRow, Visit
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -18,15 +20,15 @@ class Slots(NamedTuple):
     """Partitions in slots; a slot is what one member has of one topic.
 
     Attributes:
-        member: member of each slot, a position in the order in which the coordinator visits the members.
-        topic: topic of each slot, a row of the topic table.
+        member: member of each slot, in the order in which the coordinator visits the members.
+        topic: topic of each slot.
         starts: first row of each slot.
         sizes: rows of each slot, 1 or more.
         partition: partition number of each row.
     """
 
-    member: NDArray[np.intp]
-    topic: NDArray[np.intp]
+    member: Visit
+    topic: TopicRow
     starts: NDArray[np.intp]
     sizes: NDArray[np.intp]
     partition: NDArray[np.int32]
@@ -39,12 +41,13 @@ class Slots(NamedTuple):
         """The same slots one after the other in another order."""
         starts, sizes = self.starts[order], self.sizes[order]
         partition = self.partition[ranges(starts, sizes)]
-        return Slots(self.member[order], self.topic[order], np.cumsum(sizes) - sizes, sizes, partition)
-
-    def where(self, members: NDArray[np.bool_]) -> Slots:
-        """The slots of some members; the mask has one entry a member."""
-        wanted = members[self.member]
-        return self if wanted.all() else self.in_order(np.flatnonzero(wanted))
+        return Slots(
+            member=self.member[order],
+            topic=self.topic[order],
+            starts=np.cumsum(sizes) - sizes,
+            sizes=sizes,
+            partition=partition,
+        )
 
     def merged(self) -> Slots:
         """The same with one slot for each member and topic, in the order in which they first occur."""
@@ -57,4 +60,10 @@ class Slots(NamedTuple):
         sizes = np.bincount(slot, weights=self.sizes).astype(np.intp)[order]
         rows = self.in_order(np.argsort(first[slot], kind="stable")).partition
         first = first[order]
-        return Slots(self.member[first], self.topic[first], np.cumsum(sizes) - sizes, sizes, rows)
+        return Slots(
+            member=self.member[first],
+            topic=self.topic[first],
+            starts=np.cumsum(sizes) - sizes,
+            sizes=sizes,
+            partition=rows,
+        )

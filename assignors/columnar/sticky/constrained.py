@@ -13,7 +13,8 @@ import numpy as np
 from assignors.columnar.sticky.nearby import assign_nearby
 from assignors.columnar.sticky.outcome import Outcome
 from assignors.columnar.sticky.seats import Seats
-from assignors.columns import join, sort_rows
+from assignors.columns import join
+from partitioning.columns import sort_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from partitioning.java import string_hashes, topic_partition_hashes
-from partitioning.java_maps.hash_table import HashTable, spread
+from partitioning.java.hash_codes import spread
+from partitioning.java.hash_map import HashTable
+from partitioning.java.sizes import DEFAULT_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -25,7 +28,7 @@ class Movements:
     def __init__(self, numbering: Numbering) -> None:
         self._numbering = numbering
         self._of_partition: dict[int, tuple[int, int]] = {}
-        self._of_topic: dict[int, dict[tuple[int, int], HashTable]] = {}
+        self._of_topic: dict[int, dict[tuple[int, int], HashTable[int]]] = {}
         self._spreads: dict[int, list[int]] = {}
 
     def instead_of(self, partition: int, topic: int, source: int, destination: int) -> int:
@@ -50,8 +53,9 @@ class Movements:
             if source == destination:
                 return
         self._of_partition[partition] = source, destination
-        moved = moves.setdefault((source, destination), HashTable())
-        moved.add(partition, self._spread(partition, topic), ())  # a topic's partitions have different hashes
+        if (source, destination) not in moves:
+            moves[source, destination] = self._new_set(topic)
+        moves[source, destination].add(partition)
 
     def state(self) -> Hashable:
         """Everything that later answers depend on."""
@@ -61,7 +65,11 @@ class Movements:
             for pair, moved in moves.items()
         )
 
-    def _spread(self, partition: int, topic: int) -> int:
+    def _new_set(self, topic: int) -> HashTable[int]:
+        """A HashSet of partitions of one topic, which all have different hashes."""
+        return HashTable(DEFAULT_LENGTH, partial(self._spread, topic), lambda _: ())
+
+    def _spread(self, topic: int, partition: int) -> int:
         """The hash of a partition as HashMap spreads it."""
         spreads = self._spreads.get(topic)
         start = int(self._numbering.starts[topic])

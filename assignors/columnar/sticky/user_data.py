@@ -9,17 +9,17 @@ import numpy as np
 from assignors.columnar.sticky.claims import Memory
 from assignors.group import StickyUserData
 from assignors.partition_list import PartitionColumns, PartitionList, join_lists
-from assignors.protocol import as_it_travels, decode_sticky_user_data
+from assignors.protocol import decode_sticky_user_data
 from partitioning.java import string_hashes
-from partitioning.java_maps.hash_table import TREEIFY, spread
+from partitioning.java.hash_codes import spread
+from partitioning.java.many_maps import refuse_crowded, sort_entries
+from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assignors.columnar.numbering import Numbering
     from partitioning.topic_partition import TopicPartition
-
-_BINS = 16  # of a new HashMap
 
 
 def recall_user_data(numbering: Numbering) -> Memory:
@@ -48,23 +48,34 @@ def recall_user_data(numbering: Numbering) -> Memory:
 def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     """Lists with the same names as they arrive in user data: by topic, topics as a HashMap iterates.
 
-    As `as_it_travels`, but for many members at once while their maps have neither grown nor crowded bins.
+    As `as_it_travels`, but for many members at once.
+
+    Raises:
+        CrowdedTablesError: arithmetic cannot tell the order of some member's map.
     """
     (names, topics, partitions), sizes = join_lists(lists)
-    owner = np.repeat(np.arange(len(lists)), sizes)
-    _, first, slot = np.unique(owner * len(names) + topics, return_index=True, return_inverse=True)
-    in_bin = spread(string_hashes(names)) & (_BINS - 1)
-    # A new topic comes first in its bin.
-    rows = np.lexsort((-first[slot], in_bin[topics], owner))
-    columns = PartitionColumns(names, topics[rows], partitions[rows])
     ends = np.cumsum(sizes)
-    arrived = [
+    owner = np.repeat(np.arange(len(lists)), sizes)
+    _, first, group = np.unique(owner * len(names) + topics, return_index=True, return_inverse=True)
+
+    # Each partition asks the map for its topic. Asking makes it grow before a topic is added, so one that is
+    # new to the last partition does not count.
+    asked = np.bincount(owner[first], minlength=len(lists))
+    filled = np.flatnonzero(sizes)
+    last = ends[filled] - 1
+    asked[filled] -= first[group[last]] == last
+    lengths = grown_lengths(np.full(len(lists), DEFAULT_LENGTH), asked)
+    hashes = spread(string_hashes(names))[topics[first]]
+    refuse_crowded(owner[first], hashes, lengths)
+
+    # A new topic comes first in its bin, so the last one is looked at first.
+    latest = np.argsort(-first, kind="stable")
+    of_latest = owner[first[latest]]
+    place = np.empty(len(first), np.intp)
+    place[latest[sort_entries(of_latest, hashes[latest], lengths[of_latest])]] = np.arange(len(first))
+    rows = np.argsort(place[group], kind="stable")
+    columns = PartitionColumns(names, topics[rows], partitions[rows])
+    return [
         PartitionList.part(columns, start, end)
         for start, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True)
     ]
-    bins = np.bincount(owner[first] * _BINS + in_bin[topics[first]], minlength=len(lists) * _BINS)
-    bins = bins.reshape(len(lists), _BINS)
-    changed = (bins.sum(axis=1) > _BINS * 3 // 4) | (bins.max(axis=1) >= TREEIFY)
-    for row in np.flatnonzero(changed).tolist():
-        arrived[row] = as_it_travels(lists[row])
-    return arrived

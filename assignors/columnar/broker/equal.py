@@ -8,79 +8,65 @@ import numpy as np
 
 from assignors.columnar.broker.changes import Changes
 from assignors.columnar.broker.slots import Slots
-from assignors.columnar.broker.tables import SHORTEST_SET
-from assignors.columnar.broker.targets import fault_in
-from assignors.columns import join, ranges
-from assignors.errors import AssignorError
+from assignors.columns import join
+from partitioning.columns import ranges
+from partitioning.java.sizes import DEFAULT_LENGTH
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
+    from assignors.columnar.broker.numbering import BrokerNumbering
     from assignors.columnar.broker.targets import Targets
-    from assignors.columnar.broker.topic_ids import TopicTable
-    from assignors.group import Member
+    from assignors.columnar.numbering import TopicRow
 
 
 class _Runs(NamedTuple):
     """Partitions, those of a topic next to each other.
 
     Attributes:
-        topic: topic of each run, a row of the topic table.
+        topic: topic of each run.
         sizes: how many partitions each run has.
         partition: partition numbers, run after run.
     """
 
-    topic: NDArray[np.intp]
+    topic: TopicRow
     sizes: NDArray[np.intp]
     partition: NDArray[np.int32]
 
 
-def share_out(
-    members: Sequence[Member], topics: NDArray[np.intp], table: TopicTable, targets: Targets
-) -> Changes:
+def share_out(numbering: BrokerNumbering, topics: TopicRow, targets: Targets) -> Changes:
     """Each member keeps what it has up to its quota and gets what it lacks in order.
 
     Args:
-        members: the members, in the order in which the coordinator visits them.
-        topics: the subscribed topics, rows of the table, in the order of the group's HashSet.
-        table: the topics.
+        numbering: members and topics.
+        topics: the subscribed topics, in the order of the group's HashSet.
         targets: who has what.
-
-    Raises:
-        AssignorError: targets hold partitions that do not exist, or hold one twice, and so leave others none.
     """
     slots = targets.slots
-    subscribed = np.zeros(len(table.names), np.bool_)
+    members = len(numbering.members)
+    subscribed = np.zeros(len(numbering.topics), np.bool_)
     subscribed[topics] = True
     sizes = np.where(subscribed[slots.topic], slots.sizes, 0)
     ends = np.cumsum(sizes)
-    first = np.searchsorted(slots.member, np.arange(len(members) + 1))
+    first = np.searchsorted(slots.member, np.arange(members + 1))
     has = np.diff(np.concatenate([np.zeros(1, np.intp), ends])[first])
-    quota, extra = divmod(int(table.counts[topics].sum()), len(members))
+    quota, extra = divmod(int(numbering.counts[topics].sum()), members)
     quotas = quota + _takes_extra(has > quota, extra)
     lacks = np.maximum(quotas - has, 0)
 
     before = ends - sizes
     before -= before[first[slots.member]]
     staying = np.clip(quotas[slots.member] - before, 0, sizes)  # what comes last in a member's map goes
-    free = _free(topics, table, targets.taken)
+    free = _free(topics, numbering, targets.taken)
     revoked = _revoked(slots, staying, sizes)
-    if len(free.partition) + len(revoked.partition) > lacks.sum():
-        fault = fault_in(slots, subscribed[slots.topic], members, table)
-        raise AssignorError(
-            f"not every partition finds a member: {fault}; give `owned` as the broker's target assignment is",
-            jvm_exception="PartitionAssignorException",
-        )
     copied = lacks > 0
     copied[slots.member[staying < slots.sizes]] = True
     return Changes(
-        staying,
-        np.empty(0, np.intp),
-        copied,
-        _handed_out(free, revoked, lacks),
-        np.full(len(table.names), SHORTEST_SET),
+        staying=staying,
+        gone=np.empty(0, np.intp),
+        copied=copied,
+        given=_handed_out(free, revoked, lacks),
+        capacity=np.full(len(numbering.topics), DEFAULT_LENGTH),
     )
 
 
@@ -101,26 +87,29 @@ def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
     return takes
 
 
-def _free(topics: NDArray[np.intp], table: TopicTable, taken: NDArray[np.bool_]) -> _Runs:
+def _free(topics: TopicRow, numbering: BrokerNumbering, taken: NDArray[np.bool_]) -> _Runs:
     """The partitions nobody has, in the order of `topics`."""
     if not taken.any():
-        counts = table.counts[topics]
-        return _Runs(topics, counts, ranges(np.zeros(len(topics), np.int32), counts.astype(np.int32)))
-    place = np.full(len(table.names), len(topics))
+        counts = numbering.counts[topics]
+        numbers = ranges(np.zeros(len(topics), np.int32), counts.astype(np.int32))
+        return _Runs(topic=topics, sizes=counts, partition=numbers)
+    place = np.full(len(numbering.topics), len(topics))
     place[topics] = np.arange(len(topics))
     ids = np.flatnonzero(~taken)
-    topic = np.searchsorted(table.starts + table.counts, ids, side="right")
+    topic = np.searchsorted(numbering.starts[1:], ids, side="right")
     order = np.argsort(place[topic], kind="stable")
     order = order[place[topic[order]] < len(topics)]
     counts = np.bincount(place[topic[order]], minlength=len(topics))
-    return _Runs(topics, counts, (ids - table.starts[topic])[order].astype(np.int32))
+    numbers = (ids - numbering.starts[topic])[order].astype(np.int32)
+    return _Runs(topic=topics, sizes=counts, partition=numbers)
 
 
 def _revoked(slots: Slots, staying: NDArray[np.intp], sizes: NDArray[np.intp]) -> _Runs:
     """The partitions of subscribed topics that members give up."""
     losing = np.flatnonzero(staying < sizes)
     lost = (sizes - staying)[losing]
-    return _Runs(slots.topic[losing], lost, slots.partition[ranges((slots.starts + staying)[losing], lost)])
+    numbers = slots.partition[ranges((slots.starts + staying)[losing], lost)]
+    return _Runs(topic=slots.topic[losing], sizes=lost, partition=numbers)
 
 
 def _handed_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
@@ -133,4 +122,5 @@ def _handed_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
     cuts = cuts[cuts <= len(partition)]
     starts, sizes = cuts[:-1], np.diff(cuts)
     topic = np.concatenate([free.topic, revoked.topic])[np.searchsorted(run_ends, starts, side="right")]
-    return Slots(np.searchsorted(ends, starts, side="right"), topic, starts, sizes, partition)
+    member = np.searchsorted(ends, starts, side="right")
+    return Slots(member=member, topic=topic, starts=starts, sizes=sizes, partition=partition)

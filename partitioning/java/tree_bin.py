@@ -7,62 +7,69 @@ list has Java's order only if the tree has Java's shape, and that takes the same
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
-Rank = bytes | tuple[int, ...]
-"""Places a key among those with the same hash, as Java's `compareTo` does."""
+    from partitioning.java.hash_codes import Rank
+
+H = TypeVar("H", bound="Hashable")
 
 
-@dataclass(slots=True, eq=False)
-class Node:
+class Node(Generic[H]):
     """A key of a map; `hash` is its hash code as `HashMap` uses it, `h ^ (h >>> 16)`, signed."""
 
-    key: int
-    hash: int
-    rank: Rank
-    red: bool = False
-    parent: Node | None = field(default=None, repr=False)
-    left: Node | None = None
-    right: Node | None = None
+    __slots__ = ("hash", "key", "left", "parent", "red", "right")
+
+    red: bool
+    parent: Node[H] | None
+    left: Node[H] | None
+    right: Node[H] | None
+
+    def __init__(self, key: H, spread: int) -> None:
+        self.key = key
+        self.hash = spread
 
 
-class TreeBin:
+class TreeBin(Generic[H]):
     """A bin that is a tree.
 
     Args:
         nodes: what was in the bin before, in its order.
+        rank_of: orders keys with the same hash.
+
+    Attributes:
+        has_ties: whether keys met that nothing orders.
     """
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
+    def __init__(self, nodes: Iterable[Node[H]], rank_of: Callable[[H], Rank]) -> None:
+        self.has_ties = False
+        self._rank_of = rank_of
         self._listed = list(nodes)
-        self._root: Node | None = None
+        self._root: Node[H] | None = None
         for node in self._listed:
-            node.left = node.right = None
             self._attach(node)
         self._root_first()
 
     def __len__(self) -> int:
         return len(self._listed)
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[Node[H]]:
         return iter(self._listed)
 
     def state(self) -> Hashable:
         """Everything that its order depends on, now and later."""
         return tuple((node.key, node.red, node.parent and node.parent.key) for node in self._listed)
 
-    def add(self, node: Node) -> None:
+    def add(self, node: Node[H]) -> None:
         """Puts a node whose key is new."""
         parent = self._attach(node)
         assert parent is not None
         self._listed.insert(self._listed.index(parent) + 1, node)
         self._root_first()
 
-    def remove(self, node: Node) -> list[Node] | None:
+    def remove(self, node: Node[H]) -> list[Node[H]] | None:
         """Takes a node out; returns the bin as a plain list where the tree has become too small."""
         self._listed.remove(node)
         root = self._root
@@ -79,24 +86,32 @@ class TreeBin:
             self._listed.remove(root)
             self._listed.insert(0, root)
 
-    def _attach(self, node: Node) -> Node | None:
+    def _attach(self, node: Node[H]) -> Node[H] | None:
         """Puts the node below the leaf where it belongs, which is returned, and rebalances."""
-        parent, below = None, self._root
-        place = (node.hash, node.rank)
+        parent, below, is_left = None, self._root, False
         while below is not None:
             parent = below
-            below = below.left if place < (below.hash, below.rank) else below.right
+            is_left = self._precedes(node, below)
+            below = below.left if is_left else below.right
         node.parent, node.red = parent, True
+        node.left = node.right = None
         if parent is None:
             self._root = node
-        elif place < (parent.hash, parent.rank):
+        elif is_left:
             parent.left = node
         else:
             parent.right = node
         self._paint_after_insertion(node)
         return parent
 
-    def _paint_after_insertion(self, node: Node) -> None:
+    def _precedes(self, node: Node[H], other: Node[H]) -> bool:
+        if node.hash != other.hash:
+            return node.hash < other.hash
+        place, other_place = self._rank_of(node.key), self._rank_of(other.key)
+        self.has_ties |= place == other_place
+        return place < other_place
+
+    def _paint_after_insertion(self, node: Node[H]) -> None:
         while (parent := node.parent) is not None and parent.red:
             above = parent.parent
             assert above is not None  # a red node is not the root
@@ -116,7 +131,7 @@ class TreeBin:
         assert self._root is not None
         self._root.red = False
 
-    def _detach(self, node: Node) -> None:
+    def _detach(self, node: Node[H]) -> None:
         if node.left is not None and node.right is not None:
             self._swap_with_successor(node)
         child = node.left if node.left is not None else node.right
@@ -130,7 +145,7 @@ class TreeBin:
                 self._paint_after_removal(node)
             self._replace(node, None)
 
-    def _swap_with_successor(self, node: Node) -> None:
+    def _swap_with_successor(self, node: Node[H]) -> None:
         """Exchanges the node with the next higher one, which has no left child, colours included."""
         assert node.right is not None
         low = node.right
@@ -152,7 +167,7 @@ class TreeBin:
             low.right, right.parent = right, low
             above.left, node.parent = node, above
 
-    def _replace(self, node: Node, other: Node | None) -> None:
+    def _replace(self, node: Node[H], other: Node[H] | None) -> None:
         parent = node.parent
         if other is not None:
             other.parent = parent
@@ -163,7 +178,7 @@ class TreeBin:
         else:
             parent.right = other
 
-    def _paint_after_removal(self, node: Node) -> None:
+    def _paint_after_removal(self, node: Node[H]) -> None:
         """Restores the number of black nodes on the paths through `node`, which lack one."""
         while (parent := node.parent) is not None and not node.red:
             left = parent.left is node
@@ -189,7 +204,7 @@ class TreeBin:
             return
         node.red = False
 
-    def _rotate(self, node: Node, *, left: bool) -> None:
+    def _rotate(self, node: Node[H], *, left: bool) -> None:
         """Turns the node down to the left or right; its child on the other side takes its place."""
         child = node.right if left else node.left
         assert child is not None

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from partitioning.errors import TreeBinError
-from partitioning.java_maps.hash_table import Excerpt
+from partitioning.java.hash_map import HashTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from partitioning.java_maps.tree_bin import Rank
+    from partitioning.java.hash_codes import Rank
 
 # Ways to order keys with the same hash that are tried; where there are more, some always lead elsewhere.
 _MOST_RANKINGS = 5040
@@ -64,14 +64,16 @@ class Tree(NamedTuple):
     def order(self, ranks: Sequence[Rank]) -> list[int]:
         """The rows as the map gives them, where `ranks` order keys with the same hash."""
         starts, lengths, _ = self.growth
-        table = Excerpt(lengths[0])
+        hash_of = dict(zip(self.rows, self.spread, strict=True)).__getitem__
+        rank_of = dict(zip(self.rows, ranks, strict=True)).__getitem__
+        table = _Excerpt(lengths[0], hash_of, rank_of)
         put = table.add if self.insert == "tail" else table.compute_if_absent
         stage = 0
-        for row, spread, rank in zip(self.rows, self.spread, ranks, strict=True):
+        for row in self.rows:
             while stage + 1 < len(starts) and starts[stage + 1] <= row:
                 stage += 1
             table.grow_to(lengths[stage])
-            put(row, spread, rank)
+            put(row)
         table.grow_to(lengths[-1])
         return list(table)
 
@@ -123,6 +125,18 @@ class Tree(NamedTuple):
         mask = self.growth.lengths[-1] - 1
         places = {(code & mask, apart[row]) for row, code in zip(self.rows, self.spread, strict=True)}
         return len(places) < len(self.rows)
+
+
+class _Excerpt(HashTable[int]):
+    """Some bins of a map: the keys that fall into others are left out, and it grows when told."""
+
+    def grow_to(self, length: int) -> None:
+        """The map's table now has this length."""
+        while self._length < length:
+            self._double()
+
+    def _outgrown(self) -> None:
+        """Whether the whole map has, keys of other bins decide too."""
 
 
 def _asked(order: list[int], apart: Sequence[int] | None) -> list[int]:

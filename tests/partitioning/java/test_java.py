@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from partitioning import java
-from partitioning.errors import InvalidPartitionCountError, TreeBinError
+from partitioning.errors import TreeBinError
 from partitioning.topic_partition import TopicPartition
 
 
@@ -120,24 +120,3 @@ def test_what_java_orders_by_identity_hash_is_refused():
 def test_uuid_hash_is_the_two_halves_folded():
     assert java.uuid_hash(uuid.UUID(int=1)) == 1
     assert java.uuid_hash(uuid.UUID(int=0xFFFFFFFF << 64)) == -1
-
-
-@pytest.mark.parametrize(
-    ("group", "expected"),
-    [
-        ("test", 48),
-        ("my-group", 12),
-        ("console-consumer-1", 24),
-        ("polygenelubricants", 0),
-        ("", 0),
-        ("\U0001f600", 49),
-    ],
-)
-def test_coordinator_partition(group, expected):
-    assert java.coordinator_partition(group) == expected
-
-
-@pytest.mark.parametrize("count", [0, -1, 2**31])
-def test_coordinator_partition_needs_a_partition_count(count):
-    with pytest.raises(InvalidPartitionCountError, match="1 to 2147483647"):
-        java.coordinator_partition("g", count)

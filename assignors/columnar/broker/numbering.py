@@ -1,0 +1,101 @@
+"""The numbering of a group as the broker sees it: topics have ids, and some are gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import numpy as np
+
+from assignors.columnar.numbering import Numbering
+from assignors.topic_ids import made_id, topic_id
+from partitioning.java import hash_map_order, hash_set_capacity, string_hashes
+from partitioning.java.hash_codes import spread
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from assignors.columnar.numbering import TopicRow
+    from assignors.columnar.subscriptions import Subscriptions
+    from assignors.group import Member, Topic
+
+
+@dataclass(frozen=True)
+class BrokerNumbering(Numbering):
+    """As `Numbering`; members are in the order in which the coordinator visits them.
+
+    Topics that are gone but still in some member's target come last and have no partitions.
+
+    Attributes:
+        topic_ids: the id of each topic, 16 bytes.
+    """
+
+    topic_ids: list[bytes]
+
+    @classmethod
+    def of_cluster(
+        cls,
+        topics: Sequence[Topic],
+        members: Sequence[Member],
+        subscriptions: Subscriptions,
+        targeted: Collection[str] = (),
+    ) -> BrokerNumbering:
+        """The numbering of these members and of the topics they subscribe to or have in their targets."""
+        wanted = set[str]().union(*subscriptions.lists, targeted)
+        existing = [topic for topic in topics if topic.partitions and topic.name in wanted]
+        names = [topic.name for topic in existing]
+        gone = sorted(set(targeted).difference(names))
+        counts = np.array([topic.partitions for topic in existing] + [0] * len(gone), np.int64)
+        return cls(
+            members=members,
+            topics=tuple(names + gone),
+            counts=counts,
+            starts=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+            subscriptions=subscriptions,
+            topic_ids=[topic_id(topic) for topic in existing] + [made_id(name) for name in gone],
+        )
+
+    @cached_property
+    def has_subscriber(self) -> NDArray[np.bool_]:
+        """Which topics some member subscribes to, those that are gone included."""
+        names = set[str]().union(*self.subscriptions.lists)
+        return np.array([name in names for name in self.topics], np.bool_)
+
+    def in_set_order(self, names: Sequence[str]) -> TopicRow:
+        """A subscription's topics that exist, in the order of the HashSet of its names."""
+        distinct = list(dict.fromkeys(names))
+        order = hash_map_order(string_hashes(distinct), capacity=hash_set_capacity(len(names)), keys=distinct)
+        rows = np.array([self.index.get(name, -1) for name in distinct], np.intp)[order]
+        rows = rows[rows >= 0]
+        return rows[self.counts[rows] > 0]
+
+    def in_id_order(self, names: Sequence[str]) -> TopicRow:
+        """The same in the order of the HashSet of ids that is made from the one of names."""
+        topics = self.in_set_order(names)
+        capacity = hash_set_capacity(len(set(names)))
+        return topics[hash_map_order(self._hashes[topics], capacity=capacity, keys=self.halves[topics])]
+
+    @cached_property
+    def uuids(self) -> list[UUID]:
+        """The id of each topic."""
+        return [UUID(bytes=each) for each in self.topic_ids]
+
+    @cached_property
+    def halves(self) -> NDArray[np.int64]:
+        """The two halves of each id, signed, by which `Uuid.compareTo` orders them; shape (topics, 2)."""
+        return np.frombuffer(b"".join(self.topic_ids), ">i8").astype(np.int64).reshape(-1, 2)
+
+    @cached_property
+    def spread_hashes(self) -> NDArray[np.int32]:
+        """Each id's hash code as a HashMap uses it."""
+        return spread(self._hashes)
+
+    @cached_property
+    def _hashes(self) -> NDArray[np.int32]:
+        """`Uuid.hashCode` of each id."""
+        mixed = self.halves[:, 0] ^ self.halves[:, 1]
+        return (mixed ^ (mixed >> 32)).astype(np.int32)

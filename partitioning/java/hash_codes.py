@@ -1,0 +1,85 @@
+"""The hash code of each kind of key, what `HashMap` makes of it, and what orders keys that share one."""
+
+from __future__ import annotations
+
+import uuid
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partitioning.java.strings import string_hash, utf16_key
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+Key = str | int | uuid.UUID | TopicPartition
+"""A key of Java's: a String, an Integer, a Uuid or a TopicPartition."""
+
+Rank = tuple[bytes | int, ...]
+"""Places a key among those with the same hash, as Java's `compareTo` does; () where Java cannot compare."""
+
+
+def topic_partition_hash(partition: TopicPartition) -> int:
+    """`TopicPartition.hashCode`: signed 32-bit."""
+    return _signed(31 * (31 + partition.partition) + string_hash(partition.topic), 32)
+
+
+def topic_partition_hashes(topic_hashes: ArrayLike, partitions: ArrayLike) -> NDArray[np.int32]:
+    """`TopicPartition.hashCode` of many partitions: int32, the arguments broadcast against each other.
+
+    Args:
+        topic_hashes: the topic names' `string_hashes`.
+        partitions: partition numbers.
+    """
+    with np.errstate(over="ignore"):
+        partition_term = np.uint32(31) * (np.uint32(31) + np.asarray(partitions).astype(np.uint32))
+        return (partition_term + np.asarray(topic_hashes).astype(np.uint32)).astype(np.int32)
+
+
+def uuid_hash(value: uuid.UUID) -> int:
+    """`org.apache.kafka.common.Uuid.hashCode`: signed 32-bit."""
+    half = (value.int >> 64) ^ value.int
+    return _signed((half >> 32) ^ half, 32)
+
+
+def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Hash codes as `HashMap` uses them: the upper half mixed into the lower."""
+    if len(hashes) == 0 or (hashes.min() >= 0 and hashes.max() < 1 << 16):
+        return hashes
+    return hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)
+
+
+def spread_number(number: int) -> int:
+    """A hash code as `HashMap` uses it; that of an Integer is its value."""
+    return number ^ ((number & 0xFFFFFFFF) >> 16)
+
+
+def spread_hash(key: Key) -> int:
+    """A key's hash code as `HashMap` uses it."""
+    if isinstance(key, str):
+        return spread_number(_known_hash(key))
+    if isinstance(key, TopicPartition):
+        topic, partition = key
+        code = (31 * (31 + partition) + _known_hash(topic)) & 0xFFFFFFFF
+        return spread_number(code - (1 << 32) if code >= 1 << 31 else code)
+    return spread_number(uuid_hash(key) if isinstance(key, uuid.UUID) else key)
+
+
+def rank(key: Key) -> Rank:
+    """A key's place among those with the same hash."""
+    if isinstance(key, str):
+        return (utf16_key(key),)
+    if isinstance(key, uuid.UUID):
+        return _signed(key.int >> 64, 64), _signed(key.int, 64)
+    return () if isinstance(key, TopicPartition) else (key,)
+
+
+_known_hash = lru_cache(maxsize=1 << 17)(string_hash)
+
+
+def _signed(value: int, bits: int) -> int:
+    """What a Java integer of so many bits keeps of a value."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
