@@ -58,7 +58,7 @@ def assign_broker_range(group: Group, record: Recorder = unrecorded) -> Assignme
         group: the group.
         record: is told that each partition lies in its member's range.
     """
-    spec = GroupSpec.of(group)
+    spec = GroupSpec(group)
     member_ids = [member.id for member in sorted_members(group)]
 
     # 1. Count each topic's subscribers.

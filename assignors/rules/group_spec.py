@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from assignors.broker.topic_ids import made_id, topic_id
 from assignors.partition_list import PartitionList
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class TopicIds(Collection[uuid.UUID]):
-    """A member's subscription (Kafka's `TopicIds`): ids of topics, in the order of the HashSet of their names."""
+    """A member's subscription: ids of topics, in the order of the HashSet of their names.
+
+    It is Kafka's `TopicIds`, a view of that set.
+    """
 
     def __init__(self, names: HashSet[str], ids: Mapping[str, uuid.UUID]) -> None:
         self._names = names
@@ -36,64 +40,51 @@ class TopicIds(Collection[uuid.UUID]):
         return len(self._names)
 
 
-class GroupSpec(NamedTuple):
+class GroupSpec:
     """A group as its assignors see it (`GroupSpecImpl` and `SubscribedTopicDescriberImpl`).
+
+    A topic without an id counts by one made from its name.
 
     Attributes:
         member_ids: the members, in the order of the coordinator's HashMap.
-        is_homogeneous: whether all subscribe to the same topics; topics that do not exist count.
+        num_partitions: how many partitions each topic has, of those that exist.
         subscribed_topic_ids: what each member subscribes to.
-        num_partitions: how many partitions each topic has that exists.
-        member_assignment: each member's target assignment so far. It is not to be changed.
-        topic_names: names of those topics, and of all others that are in a target.
+        is_homogeneous: whether all subscribe to the same topics; topics that do not exist count.
     """
 
-    member_ids: list[str]
-    is_homogeneous: bool
-    subscribed_topic_ids: dict[str, TopicIds]
-    num_partitions: dict[uuid.UUID, int]
-    member_assignment: dict[str, TargetAssignment]
-    topic_names: dict[uuid.UUID, str]
-
-    @classmethod
-    def of(cls, group: Group) -> GroupSpec:
-        """The specification of a group; a topic without an id counts by one made from its name."""
+    def __init__(self, group: Group) -> None:
         topics = [topic for topic in group.topics if topic.partitions]
-        ids = {topic.name: uuid.UUID(bytes=topic_id(topic)) for topic in topics}
+        self._ids = {topic.name: uuid.UUID(bytes=topic_id(topic)) for topic in topics}
+        self._names = {topic: name for name, topic in self._ids.items()}
+        self._members = members_by_id(group)
+        self.member_ids = list(self._members)
+        self.num_partitions = {self._ids[topic.name]: topic.partitions for topic in topics}
         subscriptions = {member.id: tuple(member.topics) for member in group.members}
-        views = {names: TopicIds(HashSet(names), ids) for names in set(subscriptions.values())}
-        # A record lists partitions in the order in which they were assigned, not in which they are reported.
-        owned = {member.id: PartitionList.of(member.owned) for member in group.members}
-        records = {member: each if each.assigned is None else each.assigned for member, each in owned.items()}
-        targeted = {name for record in records.values() for name in record.names}
-        all_ids = {name: uuid.UUID(bytes=made_id(name)) for name in targeted} | ids
-        return cls(
-            list(members_by_id(group)),
-            len({frozenset(names) for names in views}) <= 1,
-            {member: views[names] for member, names in subscriptions.items()},
-            {ids[topic.name]: topic.partitions for topic in topics},
-            {member: from_record(record, all_ids) for member, record in records.items()},
-            {topic: name for name, topic in all_ids.items()},
-        )
+        views = {names: TopicIds(HashSet(names), self._ids) for names in set(subscriptions.values())}
+        self.subscribed_topic_ids = {member: views[names] for member, names in subscriptions.items()}
+        self.is_homogeneous = len({frozenset(names) for names in views}) <= 1
 
-    def named(self, topic: uuid.UUID, partition: int) -> TopicPartition:
-        """A partition by its topic's name."""
-        return TopicPartition(self.topic_names[topic], partition)
+    @cached_property
+    def member_assignment(self) -> dict[str, TargetAssignment]:
+        """Each member's target assignment so far, not to be changed."""
+        return {member.id: from_record(self._record(member.owned)) for member in self._members.values()}
 
-    def lists(
-        self, assignment: Mapping[str, Mapping[uuid.UUID, Iterable[int]]]
-    ) -> dict[str, list[TopicPartition]]:
-        """The partitions of each member, in the order in which its maps list them."""
-        return {
-            member: [
-                self.named(topic, partition)
-                for topic, partitions in target.items()
-                for partition in partitions
-            ]
-            for member, target in assignment.items()
-        }
+    def _record(self, owned: Sequence[TopicPartition]) -> dict[uuid.UUID, list[int]]:
+        """A member's record in the coordinator's log: numbers by topic, in the order they were assigned."""
+        partitions = PartitionList.of(owned)
+        record: dict[uuid.UUID, list[int]] = {}
+        for topic, partition in partitions if partitions.assigned is None else partitions.assigned:
+            record.setdefault(self._id_of(topic), []).append(partition)
+        return record
 
-    def beyond(self, member: str, topic: uuid.UUID, partition: int) -> str | None:
+    def _id_of(self, topic: str) -> uuid.UUID:
+        """The id of a topic, also of one that is gone."""
+        if topic not in self._ids:
+            self._ids[topic] = uuid.UUID(bytes=made_id(topic))
+            self._names[self._ids[topic]] = topic
+        return self._ids[topic]
+
+    def beyond_count(self, member: str, topic: uuid.UUID, partition: int) -> str | None:
         """In words that a member's target has a partition which does not exist; None where it exists."""
         count = self.num_partitions[topic]
         if 0 <= partition < count:
@@ -102,3 +93,16 @@ class GroupSpec(NamedTuple):
             f"{self.named(topic, partition)}, which member {member!r} owns, does not exist "
             f"(the topic has {count} partitions)"
         )
+
+    def named(self, topic: uuid.UUID, partition: int) -> TopicPartition:
+        """A partition by its topic's name."""
+        return TopicPartition(self._names[topic], partition)
+
+    def lists(
+        self, assignment: Mapping[str, Mapping[uuid.UUID, Iterable[int]]]
+    ) -> dict[str, list[TopicPartition]]:
+        """The partitions of each member, in the order of its maps."""
+        return {
+            member: [self.named(topic, number) for topic, numbers in target.items() for number in numbers]
+            for member, target in assignment.items()
+        }

@@ -1,8 +1,8 @@
 """The rule of "range": `org.apache.kafka.clients.consumer.RangeAssignor`, Kafka 4.4.0 (as 4.1 to 4.4).
 
-Each topic is cut into ranges, one a consumer; the first ones are one partition longer where the count does not
-divide. Where racks matter (KIP-881), consumers first get partitions that have a replica in their rack, up to
-the length of their range, and then they share what is left.
+Each topic is cut into ranges, one a consumer; the first ones are one partition longer where the count does
+not divide. Where racks matter (KIP-881), consumers first get partitions that have a replica in their rack, up
+to the length of their range, and then they share what is left.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _Ranges:
         """Gives partition after partition, of all topics at once, to the first consumer near it with room.
 
         Who has room in one of the topics has room in all, because they are assigned alike. Java looks through
-        all consumers; here they wait in one queue a rack, where only the first with room can come first of all.
+        all consumers; here they wait in one queue a rack, so that only the first of each need be looked at.
         """
         first = states[0]
         remaining_consumers: dict[str | None, deque[tuple[int, str]]] = defaultdict(deque)

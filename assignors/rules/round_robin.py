@@ -1,6 +1,7 @@
 """The rule of "roundrobin": `org.apache.kafka.clients.consumer.RoundRobinAssignor`.
 
-Kafka 4.4.0, as 4.1 to 4.4. Partitions are handed out one by one, topic after topic, to the members in a circle. Racks are ignored.
+Kafka 4.4.0, as 4.1 to 4.4. Partitions are handed out one by one, topic after topic, to the members in a
+circle. Racks are ignored.
 """
 
 from __future__ import annotations

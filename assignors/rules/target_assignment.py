@@ -8,27 +8,17 @@ from typing import TYPE_CHECKING
 from partitioning.java.hash_map import HashMap, HashSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from partitioning.topic_partition import TopicPartition
+    from collections.abc import Collection, Mapping
 
 TargetAssignment = HashMap[uuid.UUID, HashSet[int]]
 """The partition numbers of each topic id."""
 
 
-def from_record(partitions: Iterable[TopicPartition], ids: Mapping[str, uuid.UUID]) -> TargetAssignment:
-    """A target read from its record in the coordinator's log (`modern.Assignment.fromRecord`).
-
-    Args:
-        partitions: what the record lists, in order.
-        ids: the topics' ids by name.
-    """
-    record: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        record.setdefault(topic, []).append(partition)
+def from_record(record: Mapping[uuid.UUID, Collection[int]]) -> TargetAssignment:
+    """A target read back from the coordinator's log (`modern.Assignment.fromRecord`)."""
     target: TargetAssignment = HashMap()
-    for topic, numbers in record.items():
-        target[ids[topic]] = HashSet(numbers)
+    for topic, partitions in record.items():
+        target[topic] = HashSet(partitions)
     return target
 
 

@@ -31,6 +31,6 @@ def assign_uniform(group: Group, record: Recorder = unrecorded) -> Assignment:
     """
     if not group.members:
         return Assignment.for_group(group, {})
-    spec = GroupSpec.of(group)
+    spec = GroupSpec(group)
     build = build_homogeneous if spec.is_homogeneous else build_heterogeneous
     return Assignment.for_group(group, spec.lists(build(spec, record)))

@@ -94,9 +94,9 @@ class _AssignmentBuilder:
                         self._record(self._spec.named(topic, partition), Reason.UNSUBSCRIBED, member)
 
     def _keep(self, topic: uuid.UUID, partition: int, member: int) -> None:
-        """Quirk: if several members have a partition, all of them keep it, and the last one counts as its owner."""
+        """Quirk: where several members have a partition, all keep it, and the last counts as its owner."""
         name = self._spec.member_ids[member]
-        beyond = self._spec.beyond(name, topic, partition)
+        beyond = self._spec.beyond_count(name, topic, partition)
         if beyond is not None:
             raise AssignorError(
                 f"{beyond}, on which the JVM fails while subscriptions differ; leave it out of `owned`",

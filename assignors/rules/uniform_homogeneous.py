@@ -87,7 +87,7 @@ class _AssignmentBuilder:
             # 2.1 The first members count on an extra partition.
             gets_extra = self.remaining_members_to_get_an_extra_partition > 0
             quota = self._keep(member, self.minimum_member_quota + gets_extra)
-            # 2.2 One with room gives it back, if those that follow are enough to take all extras (KAFKA-18688).
+            # 2.2 One with room gives it back, if enough others follow to take all extras (KAFKA-18688).
             remaining_members = len(self._spec.member_ids) - index
             enough = remaining_members > self.remaining_members_to_get_an_extra_partition
             if gets_extra and quota > 0 and enough:
@@ -148,7 +148,7 @@ class _AssignmentBuilder:
         for member in self._spec.member_ids:
             for topic, partitions in self._spec.member_assignment[member].items():
                 for partition in partitions if topic in self.subscribed_topic_ids else ():
-                    beyond = self._spec.beyond(member, topic, partition)
+                    beyond = self._spec.beyond_count(member, topic, partition)
                     if beyond is not None:
                         return beyond
                     owner = owners.setdefault((topic, partition), member)
