@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from assignors import AssignorError, get_assignor
 from tests.support.golden import Json, group_of, lists_of
 
 if TYPE_CHECKING:
-    from assignors import Assignor
+    from collections.abc import Callable
+
+    from assignors.assignment import Assignment
+    from assignors.group import Group
 
 
-def first_difference(assignor: str, scenario: Json) -> str | None:
-    """Where a leader of ours first answers differently from the JVM's; None where it never does."""
-    leader = get_assignor(assignor)
+class Leader(Protocol):
+    """Whatever answers for a group: an assignor, or the rule it equals."""
+
+    def assign(self, group: Group) -> Assignment: ...
+
+
+def first_difference(
+    assignor: str, scenario: Json, make_leader: Callable[[str], Leader] = get_assignor
+) -> str | None:
+    """Where a leader of ours first answers differently from the JVM's; None where it never does.
+
+    Args:
+        assignor: name of the assignor.
+        scenario: one leader's lifetime.
+        make_leader: makes the leader of that name.
+    """
+    leader = make_leader(assignor)
     for number, step in enumerate(scenario["steps"]):
         difference = difference_at(leader, step)
         if difference is not None:
@@ -21,7 +38,7 @@ def first_difference(assignor: str, scenario: Json) -> str | None:
     return None
 
 
-def difference_at(leader: Assignor, step: Json) -> str | None:
+def difference_at(leader: Leader, step: Json) -> str | None:
     """How the leader's answer to one step differs from the JVM's."""
     group = group_of(step)
     if "error" in step:

@@ -1,0 +1,108 @@
+"""What the coordinator tells its assignors about a group (KIP-848); Kafka 4.4.0, as 4.1 to 4.4."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from assignors.broker.topic_ids import made_id, topic_id
+from assignors.partition_list import PartitionList
+from assignors.rules.members import members_by_id
+from assignors.rules.target_assignment import from_record
+from partitioning.java.hash_map import HashSet
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from assignors.group import Group
+    from assignors.rules.target_assignment import TargetAssignment
+
+
+class TopicIds(Collection[uuid.UUID]):
+    """A member's subscription: ids of topics, in the order of the HashSet of their names.
+
+    It is Kafka's `TopicIds`, a view of that set.
+    """
+
+    def __init__(self, names: HashSet[str], ids: Mapping[str, uuid.UUID]) -> None:
+        self._names = names
+        self._ids = dict.fromkeys(ids[name] for name in names if name in ids)
+
+    def __iter__(self) -> Iterator[uuid.UUID]:
+        return iter(self._ids)
+
+    def __contains__(self, topic: object) -> bool:
+        return topic in self._ids
+
+    def __len__(self) -> int:
+        """Quirk: topics that do not exist count, though iterating leaves them out."""
+        return len(self._names)
+
+
+class GroupSpec:
+    """A group as its assignors see it (`GroupSpecImpl` and `SubscribedTopicDescriberImpl`).
+
+    A topic without an id counts by one made from its name.
+
+    Attributes:
+        member_ids: the members, in the order of the coordinator's HashMap.
+        num_partitions: how many partitions each topic has, of those that exist.
+        subscribed_topic_ids: what each member subscribes to.
+        is_homogeneous: whether all subscribe to the same topics; topics that do not exist count.
+    """
+
+    def __init__(self, group: Group) -> None:
+        topics = [topic for topic in group.topics if topic.partitions]
+        self._ids = {topic.name: uuid.UUID(bytes=topic_id(topic)) for topic in topics}
+        self._names = {topic: name for name, topic in self._ids.items()}
+        self._members = members_by_id(group)
+        self.member_ids = list(self._members)
+        self.num_partitions = {self._ids[topic.name]: topic.partitions for topic in topics}
+        subscriptions = {member.id: tuple(member.topics) for member in group.members}
+        views = {names: TopicIds(HashSet(names), self._ids) for names in set(subscriptions.values())}
+        self.subscribed_topic_ids = {member: views[names] for member, names in subscriptions.items()}
+        self.is_homogeneous = len({frozenset(names) for names in views}) <= 1
+
+    @cached_property
+    def member_assignment(self) -> dict[str, TargetAssignment]:
+        """Each member's target assignment so far, not to be changed."""
+        return {member.id: from_record(self._record(member.owned)) for member in self._members.values()}
+
+    def _record(self, owned: Sequence[TopicPartition]) -> dict[uuid.UUID, list[int]]:
+        """A member's record in the coordinator's log: numbers by topic, in the order they were assigned."""
+        partitions = PartitionList.of(owned)
+        record: dict[uuid.UUID, list[int]] = {}
+        for topic, partition in partitions if partitions.assigned is None else partitions.assigned:
+            record.setdefault(self._id_of(topic), []).append(partition)
+        return record
+
+    def _id_of(self, topic: str) -> uuid.UUID:
+        """The id of a topic, also of one that is gone."""
+        if topic not in self._ids:
+            self._ids[topic] = uuid.UUID(bytes=made_id(topic))
+            self._names[self._ids[topic]] = topic
+        return self._ids[topic]
+
+    def beyond_count(self, member: str, topic: uuid.UUID, partition: int) -> str | None:
+        """In words that a member's target has a partition which does not exist; None where it exists."""
+        count = self.num_partitions[topic]
+        if 0 <= partition < count:
+            return None
+        return (
+            f"{self.named(topic, partition)}, which member {member!r} owns, does not exist "
+            f"(the topic has {count} partitions)"
+        )
+
+    def named(self, topic: uuid.UUID, partition: int) -> TopicPartition:
+        """A partition by its topic's name."""
+        return TopicPartition(self._names[topic], partition)
+
+    def lists(
+        self, assignment: Mapping[str, Mapping[uuid.UUID, Iterable[int]]]
+    ) -> dict[str, list[TopicPartition]]:
+        """The partitions of each member, in the order of its maps."""
+        return {
+            member: [self.named(topic, number) for topic, numbers in target.items() for number in numbers]
+            for member, target in assignment.items()
+        }

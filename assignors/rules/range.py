@@ -1,0 +1,213 @@
+"""The rule of "range": `org.apache.kafka.clients.consumer.RangeAssignor`, Kafka 4.4.0 (as 4.1 to 4.4).
+
+Each topic is cut into ranges, one a consumer; the first ones are one partition longer where the count does
+not divide. Where racks matter (KIP-881), consumers first get partitions that have a replica in their rack, up
+to the length of their range, and then they share what is left.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from assignors.assignment import Assignment
+from assignors.errors import InvalidGroupError
+from assignors.reasons import Reason, Recorder, unrecorded
+from assignors.rules.members import sorted_members
+from assignors.rules.metadata import partitions_per_topic
+from partitioning.java import utf16_key
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from assignors.group import Group, Topic
+
+
+def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
+    """Who gets what (`assignPartitions`).
+
+    Args:
+        group: the group.
+        record: is told why each partition goes to its consumer.
+    """
+    # 1. Each subscribed topic with its consumers and what they may get of it.
+    topics = {topic.name: topic for topic in group.topics}
+    consumers_per_topic = _consumers_per_topic(group)
+    states = [
+        _TopicAssignmentState(topics[topic], consumers_per_topic[topic])
+        for topic in partitions_per_topic(group)
+    ]
+    ranges = _Ranges(group, record)
+
+    # 2. If racks matter to some topic, partitions go to consumers near them.
+    use_rack_aware = any(state.needs_rack_aware_assignment for state in states)
+    if use_rack_aware:
+        ranges.assign_with_rack_matching(states)
+
+    # 3. Consumers get what is left, in order.
+    for state in states:
+        ranges.assign_ranges(state, near=False)
+
+    # 4. Quirk: lists have their topics in the order of a HashMap, but by name where racks matter.
+    if use_rack_aware:
+        for partitions in ranges.assignment.values():
+            partitions.sort(key=lambda each: (utf16_key(each.topic), each.partition))
+    return Assignment.for_group(group, ranges.assignment)
+
+
+class _TopicAssignmentState:
+    """A topic while its partitions are assigned.
+
+    Attributes:
+        topic: its name.
+        num_partitions: how many partitions it has.
+        consumers: its subscribers in order, each with its rack, None where it has none.
+        partition_racks: the racks of each partition's replicas; empty where no consumer has a rack.
+        needs_rack_aware_assignment: whether racks matter to it.
+        unassigned_partitions: the partitions that nobody has yet.
+        num_assigned_by_consumer: how many partitions each consumer has got.
+        num_partitions_per_consumer: how many each consumer gets at least.
+        remaining_consumers_with_extra_partition: how many consumers may still get one more than that.
+    """
+
+    def __init__(self, topic: Topic, consumers: dict[str, str | None]) -> None:
+        self.topic = topic.name
+        self.num_partitions = topic.partitions
+        self.consumers = consumers
+        self.unassigned_partitions = set(range(topic.partitions))
+        self.num_assigned_by_consumer: dict[str, int] = defaultdict(int)
+        self.num_partitions_per_consumer, self.remaining_consumers_with_extra_partition = divmod(
+            topic.partitions, len(consumers)
+        )
+        all_consumer_racks = {rack for rack in consumers.values() if rack is not None}
+        self.partition_racks = _partition_racks(topic) if all_consumer_racks else []
+        self.needs_rack_aware_assignment = _use_rack_aware_assignment(
+            all_consumer_racks, self.partition_racks
+        )
+
+    def racks_match(self, rack: str | None, partition: int) -> bool:
+        """Whether the partition has a replica in the consumer's rack.
+
+        Quirk: a consumer without a rack is near everything.
+        """
+        return rack is None or rack in self.partition_racks[partition]
+
+    def unassigned(self, rack: str | None) -> Iterator[int]:
+        """The partitions near a rack that are unassigned when they are asked for, in order."""
+        for partition in range(self.num_partitions):
+            if partition in self.unassigned_partitions and self.racks_match(rack, partition):
+                yield partition
+
+    def max_assignable(self, consumer: str) -> int:
+        """How many partitions the consumer may still get. It never grows."""
+        extra = self.remaining_consumers_with_extra_partition > 0
+        assigned = self.num_assigned_by_consumer[consumer]
+        return max(0, self.num_partitions_per_consumer + extra - assigned)
+
+    def on_assigned(self, consumer: str, partitions: Sequence[int]) -> None:
+        """Notes what the consumer got."""
+        self.num_assigned_by_consumer[consumer] += len(partitions)
+        if self.num_assigned_by_consumer[consumer] > self.num_partitions_per_consumer:
+            self.remaining_consumers_with_extra_partition -= 1
+        self.unassigned_partitions.difference_update(partitions)
+
+
+class _Ranges:
+    """The lists being made.
+
+    Attributes:
+        assignment: what each consumer has got.
+    """
+
+    def __init__(self, group: Group, record: Recorder) -> None:
+        self.assignment: dict[str, list[TopicPartition]] = {member.id: [] for member in group.members}
+        self._record = record
+
+    def assign_with_rack_matching(self, states: Sequence[_TopicAssignmentState]) -> None:
+        """Step 2: topics with the same consumers and equal counts are co-partitioned and stay together."""
+        co_partitioned: dict[tuple[tuple[str, ...], int], list[_TopicAssignmentState]] = defaultdict(list)
+        for state in states:
+            # Quirk: what is compared is `partitionRacks.size()`, so topics whose consumers have no rack are
+            # together whatever their counts. They get nothing here.
+            co_partitioned[tuple(state.consumers), len(state.partition_racks)].append(state)
+        for together in co_partitioned.values():
+            if len(together) > 1:
+                # Quirk: also where it is only another topic to which racks matter.
+                self._assign_co_partitioned_with_rack_matching(together)
+            elif together[0].needs_rack_aware_assignment:
+                self.assign_ranges(together[0], near=True)
+
+    def _assign_co_partitioned_with_rack_matching(self, states: Sequence[_TopicAssignmentState]) -> None:
+        """Gives partition after partition, of all topics at once, to the first consumer near it with room.
+
+        Who has room in one of the topics has room in all, because they are assigned alike. Java looks through
+        all consumers; here they wait in one queue a rack, so that only the first of each need be looked at.
+        """
+        first = states[0]
+        remaining_consumers: dict[str | None, deque[tuple[int, str]]] = defaultdict(deque)
+        for place, (consumer, rack) in enumerate(first.consumers.items()):
+            remaining_consumers[rack].append((place, consumer))
+        for partition in range(len(first.partition_racks)):
+            matching = []
+            for rack, consumers in remaining_consumers.items():
+                while consumers and not first.max_assignable(consumers[0][1]):
+                    consumers.popleft()
+                if consumers and all(state.racks_match(rack, partition) for state in states):
+                    matching.append(consumers[0])
+            if matching:
+                _, consumer = min(matching)
+                for state in states:
+                    self._assign(consumer, [partition], state, near=True)
+
+    def assign_ranges(self, state: _TopicAssignmentState, *, near: bool) -> None:
+        """Gives each consumer the first partitions that nobody has, only those near it where asked to."""
+        assignable = {
+            rack: state.unassigned(rack if near else None) for rack in set(state.consumers.values())
+        }
+        for consumer, rack in state.consumers.items():
+            if not state.unassigned_partitions:
+                break
+            partitions = list(islice(assignable[rack], state.max_assignable(consumer)))
+            if partitions:
+                self._assign(consumer, partitions, state, near=near)
+
+    def _assign(
+        self, consumer: str, partitions: Sequence[int], state: _TopicAssignmentState, *, near: bool
+    ) -> None:
+        reason = Reason.NEAR if near and state.consumers[consumer] is not None else Reason.RANGE
+        for partition in partitions:
+            assigned = TopicPartition(state.topic, partition)
+            self.assignment[consumer].append(assigned)
+            self._record(assigned, reason, consumer)
+        state.on_assigned(consumer, partitions)
+
+
+def _consumers_per_topic(group: Group) -> dict[str, dict[str, str | None]]:
+    """Each topic's subscribers in order, each with its rack; "" is no rack."""
+    consumers: dict[str, dict[str, str | None]] = defaultdict(dict)
+    for member in sorted_members(group):
+        for topic in member.topics:
+            consumers[topic][member.id] = member.rack or None
+    return consumers
+
+
+def _partition_racks(topic: Topic) -> list[frozenset[str]]:
+    """The racks of each partition's replicas; a replica without one does not count."""
+    if topic.racks is None:
+        return [frozenset()] * topic.partitions
+    for partition, racks in enumerate(topic.racks):
+        if isinstance(racks, str):
+            raise InvalidGroupError(
+                f"the racks of {topic.name}-{partition} are the text {racks!r}; give a collection of names"
+            )
+    return [frozenset(racks) - {None} for racks in topic.racks]
+
+
+def _use_rack_aware_assignment(consumer_racks: set[str], partition_racks: Sequence[frozenset[str]]) -> bool:
+    """Whether some consumer is near some partition, and not every partition is in every rack of the topic."""
+    all_partition_racks = frozenset[str]().union(*partition_racks)
+    if consumer_racks.isdisjoint(all_partition_racks):
+        return False
+    return any(racks != all_partition_racks for racks in partition_racks)

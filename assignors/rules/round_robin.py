@@ -1,0 +1,65 @@
+"""The rule of "roundrobin": `org.apache.kafka.clients.consumer.RoundRobinAssignor`.
+
+Kafka 4.4.0, as 4.1 to 4.4. Partitions are handed out one by one, topic after topic, to the members in a
+circle. Racks are ignored.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from assignors.assignment import Assignment
+from assignors.errors import AssignorError
+from assignors.reasons import Reason, Recorder, unrecorded
+from assignors.rules.members import sorted_members
+from assignors.rules.metadata import partitions_per_topic
+from partitioning.java import utf16_key
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from assignors.group import Group
+
+
+def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
+    """Who gets what (`assign`).
+
+    Args:
+        group: the group.
+        record: is told that each partition went to the member whose turn it was.
+
+    Raises:
+        AssignorError: the group has no members.
+    """
+    # 1. The circle; Java's CircularIterator refuses an empty one.
+    if not group.members:
+        raise AssignorError(
+            "the group has no members to go round; assign only groups with members",
+            jvm_exception="IllegalArgumentException",
+        )
+    circle = sorted_members(group)
+    subscribers: dict[str, list[int]] = defaultdict(list)
+    for place, member in enumerate(circle):
+        for topic in dict.fromkeys(member.topics):
+            subscribers[topic].append(place)
+
+    # 2. All partitions, by topic and number (`allPartitionsSorted`).
+    counts = partitions_per_topic(group)
+    all_partitions = [
+        TopicPartition(topic, partition)
+        for topic in sorted(counts, key=utf16_key)
+        for partition in range(counts[topic])
+    ]
+
+    # 3. Each goes to the next member that subscribes to its topic. The circle turns on from topic to topic.
+    assignment: dict[str, list[TopicPartition]] = {member.id: [] for member in circle}
+    turn = 0
+    for partition in all_partitions:
+        places = subscribers[partition.topic]
+        following = bisect_left(places, turn)
+        place = places[following] if following < len(places) else places[0]
+        assignment[circle[place].id].append(partition)
+        record(partition, Reason.TURN, circle[place].id)
+        turn = place + 1
+    return Assignment.for_group(group, assignment)
