@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from assignors.broker.topic_ids import made_id, topic_id
+from assignors.topic_ids import made_id, topic_id
 from assignors.partition_list import PartitionList
 from assignors.rules.members import members_by_id
 from assignors.rules.target_assignment import from_record

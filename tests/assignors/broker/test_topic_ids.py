@@ -2,7 +2,7 @@
 
 import uuid
 
-from assignors.columnar.broker.topic_ids import made_id, topic_id
+from assignors.topic_ids import made_id, topic_id
 from assignors.group import Topic
 
 
