@@ -34,7 +34,7 @@ _PLACED = {
     Reason.RANGE: "{partition} lies in the range of its topic that goes to {owner}",
     Reason.TURN: "{partition} goes to {owner}, whose turn it was",
     Reason.FILLED: "{partition} {goes} to {owner}, which had {few}",
-    Reason.NEAR: "{partition} {goes} to {owner}, which had {few} and is in the rack of one of its replicas",
+    Reason.NEAR: "{partition} {goes} to {owner}, which had room and is in the rack of one of its replicas",
     Reason.BALANCED: "{partition} {moves} to {owner}, because {holder} had at least two more",
     Reason.SWAPPED: "{partition} {moves} to {owner} in place of another partition of its topic, which would "
     "have gone the opposite way of an earlier move",
@@ -79,7 +79,7 @@ class Explanation:
         """What set it in motion: why another member lost it if it was free for that, else the reason."""
         if self.reason not in {Reason.FILLED, Reason.NEAR, Reason.UNDONE}:
             return self.reason
-        freed = (step for step in self.steps if step.reason in _FREED and step.member != self.owner)
+        freed = (step for step in self._losses() if step.reason in _FREED and step.member != self.owner)
         return next((step.reason for step in freed), self.reason)
 
     def __str__(self) -> str:
@@ -111,10 +111,13 @@ class Explanation:
         )
         if self.reason is Reason.HELD_BACK:
             return placed
-        lost = [
-            _LOST[step.reason].format(member=repr(step.member)) for step in self.steps if step.reason in _LOST
-        ]
+        lost = [_LOST[step.reason].format(member=repr(step.member)) for step in self._losses()]
         return "; ".join(dict.fromkeys([placed, *lost]))
+
+    def _losses(self) -> list[Step]:
+        """The steps that took it from a member; a contest that somebody won after all took it from nobody."""
+        lost = _LOST if self.previous is None else _LOST.keys() - {Reason.CONTESTED}
+        return [step for step in self.steps if step.reason in lost]
 
     def _holder(self) -> str | None:
         """Who had it when its owner got it."""
