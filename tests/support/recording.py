@@ -67,11 +67,11 @@ class MuteAssignor:
 
 @pytest.fixture
 def strangers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Known by name for one test: "even", "even-in-rounds" and "mute"."""
+    """Known by name for one test: "even", "even-in-rounds", "mute", and what the test registers itself."""
     factories: dict[str, Callable[..., Assignor]] = {
+        **registry._REGISTRY._registered,
         "even": EvenAssignor,
         "even-in-rounds": lambda: EvenAssignor(cooperative=True),
         "mute": MuteAssignor,
     }
-    for name, factory in factories.items():
-        monkeypatch.setitem(registry._REGISTRY._registered, name, factory)
+    monkeypatch.setattr(registry._REGISTRY, "_registered", factories)
