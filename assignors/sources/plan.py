@@ -46,8 +46,8 @@ class WhatIf:
 def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> GroupState:
     """The group after this assignor has had its way, follow-up rebalances included.
 
-    Members carry what they own now into it, so sticky strategies keep what they can. Its `explainer` tells why,
-    making the decisions once more when it is asked.
+    Members carry what they own now into it, so sticky strategies keep what they can. Its `explainer` makes
+    the decisions once more when it is asked why.
 
     Raises:
         SourceError: no such member or topic, a topic that would shrink, or a group without members.
