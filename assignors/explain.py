@@ -115,9 +115,17 @@ class Explanation:
         return "; ".join(dict.fromkeys([placed, *lost]))
 
     def _losses(self) -> list[Step]:
-        """The steps that took it from a member; a contest that somebody won after all took it from nobody."""
-        lost = _LOST if self.previous is None else _LOST.keys() - {Reason.CONTESTED}
-        return [step for step in self.steps if step.reason in lost]
+        """The steps that took it from a member, without those that took nothing in the end.
+
+        These are contests that a claim of a later generation won, and an earlier claim of its owner.
+        """
+        won = self.previous is not None
+        void = {(Reason.OUTDATED, self.owner)}
+        return [
+            step
+            for step in self.steps
+            if step.reason in _LOST and step not in void and not (won and step.reason is Reason.CONTESTED)
+        ]
 
     def _holder(self) -> str | None:
         """Who had it when its owner got it."""

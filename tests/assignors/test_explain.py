@@ -115,7 +115,7 @@ SENTENCES = [
         ),
     ),
     (
-        "kept a, stolen back b",
+        "outdated b, kept a, stolen back b",
         "t-1 returns to 'b', which had it in an earlier generation, because 'a' had at least two more",
     ),
     (
