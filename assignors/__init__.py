@@ -11,8 +11,9 @@ from assignors.errors import (
     ScenarioError,
     SourceError,
 )
+from assignors.explain import Explainer, Explanation, explain
 from assignors.group import Group, Member, StickyUserData, Topic
-from assignors.interface import Assignor, RebalanceProtocol
+from assignors.interface import Assignor, RebalanceProtocol, RecordingAssignor
 from assignors.partition_list import PartitionList
 from assignors.protocol import (
     Subscription,
@@ -23,6 +24,7 @@ from assignors.protocol import (
     encode_sticky_user_data,
     encode_subscription,
 )
+from assignors.reasons import Reason, Recorder, Step
 from assignors.registry import get_assignor, list_assignors, register_assignor
 from assignors.simulation import Scenario, SimulationResult, simulate, simulate_seeds
 
@@ -34,16 +36,22 @@ __all__ = [
     "AssignorError",
     "AssignorsError",
     "DiffError",
+    "Explainer",
+    "Explanation",
     "Group",
     "InvalidGroupError",
     "Member",
     "PartitionList",
     "ProtocolError",
+    "Reason",
     "RebalanceProtocol",
+    "Recorder",
+    "RecordingAssignor",
     "Scenario",
     "ScenarioError",
     "SimulationResult",
     "SourceError",
+    "Step",
     "StickyUserData",
     "Subscription",
     "Topic",
@@ -54,6 +62,7 @@ __all__ = [
     "encode_assignment",
     "encode_sticky_user_data",
     "encode_subscription",
+    "explain",
     "get_assignor",
     "list_assignors",
     "register_assignor",

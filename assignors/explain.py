@@ -1,51 +1,53 @@
-"""Why the owner of a partition has it, or why nobody has it yet."""
+"""Why the owner of a partition has it, or why nobody has it yet: the steps of the decision itself."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from assignors.columnar.sticky.cooperative import recall_owned
-from assignors.columnar.sticky.catalogue import Catalogue
-from assignors.columnar.sticky.claims import NO_GENERATION, Memory, ownership
-from assignors.columnar.racks import Racks
-from assignors.columnar.sticky.user_data import recall_user_data
+from assignors.interface import RecordingAssignor
+from assignors.reasons import Reason, Step
+from assignors.registry import get_assignor
+from assignors.settling import settle
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from assignors.assignment import Assignment
     from assignors.group import Group
+    from assignors.interface import Assignor
 
-_MEMORY: dict[str, Callable[[Catalogue], Memory]] = {
-    "sticky": recall_user_data,
-    "cooperative-sticky": recall_owned,
+_LOST = {
+    Reason.OVER_QUOTA: "{member} gave it up, over its share",
+    Reason.UNSUBSCRIBED: "{member} gave it up, no longer subscribed",
+    Reason.FAR: "{member} gave it up, far from its replicas",
+    Reason.CONTESTED: "several members claimed it at once, so none of them could keep it",
+    Reason.OUTDATED: "{member} claimed it too, but in an earlier generation",
 }
+"""Steps that take a partition from a member, in words."""
 
+_PLACED = {
+    Reason.KEPT: "{partition} stays with {owner}",
+    Reason.RANGE: "{partition} lies in the range of its topic that goes to {owner}",
+    Reason.TURN: "{partition} goes to {owner}, whose turn it was",
+    Reason.FILLED: "{partition} {goes} to {owner}, which had {few}",
+    Reason.NEAR: "{partition} {goes} to {owner}, which had room and is in the rack of one of its replicas",
+    Reason.BALANCED: "{partition} {moves} to {owner}, because {holder} had at least two more",
+    Reason.SWAPPED: "{partition} {moves} to {owner} in place of another partition of its topic, which would "
+    "have gone the opposite way of an earlier move",
+    Reason.STOLEN_BACK: "{partition} returns to {owner}, which had it in an earlier generation, because "
+    "{holder} had at least two more",
+    Reason.UNDONE: "{partition} is with {owner} as it was before balancing, which made nothing better and "
+    "was undone",
+    Reason.HELD_BACK: "{partition} waits for {claimants} to give it up, then {owner} gets it",
+}
+"""Steps that give a partition to a member, in words."""
 
-class Reason(Enum):
-    """Why a partition is where it is."""
-
-    KEPT = "kept"
-    """Its owner had it before."""
-    QUOTA = "quota"
-    """It was free, and its owner had too few."""
-    RACK = "rack"
-    """Its owner is in a rack where it has a replica, and nobody else who had it is."""
-    BALANCE = "moved for balance"
-    """The member that had it had too many."""
-    SUBSCRIPTION = "no longer subscribed"
-    """The member that had it no longer subscribes to its topic."""
-    CONTESTED = "contested"
-    """Several members claimed it in the same generation, so none of them could keep it."""
-    HELD_BACK = "held back for cooperation"
-    """The member that had it has to give it up first; then its new owner gets it (KIP-429)."""
-    NOBODY = "no subscriber"
-    """No member subscribes to its topic, or it does not exist."""
+_FREED = {Reason.OVER_QUOTA, Reason.UNSUBSCRIBED, Reason.FAR, Reason.CONTESTED}
+"""Steps that make a partition free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,14 @@ class Explanation:
 
     Attributes:
         partition: which partition.
-        reason: why.
+        reason: the last step that gave it to its owner.
         owner: who has it now, or will have it in the next round if it is held back; None for nobody.
-        previous: who had it before, as the assignor sees it; None for nobody.
+        previous: who had it before, as the assignor sees it; None for nobody, and for several at once.
         size: how many partitions the owner has in this assignment.
         share: the numbers of partitions that are a fair share; None where subscriptions differ, so that there
             is no such share.
+        steps: all that was done with it, in order. Where the reason is `NOT_TOLD`, what a fresh leader would
+            do, which is something else; empty where the assignor tells nothing.
     """
 
     partition: TopicPartition
@@ -68,95 +72,212 @@ class Explanation:
     previous: str | None
     size: int
     share: tuple[int, ...] | None
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def cause(self) -> Reason:
+        """What set it in motion: why another member lost it if it was free for that, else the reason."""
+        if self.reason not in {Reason.FILLED, Reason.NEAR, Reason.UNDONE}:
+            return self.reason
+        freed = (step for step in self._losses() if step.reason in _FREED and step.member != self.owner)
+        return next((step.reason for step in freed), self.reason)
 
     def __str__(self) -> str:
-        partition, owner = str(self.partition), repr(self.owner)
-        previous = "everybody who claims it" if self.previous is None else repr(self.previous)
-        sentence = {
-            Reason.KEPT: f"{partition} stays with {owner}",
-            Reason.QUOTA: f"{partition} was free, and {owner} had too few",
-            Reason.RACK: f"{partition} goes to {owner}, which is in a rack where it has a replica",
-            Reason.BALANCE: f"{partition} goes from {previous}, which had too many, to {owner}",
-            Reason.SUBSCRIPTION: f"{partition} goes from {previous}, which no longer subscribes, to {owner}",
-            Reason.CONTESTED: f"{partition} goes to {owner}, because several members claimed it at once",
-            Reason.HELD_BACK: f"{partition} waits for {previous} to give it up, then {owner} gets it",
-            Reason.NOBODY: f"nobody subscribes to {partition}, or it does not exist",
-        }[self.reason]
+        if self.reason is Reason.NOBODY:
+            return f"nobody subscribes to {self.partition}, or it does not exist"
+        sentence = self._not_told() if self.reason is Reason.NOT_TOLD else self._told()
         if self.owner is None:
             return sentence
         share = "" if self.share is None else f" of a share of {' or '.join(map(str, self.share))}"
-        return f"{sentence} ({owner} has {self.size}{share})"
+        return f"{sentence} ({self.owner!r} has {self.size}{share})"
+
+    def _not_told(self) -> str:
+        given = f"{self.partition} is given to {'nobody' if self.owner is None else repr(self.owner)}"
+        if self.steps:
+            return f"{given}, which is not what a fresh leader decides for this group"
+        return f"{given}, and the assignor does not tell why"
+
+    def _told(self) -> str:
+        returns = self.previous == self.owner
+        holder = self._holder()
+        placed = _PLACED[self.reason].format(
+            partition=self.partition,
+            owner=repr(self.owner),
+            goes="returns" if returns else "goes",
+            moves="returns" if returns else "moves",
+            few="the fewest" if self.share is None else "too few",
+            holder="the member that had it" if holder is None else repr(holder),
+            claimants=self._claimants(),
+        )
+        if self.reason is Reason.HELD_BACK:
+            return placed
+        lost = [_LOST[step.reason].format(member=repr(step.member)) for step in self._losses()]
+        return "; ".join(dict.fromkeys([placed, *lost]))
+
+    def _losses(self) -> list[Step]:
+        """The steps that took it from a member, without those that took nothing in the end.
+
+        These are contests that a claim of a later generation won, and an earlier claim of its owner.
+        """
+        won = self.previous is not None
+        void = {(Reason.OUTDATED, self.owner)}
+        return [
+            step
+            for step in self.steps
+            if step.reason in _LOST and step not in void and not (won and step.reason is Reason.CONTESTED)
+        ]
+
+    def _holder(self) -> str | None:
+        """Who had it when its owner got it."""
+        before = [step.member for step in self.steps if step.reason in _PLACED and step.member != self.owner]
+        return before[-1] if before else None
+
+    def _claimants(self) -> str:
+        """Who has to give it up before its owner gets it."""
+        if any(step.reason is Reason.CONTESTED for step in self.steps):
+            return "everybody who claims it"
+        claims = {Reason.KEPT, *_FREED}
+        members = [step.member for step in self.steps if step.reason in claims and step.member != self.owner]
+        return " and ".join(map(repr, dict.fromkeys(members))) or "the member that has it"
 
 
 def explain(
-    group: Group, assignment: Assignment, partition: TopicPartition | tuple[str, int], *, assignor: str
+    group: Group,
+    assignment: Assignment,
+    partition: TopicPartition | tuple[str, int],
+    *,
+    assignor: str | Assignor,
 ) -> Explanation:
-    """Why a partition is where it is; to ask about many partitions use an `Explainer`."""
+    """Why a partition is where it is; to ask about many partitions use an `Explainer`.
+
+    Raises:
+        UnknownStrategyError: no assignor of that name.
+        AssignorError: the assignor cannot assign this group.
+    """
     return Explainer(group, assignment, assignor=assignor).explain(partition)
 
 
+class _Decision(NamedTuple):
+    assignment: Assignment
+    steps: dict[TopicPartition, list[Step]]
+
+
 class Explainer:
-    """Explains one assignment.
+    """Explains one assignment: the assignor decides once more, telling its steps, when first asked.
 
     Args:
         group: the group it was made for.
         assignment: what the assignor gave.
-        assignor: its name, which tells what members remember; one that is not sticky takes all partitions for
-            free.
+        assignor: who decides once more: a name, which stands for a fresh leader, or an assignor.
+        follow_ups: the most rebalances that may follow the first before the group has this assignment, each
+            because the one before it held partitions back.
     """
 
-    def __init__(self, group: Group, assignment: Assignment, *, assignor: str) -> None:
+    def __init__(
+        self, group: Group, assignment: Assignment, *, assignor: str | Assignor, follow_ups: int = 0
+    ) -> None:
+        self._group = group
         self._assignment = assignment
-        self._catalogue = catalogue = Catalogue.of(group)
-        owned = ownership(catalogue, _MEMORY.get(assignor, _recall_nothing)(catalogue), NO_GENERATION)
-        self._contested = owned.contested
-        self._racks = Racks.of(group.topics, catalogue)
-        self._row = {member.id: row for row, member in enumerate(group.members)}
-        self._had = np.full(catalogue.total, -1)
-        valid = owned.id < catalogue.total
-        if owned.valid is not None:
-            valid &= owned.valid
-        self._had[owned.id[valid]] = owned.member[valid]
-        self._share: tuple[int, ...] | None = None
-        if catalogue.all_equal and catalogue.members:
-            least, extras = divmod(catalogue.total, len(catalogue.members))
-            self._share = (least, least + 1) if extras else (least,)
+        self._assignor = assignor
+        self._follow_ups = follow_ups
 
     def explain(self, partition: TopicPartition | tuple[str, int]) -> Explanation:
-        """Why a partition is where it is."""
+        """Why a partition is where it is.
+
+        Raises:
+            UnknownStrategyError: no assignor of that name.
+            AssignorError: the assignor cannot assign this group.
+        """
         partition = TopicPartition(*partition)
-        owner = self._assignment.transferring.get(partition) or self._assignment.owner_of(partition)
-        topic = self._catalogue.index.get(partition.topic)
-        if owner is None or topic is None or not 0 <= partition.partition < self._catalogue.counts[topic]:
+        owner = self._assignment.owner_of(partition)
+        receiver = self._assignment.transferring.get(partition)
+        if owner is None and receiver is None and not self._is_subscribed(partition):
             return Explanation(partition, Reason.NOBODY, None, None, 0, None)
-        had = int(self._had[self._catalogue.starts[topic] + partition.partition])
-        previous = None if had < 0 else self._catalogue.ids[had]
-        reason = self._reason(partition, owner, previous)
-        return Explanation(partition, reason, owner, previous, len(self._assignment[owner]), self._share)
+        if self._decision is None:
+            return self._explanation(partition, Reason.NOT_TOLD, receiver or owner, ())
+        decided, told = self._decision
+        steps = tuple(told.get(partition, ()))
+        fresh_receiver = decided.transferring.get(partition)
+        # Lists read back from a live group do not say who waits for what.
+        if decided.owner_of(partition) != owner or receiver not in {None, fresh_receiver}:
+            return self._explanation(partition, Reason.NOT_TOLD, receiver or owner, steps)
+        owner = fresh_receiver or owner
+        placed = [step.reason for step in steps if step.reason in _PLACED and step.member == owner]
+        if not placed or (placed[-1] is Reason.HELD_BACK) != (fresh_receiver is not None):
+            return self._explanation(partition, Reason.NOT_TOLD, owner, ())
+        return self._explanation(partition, placed[-1], owner, steps)
 
-    def _reason(self, partition: TopicPartition, owner: str, previous: str | None) -> Reason:
-        if partition in self._assignment.transferring:
-            return Reason.HELD_BACK
-        if previous == owner:
-            return Reason.KEPT
-        identity = int(self._catalogue.starts[self._catalogue.index[partition.topic]]) + partition.partition
-        if identity in self._contested:
-            return Reason.CONTESTED
-        if (
-            previous is not None
-            and partition.topic not in self._catalogue.members[self._row[previous]].topics
-        ):
-            return Reason.SUBSCRIPTION
-        if self._is_near(owner, identity) and not (
-            previous is not None and self._is_near(previous, identity)
-        ):
-            return Reason.RACK
-        return Reason.QUOTA if previous is None else Reason.BALANCE
+    def _explanation(
+        self, partition: TopicPartition, reason: Reason, owner: str | None, steps: tuple[Step, ...]
+    ) -> Explanation:
+        size = 0 if owner is None else len(self._assignment.get(owner, ()))
+        return Explanation(partition, reason, owner, _previous(steps), size, self._share, steps)
 
-    def _is_near(self, member: str, identity: int) -> bool:
-        return self._racks is not None and self._racks.is_near(self._row[member], identity)
+    @cached_property
+    def _decision(self) -> _Decision | None:
+        """What the assignor gives and tells; None where it does not record."""
+        leader = get_assignor(self._assignor) if isinstance(self._assignor, str) else self._assignor
+        if not isinstance(leader, RecordingAssignor):
+            return None
+        told: dict[TopicPartition, list[Step]] = {}
+
+        def decide(group: Group) -> Assignment:
+            heard: defaultdict[TopicPartition, list[Step]] = defaultdict(list)
+
+            def record(partition: TopicPartition, reason: Reason, member: str) -> None:
+                heard[partition].append(Step(reason, member))
+
+            assignment = leader.assign_recorded(group, record)
+            for partition, steps in heard.items():
+                before = told.get(partition)
+                told[partition] = steps if before is None else _continued(before, steps)
+            return assignment
+
+        *_, assignment = settle(decide, self._group, self._follow_ups)
+        return _Decision(assignment, told)
+
+    def _is_subscribed(self, partition: TopicPartition) -> bool:
+        return 0 <= partition.partition < self._counts.get(partition.topic, 0)
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        """How many partitions every topic has that somebody subscribes to."""
+        subscribed = {topic for member in self._group.members for topic in member.topics}
+        return {topic.name: topic.partitions for topic in self._group.topics if topic.name in subscribed}
+
+    @cached_property
+    def _share(self) -> tuple[int, ...] | None:
+        members = self._group.members
+        if not members:
+            return None
+        topics = set(members[0].topics)
+        if any(set(member.topics) != topics for member in members):
+            return None
+        least, extras = divmod(sum(self._counts.values()), len(members))
+        return (least, least + 1) if extras else (least,)
 
 
-def _recall_nothing(catalogue: Catalogue) -> Memory:
-    members = len(catalogue.members)
-    return Memory([()] * members, [None] * members)
+def _continued(before: list[Step], after: list[Step]) -> list[Step]:
+    """The steps of two rounds as one story.
+
+    A round that leaves a partition with its member, or hands it over as promised, adds nothing; what went
+    before is what brought it there.
+    """
+    moved = [step for step in before if step.reason is not Reason.HELD_BACK]
+    as_promised = _last_placed(before) == _last_placed(after) and after[-1].reason is not Reason.HELD_BACK
+    return moved if as_promised else moved + after
+
+
+def _last_placed(steps: Sequence[Step]) -> str | None:
+    return next((step.member for step in reversed(steps) if step.reason in _PLACED), None)
+
+
+def _previous(steps: Sequence[Step]) -> str | None:
+    """The member whose claim counted; a claim that follows a contest won it."""
+    previous = None
+    for reason, member in steps:
+        if reason is Reason.CONTESTED:
+            previous = None
+        elif previous is None and (reason is Reason.KEPT or reason in _FREED):
+            previous = member
+    return previous

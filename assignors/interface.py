@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from assignors.assignment import Assignment
     from assignors.group import Group
+    from assignors.reasons import Recorder
 
 
 class RebalanceProtocol(IntEnum):
@@ -33,4 +34,13 @@ class Assignor(Protocol):
 
     def assign(self, group: Group) -> Assignment:
         """Who gets what; every member of the group is in the answer."""
+        ...
+
+
+@runtime_checkable
+class RecordingAssignor(Protocol):
+    """What an assignor has besides where it can say why it decides as it does; `explain` asks for it."""
+
+    def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
+        """As `assign`, telling each step."""
         ...

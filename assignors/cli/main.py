@@ -32,6 +32,7 @@ def copartition() -> None:
 @click.option("--out", type=click.Path(dir_okay=False), help="File for the report; html needs one.")
 @click.option("-q", "--quiet", is_flag=True, help="No report, only the exit code.")
 @click.option("--all", "every", is_flag=True, help="Show what did not change, too.")
+@click.option("--reasons", is_flag=True, help="plan: show why it moves what it moves.")
 @click.option(
     "--match",
     type=click.Choice(["auto", "instance-id", "client-id", "host", "member-id", "overlap"]),
@@ -68,6 +69,7 @@ def diff(
     width: int | None,
     quiet: bool,
     every: bool,
+    reasons: bool,
     match: str,
     checks: tuple[str, ...],
     add_members: int,
@@ -102,6 +104,8 @@ def diff(
         config=_client_settings(bootstrap_server, settings, command_config),
         what_if=WhatIf(add_members, remove_member, {topic: int(n) for topic, n in map(_growth, partitions)}),
     )
+    if reasons and pair.after.explainer is None:
+        raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     if save is not None:
         if pair.live is None:
             raise click.UsageError("--save keeps a live group; name one with live:GROUP")
@@ -110,7 +114,7 @@ def diff(
     for conflict in found.conflicts:
         click.echo(f"{ctx.command_path}: {conflict.topic}-{conflict.partition} has two owners", err=True)
     if not quiet:
-        _report(found, form, every=every, color=color, width=width, out=out)
+        _report(found, form, every=every, reasons=reasons, color=color, width=width, out=out)
     failed = [limit for limit in limits if not limit.passes(found.summary)]
     for limit in failed:
         click.echo(
@@ -120,18 +124,27 @@ def diff(
 
 
 def _report(
-    found: AssignmentDiff, form: str, *, every: bool, color: str, width: int | None, out: str | None
+    found: AssignmentDiff,
+    form: str,
+    *,
+    every: bool,
+    reasons: bool,
+    color: str,
+    width: int | None,
+    out: str | None,
 ) -> None:
     from assignors.reports import data, markdown, text  # noqa: PLC0415
 
     if form == "text":
-        paint(partial(text.print_diff, found, every=every), color=color, width=width, out=out)
+        paint(
+            partial(text.print_diff, found, every=every, reasons=reasons), color=color, width=width, out=out
+        )
     elif form == "html":
         from assignors.reports.html import diff_html  # noqa: PLC0415 - needs the extra "report"
 
-        write(diff_html(found), out)
+        write(diff_html(found, reasons=reasons), out)
     elif form == "markdown":
-        write(markdown.diff_markdown(found), out)
+        write(markdown.diff_markdown(found, reasons=reasons), out)
     elif form == "json":
         write(data.diff_json(found, every=every), out)
     elif form == "csv":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from assignors.partition_list import PartitionList
+    from assignors.reasons import Reason
 
 
 class Action(IntEnum):
@@ -39,7 +40,17 @@ class Action(IntEnum):
 
 
 class Change(NamedTuple):
-    """One partition; members by the name the diff gives them, lag None where unknown."""
+    """One partition; members by the name the diff gives them.
+
+    Attributes:
+        topic: its topic.
+        partition: its number.
+        action: what happened to it.
+        source: its owner before, None for nobody.
+        target: its owner after, None for nobody.
+        lag: records waiting, None where unknown.
+        reason: what set it in motion, or why it stays; None where the side after was not planned.
+    """
 
     topic: str
     partition: int
@@ -47,6 +58,7 @@ class Change(NamedTuple):
     source: str | None
     target: str | None
     lag: int | None
+    reason: Reason | None = None
 
 
 class Conflict(NamedTuple):
@@ -59,8 +71,16 @@ class Conflict(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """The partitions that went from one member to another, sorted; None stands for nobody."""
+    """The partitions that went from one member to another, sorted; None stands for nobody.
+
+    Attributes:
+        source: their owner before.
+        target: their owner after.
+        partitions: which.
+        reason: what set them in motion; None where flows are not told apart by it, or it is unknown.
+    """
 
     source: str | None
     target: str | None
     partitions: PartitionList
+    reason: Reason | None = None

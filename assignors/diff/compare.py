@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from assignors.assignment import Assignment
     from assignors.diff.state import MemberIdentity
+    from assignors.reasons import Reason
     from partitioning.topic_partition import TopicPartition
 
     State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]
@@ -96,7 +97,10 @@ class AssignmentDiff:
         return tuple(dict.fromkeys((*self.before.warnings, *self.after.warnings)))
 
     def changes(self, *, every: bool = False) -> Iterator[Change]:
-        """The rows as objects: those that changed, or all."""
+        """The rows as objects: those that changed, or all.
+
+        A planned side after gives each its reason; the first row then waits until all reasons are known.
+        """
         rows = np.arange(len(self.action)) if every else np.flatnonzero(self.action)
         names = [*(member.name for member in self.members), None]
         lags = [-1] * len(rows) if self.lag is None else self.lag[rows].tolist()
@@ -116,6 +120,7 @@ class AssignmentDiff:
                 names[source],
                 names[target],
                 None if lag < 0 else lag,
+                self._reason(self.topics[topic], partition),
             )
 
     @cached_property
@@ -138,6 +143,24 @@ class AssignmentDiff:
             )
             for each, chosen in zip(pairs, np.split(rows[order], starts[1:]), strict=True)
         )
+
+    @cached_property
+    def flows_by_reason(self) -> tuple[Flow, ...]:
+        """The flows, those of one pair of members apart by what set their partitions in motion."""
+        told = []
+        for flow in self.flows:
+            by_reason: dict[Reason | None, list[TopicPartition]] = {}
+            for partition in flow.partitions:
+                by_reason.setdefault(self._reason(*partition), []).append(partition)
+            told += [
+                Flow(flow.source, flow.target, PartitionList.of(partitions), reason)
+                for reason, partitions in by_reason.items()
+            ]
+        return tuple(told)
+
+    def _reason(self, topic: str, partition: int) -> Reason | None:
+        explainer = self.after.explainer
+        return None if explainer is None else explainer.explain((topic, partition)).cause
 
 
 class _Side(NamedTuple):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from assignors.explain import Explainer
     from assignors.partition_list import PartitionList
     from partitioning.topic_partition import TopicPartition
 
@@ -53,6 +54,7 @@ class GroupState:
         name: the group's name, where known.
         status: the group's state, such as "Stable", where known.
         warnings: what a reader of this state should know about its origin.
+        explainer: tells why each partition is where it is, for a state that an assignor planned.
     """
 
     members: tuple[MemberIdentity, ...]
@@ -65,6 +67,7 @@ class GroupState:
     name: str | None = None
     status: str | None = None
     warnings: tuple[str, ...] = ()
+    explainer: Explainer | None = None
 
     @classmethod
     def of(

@@ -54,7 +54,7 @@ def diff_csv(diff: AssignmentDiff, *, every: bool = False) -> str:
     """One change a row, under a header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["topic", "partition", "action", "from", "to", "lag"])
+    writer.writerow(["topic", "partition", "action", "from", "to", "lag", "reason"])
     writer.writerows(_change(change).values() for change in diff.changes(every=every))
     return text.getvalue()
 
@@ -95,6 +95,7 @@ def _change(change: Change) -> dict[str, Any]:
         "from": change.source,
         "to": change.target,
         "lag": change.lag,
+        "reason": None if change.reason is None else change.reason.value,
     }
 
 

@@ -9,7 +9,7 @@ from assignors.extras import needs
 from assignors.reports.availability import availability
 from assignors.reports.ownership import COLOURS, ownership
 from assignors.reports.ranges import duration, partition_ranges
-from assignors.reports.verdict import count, heading, renames, verdict
+from assignors.reports.verdict import count, heading, reason, renames, verdict
 
 with needs("an HTML report", "report"):
     import jinja2
@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     from assignors.simulation import SimulationResult
 
 
-def diff_html(diff: AssignmentDiff) -> str:
-    """A page with a diff: the numbers, who owned what before and after, members, flows."""
+def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
+    """A page with a diff: the numbers, who owned what before and after, members, flows.
+
+    Args:
+        diff: the diff.
+        reasons: show flows by what set their partitions in motion.
+    """
     return _render(
         "diff.html.j2",
         diff=diff,
@@ -30,6 +35,7 @@ def diff_html(diff: AssignmentDiff) -> str:
         heading=heading(diff),
         verdict=verdict(diff),
         renames=renames(diff),
+        reasons=reasons,
     )
 
 
@@ -57,7 +63,12 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"duration": duration, "ranges": partition_ranges, "count": count}
+    environment.filters |= {
+        "duration": duration,
+        "ranges": partition_ranges,
+        "count": count,
+        "reason": reason,
+    }
     environment.globals["colours"] = COLOURS
     return environment
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assignors.reports.ranges import partition_ranges
-from assignors.reports.verdict import heading, movement, renames, verdict
+from assignors.reports.verdict import heading, movement, reason, renames, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -13,8 +13,13 @@ if TYPE_CHECKING:
     from assignors.diff import AssignmentDiff
 
 
-def diff_markdown(diff: AssignmentDiff) -> str:
-    """A diff as GitHub Markdown: the verdict in bold, small tables, the long part folded."""
+def diff_markdown(diff: AssignmentDiff, *, reasons: bool = False) -> str:
+    """A diff as GitHub Markdown: the verdict in bold, small tables, the long part folded.
+
+    Args:
+        diff: the diff.
+        reasons: show flows by what set their partitions in motion.
+    """
     lines = [f"**{_text(verdict(diff))}**", "", _text(" · ".join(heading(diff)))]
     if not diff.same:
         lines += ["", _text(movement(diff).replace("   ", " · "))]
@@ -29,11 +34,18 @@ def diff_markdown(diff: AssignmentDiff) -> str:
             for member in diff.members
         ]
         flows = [
-            (source or "nobody", target or "nobody", len(partitions), partition_ranges(partitions))
-            for source, target, partitions in diff.flows
+            (
+                flow.source or "nobody",
+                flow.target or "nobody",
+                *([reason(flow)] if reasons else []),
+                len(flow.partitions),
+                partition_ranges(flow.partitions),
+            )
+            for flow in (diff.flows_by_reason if reasons else diff.flows)
         ]
+        because = ["because"] if reasons else []
         lines += _folded("Members", ("member", "before", "after", "delta", "kept"), members)
-        lines += _folded("Flows", ("from", "to", "partitions", "which"), flows)
+        lines += _folded("Flows", ("from", "to", *because, "partitions", "which"), flows)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from assignors.extras import needs
 from assignors.reports.ranges import duration, partition_ranges
-from assignors.reports.verdict import count, heading, movement, renames, verdict
+from assignors.reports.verdict import count, heading, movement, reason, renames, verdict
 
 with needs("a text report", "cli"):
     from rich.padding import Padding
@@ -25,8 +25,15 @@ BAR = 40
 """Widest bar, in characters."""
 
 
-def print_diff(diff: AssignmentDiff, console: Console, *, every: bool = False) -> None:
-    """A diff as a table of members, a table of flows and a verdict; `every` shows unchanged members too."""
+def print_diff(diff: AssignmentDiff, console: Console, *, every: bool = False, reasons: bool = False) -> None:
+    """A diff as a table of members, a table of flows and a verdict.
+
+    Args:
+        diff: the diff.
+        console: where to print it.
+        every: show unchanged members too.
+        reasons: show flows by what set their partitions in motion.
+    """
     first, *rest = heading(diff)
     console.print(Text.assemble((first, "bold"), *(f"   {part}" for part in rest)), soft_wrap=True)
     members = [each for each in diff.members if every or _changed(each)]
@@ -36,7 +43,7 @@ def print_diff(diff: AssignmentDiff, console: Console, *, every: bool = False) -
         rest_count = len(diff.members) - len(members)
         console.print(f"  [dim]{count(rest_count, 'member')} unchanged[/]")
     if diff.flows:
-        console.print(_indent(_flow_table(diff)))
+        console.print(_indent(_flow_table(diff, reasons=reasons)))
     for conflict in diff.conflicts:
         before, after = (", ".join(side) or "nobody" for side in (conflict.before, conflict.after))
         console.print(
@@ -125,12 +132,14 @@ def _bar(member: MemberChange, scale: float) -> Text:
     )
 
 
-def _flow_table(diff: AssignmentDiff) -> Table:
-    table = _table(("FROM", ""), ("TO", ""), ("N", "right"), ("PARTITIONS", ""))
-    for flow in diff.flows:
+def _flow_table(diff: AssignmentDiff, *, reasons: bool) -> Table:
+    because = [("BECAUSE", "")] if reasons else []
+    table = _table(("FROM", ""), ("TO", ""), *because, ("N", "right"), ("PARTITIONS", ""))
+    for flow in diff.flows_by_reason if reasons else diff.flows:
         table.add_row(
             Text(flow.source or "nobody"),
             Text(flow.target or "nobody"),
+            *([reason(flow)] if reasons else []),
             str(len(flow.partitions)),
             Text(partition_ranges(flow.partitions)),
         )

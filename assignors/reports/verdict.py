@@ -8,7 +8,7 @@ from assignors.reports.ranges import duration
 from assignors.simulation.timing import expected_barrier_ms
 
 if TYPE_CHECKING:
-    from assignors.diff import AssignmentDiff
+    from assignors.diff import AssignmentDiff, Flow
 
 
 def verdict(diff: AssignmentDiff) -> str:
@@ -57,6 +57,11 @@ def heading(diff: AssignmentDiff) -> list[str]:
     parts.append(count(numbers.partitions, "partition"))
     parts.append(f"matched by {diff.matching.rule}")
     return parts
+
+
+def reason(flow: Flow) -> str:
+    """What set the partitions of a flow in motion."""
+    return "unknown" if flow.reason is None else flow.reason.value
 
 
 def renames(diff: AssignmentDiff) -> list[str]:

@@ -10,9 +10,11 @@ import numpy as np
 
 from assignors.diff.state import GroupState, MemberIdentity
 from assignors.errors import SourceError
+from assignors.explain import Explainer
 from assignors.group import Group, Member, StickyUserData, Topic
 from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.registry import get_assignor
+from assignors.settling import settle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from assignors.assignment import Assignment
 
 ROUNDS = 10
-"""Rebalances after which a cooperative strategy must have settled; Kafka's own tests allow four."""
+"""Follow-up rebalances after which a cooperative strategy must have settled; Kafka's own tests allow four."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class WhatIf:
 def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> GroupState:
     """The group after this assignor has had its way, follow-up rebalances included.
 
-    Members carry what they own now into it, so sticky strategies keep what they can.
+    Members carry what they own now into it, so sticky strategies keep what they can. Its `explainer` makes
+    the decisions once more when it is asked why.
 
     Raises:
         SourceError: no such member or topic, a topic that would shrink, or a group without members.
@@ -80,13 +83,10 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
     if not members:
         raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
     group = Group([Topic(name, count) for name, count in counts.items()], members, generation=1)
-    assignment = strategy.assign(group)
-    for _ in range(ROUNDS):
-        if not assignment.transferring:
-            break
-        group = group.next(assignment)
-        assignment = strategy.assign(group)
-    return _state(assignment, identities, counts, state.name, warnings)
+    *_, assignment = settle(strategy.assign, group, ROUNDS)
+    explainer = Explainer(group, assignment, assignor=assignor, follow_ups=ROUNDS)
+    planned = _state(assignment, identities, counts, state.name, warnings)
+    return replace(planned, explainer=explainer)
 
 
 def as_complete(state: GroupState) -> GroupState:

@@ -8,6 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from assignors.cli.main import copartition
+from tests.support.recording import strangers
+
+__all__ = ["strangers"]
 
 CAPTURES = Path(__file__).parents[1] / "sources" / "captures"
 

@@ -31,6 +31,8 @@ def test_checks_turn_differences_within_limits_into_0(run, reconciling):
         (["MEMBERS", "MEMBERS", "--match", "nonsense"], "'nonsense' is not one of"),
         (["MEMBERS", "MEMBERS", "-o", "html"], "-o html needs --out FILE"),
         (["MEMBERS", "MEMBERS", "--save", "x"], "--save keeps a live group"),
+        (["MEMBERS", "MEMBERS", "--reasons"], "name plan:ASSIGNOR as AFTER"),
+        (["plan:sticky", "MEMBERS", "--reasons"], "name plan:ASSIGNOR as AFTER"),
         (["MEMBERS", "live:g"], "name it with -b HOST:PORT"),
         (["MEMBERS", "live:g", "-X", "acks"], "'acks' is not KEY=VALUE"),
         (["MEMBERS", "live:g", "-b", "h:1", "-X", "acsk=1"], "No such configuration property"),
@@ -60,6 +62,25 @@ def test_a_plan_with_what_ifs(run, members):
     assert report["matching"]["rule"] == "member-id"
 
 
+@pytest.mark.usefixtures("strangers")
+@pytest.mark.parametrize(("assignor", "reason"), [("even", "over quota"), ("mute", "not told")])
+def test_a_plan_tells_why(run, members, assignor, reason):
+    arguments = ["diff", members, f"plan:{assignor}", "--add-members", 2]
+    rows = run(*arguments, "-o", "ndjson").stdout.splitlines()
+    assert {json.loads(row)["reason"] for row in rows if '"move"' in row} == {reason}
+    for form in ("text", "markdown"):
+        assert reason not in run(*arguments, "-o", form).stdout
+        assert reason in run(*arguments, "-o", form, "--reasons").stdout
+
+
+@pytest.mark.usefixtures("strangers")
+def test_a_page_tells_why(run, members, tmp_path):
+    page = tmp_path / "plan.html"
+    arguments = ["-o", "html", "--out", page, "--reasons"]
+    assert run("diff", members, "plan:even", "--add-members", 2, *arguments).exit_code == 1
+    assert "over quota" in page.read_text()
+
+
 def test_a_topic_that_grows(run, members):
     result = run("diff", members, "plan:range", "--partitions", "orders=9", "-o", "json")
     assert json.loads(result.stdout)["summary"]["added"] == 5
@@ -71,7 +92,7 @@ def test_a_topic_that_grows(run, members):
         ("text", "shipping   PreparingRebalance"),
         ("json", '{\n  "format_version": "1.0"'),
         ("ndjson", '{"topic": "orders", "partition": 1, "action": "move"'),
-        ("csv", "topic,partition,action,from,to,lag\norders,1,move,first,second,"),
+        ("csv", "topic,partition,action,from,to,lag,reason\norders,1,move,first,second,"),
         ("markdown", "**3 moved, 3 kept"),
     ],
 )

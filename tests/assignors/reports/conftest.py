@@ -2,10 +2,15 @@
 
 import pytest
 
+from assignors.assignment import Assignment
 from assignors.diff import GroupState, MemberIdentity, diff
 from assignors.group import Topic
 from assignors.simulation import Consumer, Crash, Join, Scenario, simulate
+from assignors.sources import WhatIf, plan
 from partitioning.topic_partition import TopicPartition
+from tests.support.recording import strangers
+
+__all__ = ["strangers"]
 
 
 def orders(numbers):
@@ -20,6 +25,14 @@ def grown():
     after["worker-6"] = [each for m in range(3) for each in before[f"worker-{m}"][15:]]
     after["worker-7"] = [each for m in range(3, 6) for each in before[f"worker-{m}"][15:]]
     return diff(before, after)
+
+
+@pytest.fixture
+def planned(strangers):
+    """One member of two leaves, one joins, and the topic grows by a partition."""
+    before = GroupState.of(Assignment.of({"a": orders(range(6)), "gone": orders([6])}))
+    what_if = WhatIf(add_members=1, remove_members=("gone",), partitions={"orders": 8})
+    return diff(before, plan(before, "even", what_if), match="member-id")
 
 
 @pytest.fixture(scope="session")

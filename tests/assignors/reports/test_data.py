@@ -26,6 +26,7 @@ def test_changes_name_topic_and_partition_apart_and_null_for_nobody(odd):
         "from": "<b>|*",
         "to": None,
         "lag": None,
+        "reason": None,
     } in changes
     assert [change["partition"] for change in changes] == sorted(change["partition"] for change in changes)
 
@@ -47,7 +48,29 @@ def test_lines_and_csv_hold_the_changes_of_the_json(grown):
     changes = json.loads(diff_json(grown))["changes"]
     assert [json.loads(line) for line in diff_lines(grown)] == changes
     rows = list(csv.DictReader(io.StringIO(diff_csv(grown))))
-    assert [{**row, "partition": int(row["partition"]), "lag": row["lag"] or None} for row in rows] == changes
+    read = [
+        {
+            **row,
+            "partition": int(row["partition"]),
+            "lag": row["lag"] or None,
+            "reason": row["reason"] or None,
+        }
+        for row in rows
+    ]
+    assert read == changes
+
+
+def test_a_plan_tells_what_set_each_partition_in_motion(planned):
+    changes = json.loads(diff_json(planned, every=True))["changes"]
+    assert [(change["action"], change["to"], change["reason"]) for change in changes] == [
+        *[("keep", "a", "kept")] * 4,
+        *[("move", "new-0", "over quota")] * 2,
+        ("move", "new-0", "filled"),
+        ("added", "new-0", "filled"),
+    ]
+    assert [json.loads(line)["reason"] for line in diff_lines(planned)] == ["over quota"] * 2 + ["filled"] * 2
+    reasons = [row["reason"] for row in csv.DictReader(io.StringIO(diff_csv(planned)))]
+    assert reasons == ["over quota"] * 2 + ["filled"] * 2
 
 
 def test_nothing_depends_on_the_moment(grown):

@@ -55,6 +55,13 @@ def test_names_are_not_markup(odd, runs):
     assert "a &lt;crash&gt;" in simulation_html(runs)
 
 
+def test_reasons_part_the_flows_when_asked_for(planned):
+    assert "over quota" not in diff_html(planned)
+    page = diff_html(planned, reasons=True)
+    assert "<th>to</th><th>because</th>" in page
+    assert "<td>new-0</td><td>over quota</td>" in page
+
+
 def test_pictures_stand_alone(grown, runs):
     for text in (ownership_svg(grown), availability_svg(runs)):
         picture = ET.fromstring(text)

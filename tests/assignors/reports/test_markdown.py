@@ -16,6 +16,12 @@ def test_tables_have_as_many_cells_as_their_header(odd):
     assert set(cells) == {6, 5}
 
 
+def test_reasons_part_the_flows_when_asked_for(planned):
+    lines = diff_markdown(planned, reasons=True).splitlines()
+    assert "| from | to | because | partitions | which |" in lines
+    assert "| a | new-0 | over quota | 2 | orders:4-5 |" in lines
+
+
 def test_names_are_not_markup(odd):
     text = diff_markdown(odd)
     assert "<b>" not in text

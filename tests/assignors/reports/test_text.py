@@ -69,6 +69,20 @@ def test_what_is_unusual_is_said(odd):
     assert " idle" in text
 
 
+def test_reasons_part_the_flows_when_asked_for(planned):
+    lines = drawn(print_diff, planned, reasons=True)
+    start = lines.index("  FROM    TO     BECAUSE     N  PARTITIONS")
+    assert lines[start + 1 : start + 4] == [
+        "  a       new-0  over quota  2  orders:4-5",
+        "  gone    new-0  filled      1  orders:6",
+        "  nobody  new-0  filled      1  orders:7",
+    ]
+
+
+def test_reasons_of_a_side_that_was_not_planned_are_unknown(grown):
+    assert "  worker-0  worker-6  unknown  5  orders:15-19" in drawn(print_diff, grown, reasons=True)
+
+
 def test_name_status_and_warnings_are_shown(named):
     lines = drawn(print_diff, named)
     assert lines[0] == "billing   Stable   1 -> 1 member   1 partition   matched by client-id"

@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from assignors import Reason, register_assignor
 from assignors.assignment import Assignment
 from assignors.diff import GroupState, diff
 from assignors.errors import SourceError
 from assignors.sources import WhatIf, parse_capture, plan
 from partitioning.errors import UnknownStrategyError
+from tests.support.recording import MuteAssignor, strangers
+
+__all__ = ["strangers"]
 
 CAPTURES = Path(__file__).parent / "captures"
 SIX = GroupState.of(Assignment.of({f"w{m}": [("orders", 20 * m + p) for p in range(20)] for m in range(6)}))
@@ -71,6 +75,43 @@ def test_a_topic_that_only_old_commits_name_is_not_handed_out():
 def test_a_what_if_that_cannot_be_is_refused(what_if, fault):
     with pytest.raises(SourceError, match=fault):
         planned("sticky", **what_if)
+
+
+@pytest.mark.usefixtures("strangers")
+@pytest.mark.parametrize(
+    ("assignor", "reasons"),
+    [
+        ("even", {Reason.OVER_QUOTA}),
+        # What waited in the first round comes for free in the second; that is not what set it in motion.
+        ("even-in-rounds", {Reason.OVER_QUOTA}),
+        ("mute", {Reason.NOT_TOLD}),
+    ],
+)
+def test_a_plan_knows_why_it_moves_what_it_moves(assignor, reasons):
+    found = planned(assignor, add_members=2)
+    assert found.summary.moved == 30
+    assert {change.reason for change in found.changes()} == reasons
+
+
+@pytest.mark.usefixtures("strangers")
+def test_a_plan_tells_the_story_of_its_rounds():
+    made = plan(SIX, "even-in-rounds", WhatIf(add_members=2))
+    assert str(made.explainer.explain(("orders", 19))) == (
+        "orders-19 goes to 'new-0', which had too few; 'w0' gave it up, over its share "
+        "('new-0' has 15 of a share of 15)"
+    )
+
+
+def test_a_plan_that_nobody_asks_does_not_record(strangers):
+    class Slow(MuteAssignor):
+        def assign_recorded(self, group, record):
+            raise AssertionError
+
+    register_assignor("slow", Slow)
+    found = planned("slow", add_members=2)
+    assert found.summary.moved == 30
+    with pytest.raises(AssertionError):
+        next(found.changes())
 
 
 def test_an_unknown_assignor_is_refused_with_close_names():

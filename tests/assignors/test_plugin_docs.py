@@ -1,0 +1,31 @@
+"""The assignor in docs/plugins.md, which records."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from assignors import Group, Member, Reason, Topic, explain
+
+DOCS = Path(__file__).parents[2] / "docs" / "plugins.md"
+
+
+@pytest.fixture
+def assignor():
+    snippets = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
+    (snippet,) = [each for each in snippets if "def assign_recorded" in each]
+    names = {}
+    exec(snippet, names)
+    return names["InTurnsAssignor"]()
+
+
+def test_it_tells_its_steps(assignor):
+    group = Group([Topic("t", 2)], [Member("a", ["t"]), Member("b", ["t"])])
+    explanation = explain(group, assignor.assign(group), ("t", 1), assignor=assignor)
+    assert explanation.reason is Reason.TURN
+    assert str(explanation) == "t-1 goes to 'b', whose turn it was ('b' has 1 of a share of 1)"
+
+
+def test_every_step_is_in_the_table():
+    told = set(re.findall(r"`([A-Z_]+)`", DOCS.read_text()))
+    assert told == {reason.name for reason in Reason} - {"NOBODY", "NOT_TOLD"}
