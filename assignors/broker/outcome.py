@@ -10,10 +10,10 @@ from assignors.assignment import Assignment
 from assignors.broker.replay import replayed
 from assignors.broker.slots import Slots
 from assignors.columns import join
-from partitioning.columns import ranges, sort_positions
+from partitioning.columns import ranges
 from partitioning.java.hash_codes import spread
-from partitioning.java.many_maps import crowded_while_growing, iteration_order
-from partitioning.java.sizes import TREEIFY, grown_lengths, hash_set_lengths, table_lengths
+from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
+from partitioning.java.sizes import grown_lengths, hash_set_lengths, table_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,8 +74,9 @@ def _joined(
     # New topics go to the head of their bins, the last one first; what is kept follows.
     member = np.concatenate([given.member[new[::-1]], kept.member])
     topic = np.concatenate([given.topic[new[::-1]], kept.topic])
-    bucket = np.where(changes.copied[member], spread(table.hashes)[topic] & (lengths[member] - 1), 0)
-    order = sort_positions(place[member], bucket)
+    order = map_order(
+        place[member], spread(table.hashes)[topic], np.where(changes.copied, lengths, 1)[member]
+    )
 
     pool = join(kept.partition, given.partition)
     given_starts = given.starts + len(kept.partition)
@@ -195,28 +196,11 @@ def _crowded_maps(
     lengths: NDArray[np.int64],
     copied: NDArray[np.bool_],
 ) -> set[int]:
-    """Members in whose maps of topics some bin may have become a tree."""
+    """Members whose maps of topics were so crowded that their order may be another one."""
     looked_at = np.flatnonzero(copied[old.member])
     member = join(old.member[looked_at], given.member[new])
     topic = join(old.topic[looked_at], given.topic[new])
-    # Entries that share a bin of a longer table share one of a short table.
-    bins = np.bincount(
-        member * TREEIFY + (spread(table.hashes)[topic] & (TREEIFY - 1)), minlength=len(copied) * TREEIFY
-    ).reshape(-1, TREEIFY)
-    members = np.flatnonzero(bins.max(axis=1) >= TREEIFY)
-    if len(members) == 0:
-        return set()
-    entries = bins.sum(axis=1)
-    topic = topic[np.argsort(member, kind="stable")]
-    crowded = crowded_while_growing(
-        (np.cumsum(entries) - entries)[members],
-        entries[members],
-        spread(table.hashes)[topic],
-        np.full(len(members), TREEIFY),
-        lengths[members] * 2,
-        TREEIFY - 1,
-    )
-    return set(members[crowded].tolist())
+    return set(crowded_maps(member, spread(table.hashes)[topic], lengths).tolist())
 
 
 def _replaced(slots: Slots, place: NDArray[np.intp], replays: Mapping[int, Mapping[int, list[int]]]) -> Slots:

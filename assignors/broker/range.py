@@ -15,7 +15,8 @@ from assignors.subscriptions import Subscriptions
 from partitioning.columns import sort_positions
 from partitioning.java import hash_map_capacity
 from partitioning.java.hash_codes import spread
-from partitioning.java.sizes import TREEIFY, table_length
+from partitioning.java.hash_order import sized_map_order
+from partitioning.java.sizes import table_length
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +81,7 @@ class _TopicMap:
         added: its topics, rows of the topic table, in the order they are added.
         length: length of its table.
         rank: place of each topic of the table in its order.
-        is_crowded: whether a bin may be so crowded that Java does not keep that order.
+        is_crowded: whether the map may be so crowded that Java does not keep that order.
     """
 
     added: NDArray[np.intp]
@@ -94,10 +95,10 @@ class _TopicMap:
         added = table.in_set_order(subscription)
         topics = len(added) if equal else len(set(subscription))
         length = table_length(hash_map_capacity(topics))
-        bucket = spread(table.hashes)[added] & (length - 1)
+        order, is_crowded = sized_map_order(spread(table.hashes)[added], length)
         rank = np.zeros(len(table.names), np.intp)
-        rank[added[np.argsort(bucket, kind="stable")]] = np.arange(len(added))
-        return cls(added, length, rank, int(np.bincount(bucket).max(initial=0)) > TREEIFY)
+        rank[added[order]] = np.arange(len(added))
+        return cls(added, length, rank, is_crowded)
 
     def rank_among(self, topics: NDArray[np.intp], table: TopicTable) -> NDArray[np.intp]:
         """Place of each of these topics in a map that has no others."""

@@ -12,15 +12,14 @@ from assignors.protocol import as_it_travels, decode_sticky_user_data
 from assignors.sticky.ownership import Memory
 from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
-from partitioning.java.sizes import TREEIFY
+from partitioning.java.many_maps import crowded_maps, map_order
+from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assignors.sticky.catalogue import Catalogue
     from partitioning.topic_partition import TopicPartition
-
-_BINS = 16  # of a new HashMap
 
 
 def recall_user_data(catalogue: Catalogue) -> Memory:
@@ -49,23 +48,25 @@ def recall_user_data(catalogue: Catalogue) -> Memory:
 def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     """Lists with the same names as they arrive in user data: by topic, topics as a HashMap iterates.
 
-    As `as_it_travels`, but for many members at once while their maps have neither grown nor crowded bins.
+    As `as_it_travels`, but for many members at once while their maps have neither grown nor become crowded.
     """
     (names, topics, partitions), sizes = join_lists(lists)
     owner = np.repeat(np.arange(len(lists)), sizes)
     _, first, slot = np.unique(owner * len(names) + topics, return_index=True, return_inverse=True)
-    in_bin = spread(string_hashes(names)) & (_BINS - 1)
-    # A new topic comes first in its bin.
-    rows = np.lexsort((-first[slot], in_bin[topics], owner))
+    newest = np.argsort(-first)  # a new topic comes before those that share its place in the map
+    maps = owner[first[newest]]
+    hashes = spread(string_hashes(names))[topics[first[newest]]]
+    lengths = grown_lengths(np.full(len(lists), DEFAULT_LENGTH), np.bincount(maps, minlength=len(lists)))
+    turn = np.empty(len(first), np.intp)
+    turn[newest[map_order(maps, hashes, lengths[maps])]] = np.arange(len(first))
+    rows = np.argsort(turn[slot], kind="stable")
     columns = PartitionColumns(names, topics[rows], partitions[rows])
     ends = np.cumsum(sizes)
     arrived = [
         PartitionList.part(columns, start, end)
         for start, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True)
     ]
-    bins = np.bincount(owner[first] * _BINS + in_bin[topics[first]], minlength=len(lists) * _BINS)
-    bins = bins.reshape(len(lists), _BINS)
-    changed = (bins.sum(axis=1) > _BINS * 3 // 4) | (bins.max(axis=1) >= TREEIFY)
-    for row in np.flatnonzero(changed).tolist():
+    grown = np.flatnonzero(lengths > DEFAULT_LENGTH)
+    for row in {*grown.tolist(), *crowded_maps(maps[::-1], hashes[::-1], lengths).tolist()}:
         arrived[row] = as_it_travels(lists[row])
     return arrived

@@ -1,4 +1,8 @@
-"""In which order many Java hash tables give back what was put into them, all at once."""
+"""In which order many Java HashMaps or HashSets give back what was put into them, all at once.
+
+Arithmetic holds while no map gets so crowded that Java builds trees in it. `iteration_order` tells which maps
+may have been; with `map_order`, ask `crowded_maps`. How long the tables become is told by `sizes`.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +79,7 @@ def iteration_order(
         growing = growing[leaping[growing]]
         crowded[
             growing[
-                crowded_while_growing(
+                _crowded_while_growing(
                     starts[growing], sizes[growing], hashes, first[growing], last[growing], TREEIFY
                 )
             ]
@@ -83,7 +87,49 @@ def iteration_order(
     return Order(rows, np.flatnonzero(crowded))
 
 
-def crowded_while_growing(
+def map_order(
+    maps: NDArray[np.integer], hashes: NDArray[np.int32], lengths: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """Positions of keys in the order in which maps give them back, map after map.
+
+    Args:
+        maps: the map of each key. Keys that end up in one bin stay as they are; so the last one that
+            `computeIfAbsent` brought comes first.
+        hashes: what `spread` makes of each key's hash code.
+        lengths: length of the table of each key's map in the end; 1 where a map's keys are in order.
+    """
+    return sort_positions(maps, hashes & (lengths - 1))
+
+
+def crowded_maps(
+    maps: NDArray[np.integer], hashes: NDArray[np.int32], lengths: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """The maps in which Java may have built trees, however long their tables were to begin with.
+
+    Args:
+        maps: the map of each key that was ever in one, keys in the order in which they came.
+        hashes: what `spread` makes of each key's hash code.
+        lengths: length of each map's table in the end.
+    """
+    # Keys that share a bin of a longer table share one of a short table.
+    bins = np.bincount(maps * TREEIFY + (hashes & (TREEIFY - 1)), minlength=len(lengths) * TREEIFY)
+    bins = bins.reshape(-1, TREEIFY)
+    suspects = np.flatnonzero(bins.max(axis=1) >= TREEIFY)
+    if len(suspects) == 0:
+        return suspects
+    sizes = bins.sum(axis=1)
+    crowded = _crowded_while_growing(
+        (np.cumsum(sizes) - sizes)[suspects],
+        sizes[suspects],
+        hashes[np.argsort(maps, kind="stable")],
+        np.full(len(suspects), TREEIFY),
+        lengths[suspects] * 2,
+        TREEIFY - 1,  # `computeIfAbsent` counts the new key
+    )
+    return suspects[crowded]
+
+
+def _crowded_while_growing(
     starts: NDArray[np.integer],
     sizes: NDArray[np.integer],
     hashes: NDArray[np.int32],
@@ -102,7 +148,7 @@ def crowded_while_growing(
         most: entries a bin may have.
     """
     crowded = np.zeros(len(sizes), np.bool_)
-    length = int(first.min(initial=1))
+    length = TREEIFY  # a shorter table has grown before a bin is crowded
     while length < last.max(initial=0):
         tables = np.flatnonzero((first <= length) & (length < last) & (sizes > most))
         taken = np.minimum(sizes[tables], threshold(length) + 2)  # it grows after that
