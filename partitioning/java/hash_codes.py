@@ -51,20 +51,17 @@ def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
     return hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)
 
 
-def spread_number(number: int) -> int:
-    """A hash code as `HashMap` uses it; that of an Integer is its value."""
-    return number ^ ((number & 0xFFFFFFFF) >> 16)
-
-
 def spread_hash(key: Key) -> int:
     """A key's hash code as `HashMap` uses it."""
     if isinstance(key, str):
-        return spread_number(_known_hash(key))
-    if isinstance(key, TopicPartition):
-        topic, partition = key
-        code = (31 * (31 + partition) + _known_hash(topic)) & 0xFFFFFFFF
-        return spread_number(code - (1 << 32) if code >= 1 << 31 else code)
-    return spread_number(uuid_hash(key) if isinstance(key, uuid.UUID) else key)
+        code = _known_hash(key)
+    elif isinstance(key, TopicPartition):
+        code = 31 * (31 + key[1]) + _known_hash(key[0])
+    else:
+        code = uuid_hash(key) if isinstance(key, uuid.UUID) else key  # that of an Integer is its value
+    code &= 0xFFFFFFFF
+    code ^= code >> 16
+    return code - (1 << 32) if code >> 31 else code
 
 
 def rank(key: Key) -> Rank:

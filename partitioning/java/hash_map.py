@@ -26,7 +26,7 @@ from partitioning.java.sizes import (
     table_length,
     threshold,
 )
-from partitioning.java.tree_bin import Node, TreeBin
+from partitioning.java.tree_bin import TreeBin
 
 K = TypeVar("K", bound=Key)
 V = TypeVar("V")
@@ -135,15 +135,15 @@ class HashTable(Generic[H]):
         self._threshold = threshold(self._length)
         self._hash_of = hash_of
         self._rank_of = rank_of
-        self._nodes: dict[H, Node[H]] = {}
-        self._bins: dict[int, list[Node[H]] | TreeBin[H]] = {}
+        self._hashes: dict[H, int] = {}
+        self._bins: dict[int, list[H] | TreeBin[H]] = {}
         self._has_ties = False
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return len(self._hashes)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._nodes
+        return key in self._hashes
 
     def __iter__(self) -> Iterator[H]:
         """The keys in the order Java gives them."""
@@ -153,63 +153,63 @@ class HashTable(Generic[H]):
                 "System.identityHashCode there, which no two runs of a JVM have alike; change the names"
             )
         bins = self._bins
-        for index in sorted(bins):
-            for node in bins[index]:
-                yield node.key
+        # Java looks at every bin; where most are empty, those that are not are sorted instead.
+        for index in range(self._length) if self._length < 4 * len(bins) else sorted(bins):
+            yield from bins.get(index, ())
 
     def add(self, key: H) -> None:
         """`HashMap.put` or `HashSet.add`."""
-        if key not in self._nodes:
-            self._put(Node(key, self._hash_of(key)), head=False)
-            if len(self._nodes) > self._threshold:
+        if key not in self._hashes:
+            self._put(key, head=False)
+            if len(self._hashes) > self._threshold:
                 self._outgrown()
 
     def compute_if_absent(self, key: H) -> None:
         """`HashMap.computeIfAbsent`: grows before it looks, and puts a new key first in its bin."""
-        if len(self._nodes) > self._threshold:
+        if len(self._hashes) > self._threshold:
             self._outgrown()
-        if key not in self._nodes:
-            self._put(Node(key, self._hash_of(key)), head=True)
+        if key not in self._hashes:
+            self._put(key, head=True)
 
     def remove(self, key: H) -> None:
         """`HashMap.remove` or `HashSet.remove`."""
-        node = self._nodes.pop(key, None)
-        if node is None:
+        spread = self._hashes.pop(key, None)
+        if spread is None:
             return
-        index = node.hash & (self._length - 1)
+        index = spread & (self._length - 1)
         found = self._bins[index]
-        if isinstance(found, TreeBin):
-            rest = found.remove(node)
+        if len(found) == 1:
+            del self._bins[index]
+        elif isinstance(found, list):
+            found.remove(key)
+        else:
+            rest = found.remove(key)
             if rest is not None:
                 self._bins[index] = rest
-        else:
-            found.remove(node)
-        if not len(self._bins[index]):
-            del self._bins[index]
 
     def first(self) -> H:
         """The key Java gives first; there is one."""
-        return next(iter(self._bins[min(self._bins)])).key
+        return next(iter(self._bins[min(self._bins)]))
 
     def state(self) -> Hashable:
         """Everything that its order depends on, now and after later calls."""
         bins = [
-            (index, found.state() if isinstance(found, TreeBin) else tuple(node.key for node in found))
+            (index, found.state() if isinstance(found, TreeBin) else tuple(found))
             for index, found in sorted(self._bins.items())
         ]
         return self._length, tuple(bins)
 
-    def _put(self, node: Node[H], *, head: bool) -> None:
-        self._nodes[node.key] = node
-        index = node.hash & (self._length - 1)
+    def _put(self, key: H, *, head: bool) -> None:
+        spread = self._hashes[key] = self._hash_of(key)
+        index = spread & (self._length - 1)
         found = self._bins.get(index)
         if found is None:
-            self._bins[index] = [node]
+            self._bins[index] = [key]
         elif isinstance(found, TreeBin):
-            found.add(node)
+            found.add(key, spread)
             self._has_ties |= found.has_ties
         else:
-            found.insert(0 if head else len(found), node)
+            found.insert(0 if head else len(found), key)
             # `computeIfAbsent` counts the new key, `put` those before it.
             if len(found) > TREEIFY - head:
                 self._treeify(index)
@@ -220,8 +220,8 @@ class HashTable(Generic[H]):
         else:
             self._bins[index] = self._tree(self._bins[index])
 
-    def _tree(self, nodes: Iterable[Node[H]]) -> TreeBin[H]:
-        tree = TreeBin(nodes, self._rank_of)
+    def _tree(self, keys: Iterable[H]) -> TreeBin[H]:
+        tree = TreeBin({key: self._hashes[key] for key in keys}, self._rank_of)
         self._has_ties |= tree.has_ties
         return tree
 
@@ -229,21 +229,21 @@ class HashTable(Generic[H]):
         self._double()
 
     def _double(self) -> None:
-        bit = self._length
+        hashes, bit = self._hashes, self._length
         self._length *= 2
         self._threshold = threshold(self._length)
-        bins: dict[int, list[Node[H]] | TreeBin[H]] = {}
+        bins: dict[int, list[H] | TreeBin[H]] = {}
         for index, found in self._bins.items():
-            if len(found) == 1 and isinstance(found, list):
-                bins[index + (found[0].hash & bit)] = found
+            if len(found) == 1:
+                bins[index + (hashes[next(iter(found))] & bit)] = found
                 continue
-            low = [node for node in found if not node.hash & bit]
-            high = [node for node in found if node.hash & bit]
-            for half, where in ((low, index), (high, index + bit)):
-                if not half:
+            low = [key for key in found if not hashes[key] & bit]
+            high = [key for key in found if hashes[key] & bit]
+            for keys, where in ((low, index), (high, index + bit)):
+                if not keys:
                     continue
-                if isinstance(found, list) or len(half) <= UNTREEIFY:
-                    bins[where] = half
+                if isinstance(found, list) or len(keys) <= UNTREEIFY:
+                    bins[where] = keys
                 else:
-                    bins[where] = found if len(half) == len(found) else self._tree(half)
+                    bins[where] = found if len(keys) == len(found) else self._tree(keys)
         self._bins = bins

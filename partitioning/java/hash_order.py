@@ -74,6 +74,17 @@ def hash_map_order(
     return order
 
 
+def sized_map_order(hashes: NDArray[np.int32], length: int) -> tuple[NDArray[np.intp], bool]:
+    """The order of a map that was made long enough, and whether so crowded that Java's may be another.
+
+    Args:
+        hashes: what `spread` makes of each key's hash code, in the order the keys were put.
+        length: length of its table.
+    """
+    buckets = hashes & (length - 1)
+    return np.argsort(buckets, kind="stable"), int(np.bincount(buckets).max(initial=0)) > TREEIFY
+
+
 def hash_map_keys(keys: Sequence[str], *, capacity: int = DEFAULT_LENGTH) -> list[str]:
     """Distinct strings in the iteration order of a `HashMap` or `HashSet` they were put into one by one."""
     order = hash_map_order(string_hashes(keys), capacity=capacity, keys=keys)

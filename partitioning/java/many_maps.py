@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_SHORT = 8
-"""A length of tables at which few of them look crowded, and entries are still counted fast."""
-
-
 class CrowdedTablesError(Exception):
     """Some table may have had a bin that Java made a tree of, so arithmetic cannot tell its order."""
 
@@ -70,7 +66,7 @@ def iteration_order(
     return rows
 
 
-def sort_entries(
+def map_order(
     table: NDArray[np.integer], hashes: NDArray[np.int32], lengths: NDArray[np.int64]
 ) -> NDArray[np.intp]:
     """Positions of entries, table after table, each as its table gives it back; ties stay as they are.
@@ -86,7 +82,7 @@ def sort_entries(
 def refuse_crowded(
     table: NDArray[np.integer], hashes: NDArray[np.int32], lengths: NDArray[np.int64]
 ) -> None:
-    """Makes sure that no table has had a tree at any length up to its last, whatever was put how.
+    """Makes sure that no table has had a tree, however long it was to begin with.
 
     Args:
         table: which table each entry is in.
@@ -97,9 +93,8 @@ def refuse_crowded(
         CrowdedTablesError: some table may have a tree.
     """
     # Entries that share a bin of a longer table share one of a short table.
-    shortest = _SHORT
-    bins = np.bincount(table * shortest + (hashes & (shortest - 1)), minlength=len(lengths) * shortest)
-    bins = bins.reshape(-1, shortest)
+    bins = np.bincount(table * TREEIFY + (hashes & (TREEIFY - 1)), minlength=len(lengths) * TREEIFY)
+    bins = bins.reshape(-1, TREEIFY)
     tables = np.flatnonzero(bins.max(axis=1) >= TREEIFY)
     if len(tables):
         entries = bins.sum(axis=1)
@@ -107,7 +102,7 @@ def refuse_crowded(
             (np.cumsum(entries) - entries)[tables],
             entries[tables],
             hashes[np.argsort(table, kind="stable")],
-            np.full(len(tables), shortest),
+            np.full(len(tables), TREEIFY),
             lengths[tables] * 2,
             TREEIFY - 1,  # `computeIfAbsent` makes a tree one key earlier than `put`
         )

@@ -7,47 +7,35 @@ list has Java's order only if the tree has Java's shape, and that takes the same
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterator, Mapping
 
     from partitioning.java.hash_codes import Rank
 
 H = TypeVar("H", bound="Hashable")
 
 
-class Node(Generic[H]):
-    """A key of a map; `hash` is its hash code as `HashMap` uses it, `h ^ (h >>> 16)`, signed."""
-
-    __slots__ = ("hash", "key", "left", "parent", "red", "right")
-
-    red: bool
-    parent: Node[H] | None
-    left: Node[H] | None
-    right: Node[H] | None
-
-    def __init__(self, key: H, spread: int) -> None:
-        self.key = key
-        self.hash = spread
-
-
 class TreeBin(Generic[H]):
     """A bin that is a tree.
 
     Args:
-        nodes: what was in the bin before, in its order.
+        hashes: what was in the bin before, in its order: each key's hash as `HashMap` uses it,
+            `h ^ (h >>> 16)`, signed.
         rank_of: orders keys with the same hash.
 
     Attributes:
         has_ties: whether keys met that nothing orders.
     """
 
-    def __init__(self, nodes: Iterable[Node[H]], rank_of: Callable[[H], Rank]) -> None:
+    def __init__(self, hashes: Mapping[H, int], rank_of: Callable[[H], Rank]) -> None:
         self.has_ties = False
         self._rank_of = rank_of
-        self._listed = list(nodes)
-        self._root: Node[H] | None = None
+        self._nodes = {key: _Node(key, spread) for key, spread in hashes.items()}
+        self._listed = list(self._nodes.values())
+        self._root: _Node[H] | None = None
         for node in self._listed:
             self._attach(node)
         self._root_first()
@@ -55,27 +43,29 @@ class TreeBin(Generic[H]):
     def __len__(self) -> int:
         return len(self._listed)
 
-    def __iter__(self) -> Iterator[Node[H]]:
-        return iter(self._listed)
+    def __iter__(self) -> Iterator[H]:
+        return (node.key for node in self._listed)
 
     def state(self) -> Hashable:
         """Everything that its order depends on, now and later."""
         return tuple((node.key, node.red, node.parent and node.parent.key) for node in self._listed)
 
-    def add(self, node: Node[H]) -> None:
-        """Puts a node whose key is new."""
+    def add(self, key: H, spread: int) -> None:
+        """Puts a new key, with its hash."""
+        node = self._nodes[key] = _Node(key, spread)
         parent = self._attach(node)
         assert parent is not None
         self._listed.insert(self._listed.index(parent) + 1, node)
         self._root_first()
 
-    def remove(self, node: Node[H]) -> list[Node[H]] | None:
-        """Takes a node out; returns the bin as a plain list where the tree has become too small."""
+    def remove(self, key: H) -> list[H] | None:
+        """Takes a key out; returns the bin as a plain list where the tree has become too small."""
+        node = self._nodes.pop(key)
         self._listed.remove(node)
         root = self._root
         assert root is not None
         if root.right is None or root.left is None or root.left.left is None:
-            return self._listed
+            return list(self)
         self._detach(node)
         self._root_first()
         return None
@@ -86,7 +76,7 @@ class TreeBin(Generic[H]):
             self._listed.remove(root)
             self._listed.insert(0, root)
 
-    def _attach(self, node: Node[H]) -> Node[H] | None:
+    def _attach(self, node: _Node[H]) -> _Node[H] | None:
         """Puts the node below the leaf where it belongs, which is returned, and rebalances."""
         parent, below, is_left = None, self._root, False
         while below is not None:
@@ -94,7 +84,6 @@ class TreeBin(Generic[H]):
             is_left = self._precedes(node, below)
             below = below.left if is_left else below.right
         node.parent, node.red = parent, True
-        node.left = node.right = None
         if parent is None:
             self._root = node
         elif is_left:
@@ -104,14 +93,14 @@ class TreeBin(Generic[H]):
         self._paint_after_insertion(node)
         return parent
 
-    def _precedes(self, node: Node[H], other: Node[H]) -> bool:
+    def _precedes(self, node: _Node[H], other: _Node[H]) -> bool:
         if node.hash != other.hash:
             return node.hash < other.hash
         place, other_place = self._rank_of(node.key), self._rank_of(other.key)
         self.has_ties |= place == other_place
         return place < other_place
 
-    def _paint_after_insertion(self, node: Node[H]) -> None:
+    def _paint_after_insertion(self, node: _Node[H]) -> None:
         while (parent := node.parent) is not None and parent.red:
             above = parent.parent
             assert above is not None  # a red node is not the root
@@ -131,7 +120,7 @@ class TreeBin(Generic[H]):
         assert self._root is not None
         self._root.red = False
 
-    def _detach(self, node: Node[H]) -> None:
+    def _detach(self, node: _Node[H]) -> None:
         if node.left is not None and node.right is not None:
             self._swap_with_successor(node)
         child = node.left if node.left is not None else node.right
@@ -145,7 +134,7 @@ class TreeBin(Generic[H]):
                 self._paint_after_removal(node)
             self._replace(node, None)
 
-    def _swap_with_successor(self, node: Node[H]) -> None:
+    def _swap_with_successor(self, node: _Node[H]) -> None:
         """Exchanges the node with the next higher one, which has no left child, colours included."""
         assert node.right is not None
         low = node.right
@@ -167,7 +156,7 @@ class TreeBin(Generic[H]):
             low.right, right.parent = right, low
             above.left, node.parent = node, above
 
-    def _replace(self, node: Node[H], other: Node[H] | None) -> None:
+    def _replace(self, node: _Node[H], other: _Node[H] | None) -> None:
         parent = node.parent
         if other is not None:
             other.parent = parent
@@ -178,7 +167,7 @@ class TreeBin(Generic[H]):
         else:
             parent.right = other
 
-    def _paint_after_removal(self, node: Node[H]) -> None:
+    def _paint_after_removal(self, node: _Node[H]) -> None:
         """Restores the number of black nodes on the paths through `node`, which lack one."""
         while (parent := node.parent) is not None and not node.red:
             left = parent.left is node
@@ -204,7 +193,7 @@ class TreeBin(Generic[H]):
             return
         node.red = False
 
-    def _rotate(self, node: Node[H], *, left: bool) -> None:
+    def _rotate(self, node: _Node[H], *, left: bool) -> None:
         """Turns the node down to the left or right; its child on the other side takes its place."""
         child = node.right if left else node.left
         assert child is not None
@@ -217,3 +206,15 @@ class TreeBin(Generic[H]):
         node.parent = child
         if inner is not None:
             inner.parent = node
+
+
+@dataclass(slots=True, eq=False)
+class _Node(Generic[H]):
+    """A key in a tree."""
+
+    key: H
+    hash: int
+    red: bool = False
+    parent: _Node[H] | None = None
+    left: _Node[H] | None = None
+    right: _Node[H] | None = None

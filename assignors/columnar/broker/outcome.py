@@ -12,7 +12,7 @@ from assignors.columnar.broker.slots import Slots
 from assignors.columns import join
 from partitioning.columns import ranges
 from partitioning.java.hash_codes import spread
-from partitioning.java.many_maps import iteration_order, refuse_crowded, sort_entries
+from partitioning.java.many_maps import iteration_order, refuse_crowded, map_order
 from partitioning.java.sizes import grown_lengths, hash_set_lengths, table_lengths
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _joined(joined: JoinPosition, numbering: BrokerNumbering, old: Slots, change
     member = np.concatenate([given.member[new[::-1]], kept.member])
     topic = np.concatenate([given.topic[new[::-1]], kept.topic])
     lengths = np.where(changes.copied, lengths, 1)
-    order = sort_entries(joined[member], numbering.spread_hashes[topic], lengths[member])
+    order = map_order(joined[member], numbering.spread_hashes[topic], lengths[member])
 
     pool = join(kept.partition, given.partition)
     given_starts = given.starts + len(kept.partition)

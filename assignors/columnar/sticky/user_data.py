@@ -12,7 +12,7 @@ from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 from assignors.protocol import decode_sticky_user_data
 from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
-from partitioning.java.many_maps import refuse_crowded, sort_entries
+from partitioning.java.many_maps import refuse_crowded, map_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     latest = np.argsort(-first, kind="stable")
     of_latest = owner[first[latest]]
     place = np.empty(len(first), np.intp)
-    place[latest[sort_entries(of_latest, hashes[latest], lengths[of_latest])]] = np.arange(len(first))
+    place[latest[map_order(of_latest, hashes[latest], lengths[of_latest])]] = np.arange(len(first))
     rows = np.argsort(place[group], kind="stable")
     columns = PartitionColumns(names, topics[rows], partitions[rows])
     return [
