@@ -18,7 +18,6 @@ from assignors.rules.range import assign_range
 from assignors.rules.round_robin import assign_round_robin
 from assignors.rules.sticky import assign_sticky
 from assignors.rules.uniform import assign_uniform
-from partitioning.java.many_maps import CrowdedTablesError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +38,7 @@ def _through_the_gate(
     """The columns' answer, or the rule's for a group that they do not know."""
     try:
         return columns(*group, **more)
-    except (OddGroup, CrowdedTablesError):
+    except OddGroup:
         return rule(*group, **more)
 
 

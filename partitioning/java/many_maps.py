@@ -1,8 +1,12 @@
-"""In which order many Java hash tables give back what was put into them, all at once."""
+"""In which order many Java HashMaps or HashSets give back what was put into them, all at once.
+
+Arithmetic holds while no map gets so crowded that Java builds trees in it. `iteration_order` tells which maps
+may have been; with `map_order`, ask `crowded_maps`. How long the tables become is told by `sizes`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,8 +17,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class CrowdedTablesError(Exception):
-    """Some table may have had a bin that Java made a tree of, so arithmetic cannot tell its order."""
+class Order(NamedTuple):
+    """The order of many tables' entries.
+
+    Attributes:
+        rows: the entries' rows, table after table; None where they are in order as they are.
+        crowded: tables with bins in which Java may have built trees; their part of `rows` may be wrong.
+    """
+
+    rows: NDArray[np.intp] | None
+    crowded: NDArray[np.intp]
 
 
 def iteration_order(
@@ -23,7 +35,7 @@ def iteration_order(
     hashes: NDArray[np.int32],
     first: NDArray[np.int64],
     last: NDArray[np.int64],
-) -> NDArray[np.intp] | None:
+) -> Order:
     """The order in which tables give back their entries.
 
     Args:
@@ -32,25 +44,20 @@ def iteration_order(
         hashes: what `spread` makes of each row's hash code.
         first: length of each table to begin with.
         last: length of each table in the end.
-
-    Returns:
-        The entries' rows, table after table; None where they are in order as they are.
-
-    Raises:
-        CrowdedTablesError: some table may have a tree.
     """
+    none = np.empty(0, np.intp)
     several = np.flatnonzero(sizes > 1)
     if len(several) == 0:
-        return None
+        return Order(None, none)
     if 2 * len(several) < len(sizes):
         picked = ranges(starts[several], sizes[several])
         some = sizes[several]
         inner = iteration_order(np.cumsum(some) - some, some, hashes[picked], first[several], last[several])
-        if inner is None:
-            return None
-        rows = np.arange(len(hashes))
-        rows[picked] = picked[inner]
-        return rows
+        rows = None
+        if inner.rows is not None:
+            rows = np.arange(len(hashes))
+            rows[picked] = picked[inner.rows]
+        return Order(rows, several[inner.crowded])
     bucket = hashes & np.repeat((last - 1).astype(np.int32), sizes)
     changed = _tables_where(bucket[1:] < bucket[:-1], starts)
     rows = None
@@ -61,87 +68,76 @@ def iteration_order(
         order = moving[sort_positions(np.repeat(changed, sizes[changed]), bucket[moving])]
         rows = np.arange(len(hashes))
         rows[moving] = order
-    if sizes.max() > TREEIFY:
-        _refuse_trees(starts, sizes, hashes, bucket if rows is None else bucket[rows], first, last)
-    return rows
-
-
-def map_order(
-    table: NDArray[np.integer], hashes: NDArray[np.int32], lengths: NDArray[np.int64]
-) -> NDArray[np.intp]:
-    """Positions of entries, table after table, each as its table gives it back; ties stay as they are.
-
-    Args:
-        table: which table each entry is in.
-        hashes: what `spread` makes of each entry's hash code.
-        lengths: length of the table of each entry; 1 leaves the entries of a table as they are.
-    """
-    return sort_positions(table, hashes & (lengths - 1))
-
-
-def refuse_crowded(
-    table: NDArray[np.integer], hashes: NDArray[np.int32], lengths: NDArray[np.int64]
-) -> None:
-    """Makes sure that no table has had a tree, however long it was to begin with.
-
-    Args:
-        table: which table each entry is in.
-        hashes: what `spread` makes of each entry's hash code.
-        lengths: the last length of each table.
-
-    Raises:
-        CrowdedTablesError: some table may have a tree.
-    """
-    # Entries that share a bin of a longer table share one of a short table.
-    bins = np.bincount(table * TREEIFY + (hashes & (TREEIFY - 1)), minlength=len(lengths) * TREEIFY)
-    bins = bins.reshape(-1, TREEIFY)
-    tables = np.flatnonzero(bins.max(axis=1) >= TREEIFY)
-    if len(tables):
-        entries = bins.sum(axis=1)
-        _refuse_trees_while_growing(
-            (np.cumsum(entries) - entries)[tables],
-            entries[tables],
-            hashes[np.argsort(table, kind="stable")],
-            np.full(len(tables), TREEIFY),
-            lengths[tables] * 2,
-            TREEIFY - 1,  # `computeIfAbsent` makes a tree one key earlier than `put`
-        )
-
-
-def _refuse_trees(
-    starts: NDArray[np.integer],
-    sizes: NDArray[np.integer],
-    hashes: NDArray[np.int32],
-    bucket: NDArray[np.integer],
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-) -> None:
-    """The same for `iteration_order`; `bucket` is sorted in each table."""
-    together = np.flatnonzero(bucket[TREEIFY:] == bucket[:-TREEIFY])
-    if len(together):
-        table = np.searchsorted(starts, together, side="right")
-        if (table == np.searchsorted(starts, together + TREEIFY, side="right")).any():
-            raise CrowdedTablesError
+    if sizes.max() <= TREEIFY:
+        return Order(rows, none)
+    crowded = _crowded(bucket if rows is None else bucket[rows], starts, TREEIFY)
     growing = np.flatnonzero((first < last) & (sizes > TREEIFY))
     if len(growing):
         # Numbers in a row fill one bin after the other.
         leaping = np.zeros(len(sizes), np.bool_)
         leaping[_tables_where(hashes[1:] != hashes[:-1] + 1, starts)] = True
         growing = growing[leaping[growing]]
-        _refuse_trees_while_growing(
-            starts[growing], sizes[growing], hashes, first[growing], last[growing], TREEIFY
-        )
+        crowded[
+            growing[
+                _crowded_while_growing(
+                    starts[growing], sizes[growing], hashes, first[growing], last[growing], TREEIFY
+                )
+            ]
+        ] = True
+    return Order(rows, np.flatnonzero(crowded))
 
 
-def _refuse_trees_while_growing(
+def map_order(
+    maps: NDArray[np.integer], hashes: NDArray[np.int32], lengths: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """Positions of keys in the order in which maps give them back, map after map.
+
+    Args:
+        maps: the map of each key. Keys that end up in one bin stay as they are; so the last one that
+            `computeIfAbsent` brought comes first.
+        hashes: what `spread` makes of each key's hash code.
+        lengths: length of the table of each key's map in the end; 1 where a map's keys are in order.
+    """
+    return sort_positions(maps, hashes & (lengths - 1))
+
+
+def crowded_maps(
+    maps: NDArray[np.integer], hashes: NDArray[np.int32], lengths: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """The maps in which Java may have built trees, however long their tables were to begin with.
+
+    Args:
+        maps: the map of each key that was ever in one, keys in the order in which they came.
+        hashes: what `spread` makes of each key's hash code.
+        lengths: length of each map's table in the end.
+    """
+    # Keys that share a bin of a longer table share one of a short table.
+    bins = np.bincount(maps * TREEIFY + (hashes & (TREEIFY - 1)), minlength=len(lengths) * TREEIFY)
+    bins = bins.reshape(-1, TREEIFY)
+    suspects = np.flatnonzero(bins.max(axis=1) >= TREEIFY)
+    if len(suspects) == 0:
+        return suspects
+    sizes = bins.sum(axis=1)
+    crowded = _crowded_while_growing(
+        (np.cumsum(sizes) - sizes)[suspects],
+        sizes[suspects],
+        hashes[np.argsort(maps, kind="stable")],
+        np.full(len(suspects), TREEIFY),
+        lengths[suspects] * 2,
+        TREEIFY - 1,  # `computeIfAbsent` counts the new key
+    )
+    return suspects[crowded]
+
+
+def _crowded_while_growing(
     starts: NDArray[np.integer],
     sizes: NDArray[np.integer],
     hashes: NDArray[np.int32],
     first: NDArray[np.int64],
     last: NDArray[np.int64],
     most: int,
-) -> None:
-    """Makes sure that no table had a bin with more than `most` entries before it had its last length.
+) -> NDArray[np.bool_]:
+    """Which tables had, before they had their last length, a bin with more than `most` entries.
 
     Args:
         starts: first row of each table; its rows are in the order they were added.
@@ -151,15 +147,17 @@ def _refuse_trees_while_growing(
         last: length of each table in the end.
         most: entries a bin may have.
     """
-    length = int(first.min(initial=1))
+    crowded = np.zeros(len(sizes), np.bool_)
+    length = TREEIFY  # a shorter table has grown before a bin is crowded
     while length < last.max(initial=0):
         tables = np.flatnonzero((first <= length) & (length < last) & (sizes > most))
         taken = np.minimum(sizes[tables], threshold(length) + 2)  # it grows after that
         bins = np.repeat(np.arange(len(tables)) * length, taken)
         bins += hashes[ranges(starts[tables], taken)] & (length - 1)
-        if np.bincount(bins).max(initial=0) > most:
-            raise CrowdedTablesError
+        full = np.flatnonzero(np.bincount(bins) > most)
+        crowded[tables[full // length]] = True
         length *= 2
+    return crowded
 
 
 def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> NDArray[np.intp]:
@@ -168,3 +166,14 @@ def _tables_where(between: NDArray[np.bool_], starts: NDArray[np.integer]) -> ND
     if not between.any():
         return np.empty(0, np.intp)
     return np.flatnonzero(np.logical_or.reduceat(np.append(between, [False]), starts))
+
+
+def _crowded(bucket: NDArray[np.integer], starts: NDArray[np.integer], most: int) -> NDArray[np.bool_]:
+    """Which tables have a bin with more than `most` entries; rows are sorted by bucket in each table."""
+    crowded = np.zeros(len(starts), np.bool_)
+    together = np.flatnonzero(bucket[most:] == bucket[:-most])
+    if len(together):
+        table = np.searchsorted(starts, together, side="right")
+        same = table == np.searchsorted(starts, together + most, side="right")
+        crowded[table[same] - 1] = True
+    return crowded

@@ -9,10 +9,11 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.columnar.broker.mixed import mixed_targets
 from assignors.columnar.broker.slots import Slots
+from assignors.columnar.odd_group import OddGroup, rows_of
 from assignors.columns import join
 from partitioning.columns import ranges
 from partitioning.java.hash_codes import spread
-from partitioning.java.many_maps import iteration_order, refuse_crowded, map_order
+from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
 from partitioning.java.sizes import grown_lengths, hash_set_lengths, table_lengths
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def assign_targets(
         changes: what becomes of them.
 
     Raises:
-        CrowdedTablesError: arithmetic cannot tell the order of some map.
+        OddGroup: some map is crowded.
     """
     slots = _joined(joined, numbering, targets.slots, changes)
     if changes.mixed:
@@ -64,11 +65,13 @@ def _joined(joined: JoinPosition, numbering: BrokerNumbering, old: Slots, change
     new = np.delete(np.arange(len(given.sizes)), by)
     lengths = _map_lengths(len(joined), old, kept, given, new, changes.given)
     looked_at = np.flatnonzero(changes.copied[old.member])
-    refuse_crowded(
+    crowded = crowded_maps(
         join(old.member[looked_at], given.member[new]),
         numbering.spread_hashes[join(old.topic[looked_at], given.topic[new])],
         lengths,
     )
+    if len(crowded):
+        raise OddGroup
 
     # New topics go to the head of their bins, the last one first; what is kept follows.
     member = np.concatenate([given.member[new[::-1]], kept.member])
@@ -190,8 +193,9 @@ def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int6
     sizes = slots.sizes[filled]
     rows = slice(None) if len(filled) == len(slots.sizes) else ranges(slots.starts[filled], sizes)
     numbers = slots.partition[rows]
-    order = iteration_order(
-        np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], grown_lengths(first[filled], sizes)
+    last = grown_lengths(first[filled], sizes)
+    order = rows_of(
+        iteration_order(np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], last)
     )
     if order is not None:
         slots.partition[rows] = numbers[order]

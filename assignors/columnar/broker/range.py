@@ -9,6 +9,7 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.columnar.broker.numbering import BrokerNumbering
 from assignors.columnar.member_order import member_order
+from assignors.columnar.odd_group import rows_of
 from assignors.columnar.range import range_owners
 from assignors.columnar.subscriptions import Subscriptions
 from partitioning.columns import sort_positions
@@ -27,7 +28,7 @@ def assign_broker_range(group: Group) -> Assignment:
     """Who gets what, each member's list in the order of the broker's maps.
 
     Raises:
-        CrowdedTablesError: the rule has to answer.
+        OddGroup: the rule has to answer.
     """
     members = group.members
     if not members:
@@ -64,7 +65,7 @@ def _places(subscription: Sequence[str], numbering: BrokerNumbering, *, equal: b
     added = numbering.in_set_order(subscription)
     length = np.array([table_length(hash_map_capacity(len(added) if equal else len(set(subscription))))])
     hashes = numbering.spread_hashes[added]
-    rows = iteration_order(np.zeros(1, np.intp), np.array([len(added)]), hashes, length, length)
+    rows = rows_of(iteration_order(np.zeros(1, np.intp), np.array([len(added)]), hashes, length, length))
     place = np.zeros(len(numbering.topics), np.intp)
     place[added if rows is None else added[rows]] = np.arange(len(added))
     return place

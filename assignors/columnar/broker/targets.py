@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.columnar.broker.records import read_records
+from assignors.columnar.odd_group import rows_of
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import iteration_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
@@ -45,8 +46,7 @@ class Targets:
             numbering: the topics.
 
         Raises:
-            OddGroup: no broker made these targets.
-            CrowdedTablesError: arithmetic cannot tell the order of some map.
+            OddGroup: no broker made these targets, or some map is crowded.
         """
         slots, taken = read_records(recorded, sizes, numbering)
         if len(slots.sizes) == 0:
@@ -55,7 +55,9 @@ class Targets:
         if by_topic is not None:
             slots = slots.in_order(by_topic)
         lengths = hash_set_lengths(slots.sizes)
-        by_number = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
+        by_number = rows_of(
+            iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
+        )
         if by_number is not None:
             slots = slots._replace(partition=slots.partition[by_number])
         return cls(slots=slots, taken=taken)
@@ -67,4 +69,4 @@ def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] |
     topics = np.diff(first, append=len(slots.member))
     shortest = np.full(len(first), DEFAULT_LENGTH)
     hashes = numbering.spread_hashes[slots.topic]
-    return iteration_order(first, topics, hashes, shortest, grown_lengths(shortest, topics))
+    return rows_of(iteration_order(first, topics, hashes, shortest, grown_lengths(shortest, topics)))

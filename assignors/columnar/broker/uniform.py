@@ -23,8 +23,7 @@ def assign_uniform(group: Group) -> Assignment:
     """Who gets what, each member's list in the order of the broker's maps.
 
     Raises:
-        OddGroup: no broker made the members' targets.
-        CrowdedTablesError: arithmetic cannot tell the order of some map.
+        OddGroup: no broker made the members' targets, or some map is crowded.
     """
     if not group.members:
         return Assignment.of({})

@@ -9,10 +9,10 @@ import numpy as np
 from assignors.columnar.sticky.claims import Memory
 from assignors.group import StickyUserData
 from assignors.partition_list import PartitionColumns, PartitionList, join_lists
-from assignors.protocol import decode_sticky_user_data
+from assignors.protocol import as_it_travels, decode_sticky_user_data
 from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
-from partitioning.java.many_maps import refuse_crowded, map_order
+from partitioning.java.many_maps import crowded_maps, map_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths
 
 if TYPE_CHECKING:
@@ -48,10 +48,7 @@ def recall_user_data(numbering: Numbering) -> Memory:
 def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     """Lists with the same names as they arrive in user data: by topic, topics as a HashMap iterates.
 
-    As `as_it_travels`, but for many members at once.
-
-    Raises:
-        CrowdedTablesError: arithmetic cannot tell the order of some member's map.
+    As `as_it_travels`, but for many members at once, as far as their maps are not crowded.
     """
     (names, topics, partitions), sizes = join_lists(lists)
     ends = np.cumsum(sizes)
@@ -66,8 +63,6 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     asked[filled] -= first[group[last]] == last
     lengths = grown_lengths(np.full(len(lists), DEFAULT_LENGTH), asked)
     hashes = spread(string_hashes(names))[topics[first]]
-    refuse_crowded(owner[first], hashes, lengths)
-
     # A new topic comes first in its bin, so the last one is looked at first.
     latest = np.argsort(-first, kind="stable")
     of_latest = owner[first[latest]]
@@ -75,7 +70,10 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     place[latest[map_order(of_latest, hashes[latest], lengths[of_latest])]] = np.arange(len(first))
     rows = np.argsort(place[group], kind="stable")
     columns = PartitionColumns(names, topics[rows], partitions[rows])
-    return [
+    arrived = [
         PartitionList.part(columns, start, end)
         for start, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True)
     ]
+    for row in crowded_maps(owner[first], hashes, lengths).tolist():
+        arrived[row] = as_it_travels(lists[row])
+    return arrived
