@@ -70,6 +70,10 @@ class HashMap(MutableMapping[K, V]):
             self._values[key] = make()
         return self._values[key]
 
+    def state(self) -> Hashable:
+        """Everything that the order of its keys depends on, now and after later calls."""
+        return self._table.state()
+
 
 class HashSet(MutableSet[K]):
     """`java.util.HashSet`, with keys as in `HashMap`.
@@ -102,6 +106,10 @@ class HashSet(MutableSet[K]):
     def discard(self, value: K) -> None:
         """`remove`."""
         self._map.pop(value, None)
+
+    def state(self) -> Hashable:
+        """Everything that its order depends on, now and after later calls."""
+        return self._map.state()
 
 
 def _hashed(key: Hashable) -> tuple[int, Rank]:

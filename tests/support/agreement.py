@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from assignors import AssignorError, get_assignor
 from tests.support.golden import Json, group_of, lists_of
 
 if TYPE_CHECKING:
-    from assignors import Assignor
+    from assignors import Assignment, Group
 
 
-def first_difference(assignor: str, scenario: Json) -> str | None:
-    """Where a leader of ours first answers differently from the JVM's; None where it never does."""
-    leader = get_assignor(assignor)
+class Leader(Protocol):
+    """Whoever assigns the partitions of a group: an assignor, or a rule."""
+
+    def assign(self, group: Group) -> Assignment: ...
+
+
+def first_difference(assignor: str, scenario: Json, leader: Leader | None = None) -> str | None:
+    """Where a leader of ours first answers differently from the JVM's; None where it never does.
+
+    The leader is a new one of this assignor, unless there is one to be asked instead.
+    """
+    leader = leader or get_assignor(assignor)
     for number, step in enumerate(scenario["steps"]):
         difference = difference_at(leader, step)
         if difference is not None:
@@ -21,7 +30,7 @@ def first_difference(assignor: str, scenario: Json) -> str | None:
     return None
 
 
-def difference_at(leader: Assignor, step: Json) -> str | None:
+def difference_at(leader: Leader, step: Json) -> str | None:
     """How the leader's answer to one step differs from the JVM's."""
     group = group_of(step)
     if "error" in step:
