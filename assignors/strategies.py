@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, ParamSpec, TypeVar
 
 from assignors.columnar.broker.range import assign_broker_range as columns_of_broker_range
@@ -11,20 +12,23 @@ from assignors.columnar.range import assign_range as columns_of_range
 from assignors.columnar.round_robin import assign_round_robin as columns_of_round_robin
 from assignors.columnar.sticky.leader import assign_cooperative_sticky as columns_of_cooperative_sticky
 from assignors.columnar.sticky.leader import assign_sticky as columns_of_sticky
+from assignors.errors import AssignorError
 from assignors.interface import RebalanceProtocol
+from assignors.rules import cooperative_sticky, sticky
 from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.cooperative_sticky import assign_cooperative_sticky
 from assignors.rules.range import assign_range
 from assignors.rules.round_robin import assign_round_robin
-from assignors.rules.sticky import assign_sticky
+from assignors.rules.sticky import DEFAULT_GENERATION, assign_sticky, max_generation_of
 from assignors.rules.uniform import assign_uniform
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from assignors.assignment import Assignment
-    from assignors.group import Group
+    from assignors.group import Group, Member
     from assignors.reasons import Recorder
+    from assignors.rules.sticky import MemberData
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -66,9 +70,10 @@ class _StickyLeader:
 
     columns: ClassVar[Callable[[Group, int], tuple[Assignment, int]]]
     rule: ClassVar[Callable[..., tuple[Assignment, int]]]
+    member_data: ClassVar[Callable[[Member], MemberData]]
 
     def __init__(self) -> None:
-        self._highest = -1
+        self._highest = DEFAULT_GENERATION
 
     def assign(self, group: Group) -> Assignment:
         """Who gets what, in the order of the JVM's lists.
@@ -76,14 +81,18 @@ class _StickyLeader:
         Raises:
             AssignorError: where the JVM throws, or never ends.
         """
-        assignment, self._highest = _through_the_gate(
-            type(self).columns, type(self).rule, group, self._highest
-        )
-        return assignment
+        return self._remember(group, partial(_through_the_gate, type(self).columns, type(self).rule))
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
         """As `assign`, telling each step; the rule answers."""
-        assignment, self._highest = type(self).rule(group, self._highest, record)
+        return self._remember(group, partial(type(self).rule, record=record))
+
+    def _remember(self, group: Group, decide: Callable[[Group, int], tuple[Assignment, int]]) -> Assignment:
+        try:
+            assignment, self._highest = decide(group, self._highest)
+        except AssignorError:  # what was seen counts all the same
+            self._highest = max_generation_of(map(type(self).member_data, group.members), self._highest)
+            raise
         return assignment
 
 
@@ -116,6 +125,7 @@ class StickyAssignor(_StickyLeader):
     protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
     columns = staticmethod(columns_of_sticky)
     rule = staticmethod(assign_sticky)
+    member_data = staticmethod(sticky.member_data)
 
 
 class CooperativeStickyAssignor(_StickyLeader):
@@ -128,6 +138,7 @@ class CooperativeStickyAssignor(_StickyLeader):
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
     columns = staticmethod(columns_of_cooperative_sticky)
     rule = staticmethod(assign_cooperative_sticky)
+    member_data = staticmethod(cooperative_sticky.member_data)
 
 
 class UniformAssignor(_Stateless):

@@ -84,6 +84,10 @@ class HashMap(MutableMapping[K, V]):
             self._values[key] = make()
         return self._values[key]
 
+    def state(self) -> Hashable:
+        """Everything that the order of its keys depends on, now and after later calls."""
+        return self._table.state()
+
 
 class HashSet(MutableSet[K]):
     """`java.util.HashSet`, with keys as in `HashMap`.
@@ -119,6 +123,10 @@ class HashSet(MutableSet[K]):
     def discard(self, value: K) -> None:
         """`remove`."""
         self._table.remove(value)
+
+    def state(self) -> Hashable:
+        """Everything that its order depends on, now and after later calls."""
+        return self._map.state()
 
 
 class HashTable(Generic[H]):

@@ -1,31 +1,23 @@
-"""The rules by the names of their assignors."""
+"""Leaders that ask the rule of a built-in strategy, also where the columns would have answered."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assignors.rules.broker_range import assign_broker_range
-from assignors.rules.range import assign_range
-from assignors.rules.round_robin import assign_round_robin
-from assignors.rules.uniform import assign_uniform
+from assignors import get_assignor
+from assignors.reasons import unrecorded
 
 if TYPE_CHECKING:
-    from assignors.assignment import Assignment
-    from assignors.group import Group
-
-RULES = {
-    "range": assign_range,
-    "roundrobin": assign_round_robin,
-    "uniform": assign_uniform,
-    "broker-range": assign_broker_range,
-}
+    from assignors import Assignment, Group
+    from assignors.reasons import Recorder
 
 
 class RuleLeader:
-    """A leader that asks the rule of an assignor that remembers nothing."""
+    """A leader that asks the rule of the assignor of this name."""
 
-    def __init__(self, assignor: str) -> None:
-        self._rule = RULES[assignor]
+    def __init__(self, assignor: str, record: Recorder = unrecorded) -> None:
+        self._leader = get_assignor(assignor)
+        self._record = record
 
     def assign(self, group: Group) -> Assignment:
-        return self._rule(group)
+        return self._leader.assign_recorded(group, self._record)

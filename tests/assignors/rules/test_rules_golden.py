@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from tests.support.agreement import first_difference
-from tests.support.golden import Json, golden_files, golden_lines
-from tests.support.rules import RULES, RuleLeader
+from tests.support.golden import ASSIGNORS, Json, golden_files, golden_lines
+from tests.support.rules import RuleLeader
 
 FAMILIES = [
     (assignor, name.split("/")[1])
-    for assignor in RULES
+    for assignor in ASSIGNORS
     for name in golden_files(assignor)
     if not name.endswith("/quirks")
 ]
 QUIRKS = [
     pytest.param(assignor, scenario, id=f"{assignor}-{scenario['name']}")
-    for assignor in RULES
+    for assignor in ASSIGNORS
     for scenario in golden_lines(f"{assignor}/quirks")
 ]
 

@@ -1,0 +1,92 @@
+"""How "cooperative-sticky" decides: as "sticky", but what moves waits until it is given up (KIP-429).
+
+Kafka: `CooperativeStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4).
+
+1. Members tell what they own in their subscription.
+2. Partitions are assigned as by "sticky".
+3. Partitions that are transferring ownership are those that are new to a member and that another one owns.
+4. They are held back: nobody gets them in this rebalance. Their owners give them up and rejoin at once, and
+   then they are free.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assignors.assignment import Assignment
+from assignors.partition_list import PartitionList
+from assignors.protocol import decode_cooperative_user_data
+from assignors.reasons import Reason, unrecorded
+from assignors.rules.members import members_by_id
+from assignors.rules.sticky import (
+    DEFAULT_GENERATION,
+    MemberData,
+    assign_partitions,
+    subscription_generation,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assignors.group import Group, Member
+    from assignors.reasons import Recorder
+    from partitioning.topic_partition import TopicPartition
+
+
+def assign_cooperative_sticky(
+    group: Group, highest: int = DEFAULT_GENERATION, record: Recorder = unrecorded
+) -> tuple[Assignment, int]:
+    """Who gets what in this round; what waits for the next one is in the assignment's `transferring`.
+
+    Args:
+        group: the group to assign.
+        highest: the highest generation that the group's leader has seen so far, its `maxGeneration`.
+        record: is told each step.
+
+    Returns:
+        The assignment, and the leader's `maxGeneration` after it.
+
+    Raises:
+        AssignorError: where the JVM throws, or never ends.
+    """
+    assignment, transferring, max_generation = assign_partitions(group, member_data, highest, record)
+    if transferring is None:
+        transferring = compute_partitions_transferring_ownership(group, assignment)
+    for partition, consumer in transferring.items():
+        assignment[consumer].remove(partition)
+        record(partition, Reason.HELD_BACK, consumer)
+    return Assignment.for_group(group, assignment, transferring=transferring), max_generation
+
+
+def member_data(member: Member) -> MemberData:
+    """Step 1: what a cooperative member owns, and since which generation.
+
+    The generation is in its subscription (KIP-792), or else its user data, where it was before.
+    """
+    owned = PartitionList.of(member.owned)
+    generation = subscription_generation(member)
+    if generation != DEFAULT_GENERATION:
+        return MemberData(owned, generation)
+    data = None if member.user_data is None else bytes(member.user_data)
+    return MemberData(owned, decode_cooperative_user_data(data))
+
+
+def compute_partitions_transferring_ownership(
+    group: Group, assignment: Mapping[str, list[TopicPartition]]
+) -> dict[TopicPartition, str]:
+    """Step 3 where subscriptions differ: what is added to one member and revoked from another."""
+    subscriptions = members_by_id(group)
+    all_added_partitions: dict[TopicPartition, str] = {}
+    all_revoked_partitions: set[TopicPartition] = set()
+    for consumer, assigned in assignment.items():
+        owned = set(PartitionList.of(subscriptions[consumer].owned))
+        for partition in assigned:
+            if partition not in owned:
+                # Quirk: two members can get the same partition; the one that Java visits last counts.
+                all_added_partitions[partition] = consumer
+        all_revoked_partitions |= owned.difference(assigned)
+    return {
+        partition: consumer
+        for partition, consumer in all_added_partitions.items()
+        if partition in all_revoked_partitions
+    }
