@@ -20,10 +20,11 @@ def members_by_id(group: Group) -> HashMap[str, Member]:
 
 
 def sorted_members(group: Group) -> list[Member]:
-    """The members as `AbstractPartitionAssignor.MemberInfo.compareTo` orders them.
+    """The members in the order in which range and roundrobin serve them.
 
     Static members come first, by instance id (KIP-345), then dynamic ones by member id. Two that share an
-    instance id, which no coordinator lets happen, stay in the order of the `HashMap`.
+    instance id, which no coordinator lets happen, stay in the order of the `HashMap`. In Kafka it is
+    `AbstractPartitionAssignor.MemberInfo.compareTo`, and on the broker `RangeAssignor.sortMemberIds`.
     """
     return sorted(members_by_id(group).values(), key=_member_info)
 

@@ -1,4 +1,4 @@
-"""The subscribed topics as a group's leader sees them (client side)."""
+"""The subscribed topics as a group's leader sees them (client side); Kafka 4.4.0, as 4.1 to 4.4."""
 
 from __future__ import annotations
 

@@ -44,18 +44,11 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
         for topic in dict.fromkeys(member.topics):
             subscribers[topic].append(place)
 
-    # 2. All partitions, by topic and number (`allPartitionsSorted`).
-    counts = partitions_per_topic(group)
-    all_partitions = [
-        TopicPartition(topic, partition)
-        for topic in sorted(counts, key=utf16_key)
-        for partition in range(counts[topic])
-    ]
-
-    # 3. Each goes to the next member that subscribes to its topic. The circle turns on from topic to topic.
+    # 2. Each partition goes to the next member that subscribes to its topic. The circle turns on from topic to
+    # topic.
     assignment: dict[str, list[TopicPartition]] = {member.id: [] for member in circle}
     turn = 0
-    for partition in all_partitions:
+    for partition in _all_partitions_sorted(group):
         places = subscribers[partition.topic]
         following = bisect_left(places, turn)
         place = places[following] if following < len(places) else places[0]
@@ -63,3 +56,16 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
         record(partition, Reason.TURN, circle[place].id)
         turn = place + 1
     return Assignment.for_group(group, assignment)
+
+
+def _all_partitions_sorted(group: Group) -> list[TopicPartition]:
+    """The partitions of all subscribed topics, by topic and number.
+
+    Quirk: Java compares texts by UTF-16 code unit.
+    """
+    counts = partitions_per_topic(group)
+    return [
+        TopicPartition(topic, partition)
+        for topic in sorted(counts, key=utf16_key)
+        for partition in range(counts[topic])
+    ]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from assignors.assignment import Assignment
 from assignors.reasons import Recorder, unrecorded
 from assignors.rules.group_spec import GroupSpec
-from assignors.rules.uniform_heterogeneous import build_heterogeneous
-from assignors.rules.uniform_homogeneous import build_homogeneous
+from assignors.rules.uniform_heterogeneous import UniformHeterogeneousAssignmentBuilder
+from assignors.rules.uniform_homogeneous import UniformHomogeneousAssignmentBuilder
 
 if TYPE_CHECKING:
     from assignors.group import Group
@@ -32,5 +32,8 @@ def assign_uniform(group: Group, record: Recorder = unrecorded) -> Assignment:
     if not group.members:
         return Assignment.for_group(group, {})
     spec = GroupSpec(group)
-    build = build_homogeneous if spec.is_homogeneous else build_heterogeneous
-    return Assignment.for_group(group, spec.lists(build(spec, record)))
+    if spec.is_homogeneous:
+        target_assignment = UniformHomogeneousAssignmentBuilder(spec, record).build()
+    else:
+        target_assignment = UniformHeterogeneousAssignmentBuilder(spec, record).build()
+    return Assignment.for_group(group, spec.lists(target_assignment))

@@ -1,7 +1,7 @@
 """The rule of "uniform" where members subscribe to different topics.
 
-`org.apache.kafka.coordinator.group.assignor.UniformHeterogeneousAssignmentBuilder`. Kafka 4.4.0,
-as 4.0 to 4.4; 3.9 and older decide in another way (KAFKA-17710).
+`org.apache.kafka.coordinator.group.assignor.UniformHeterogeneousAssignmentBuilder`, Kafka 4.4.0 (as
+4.0 to 4.4; 3.9 and older decide in another way, KAFKA-17710).
 """
 
 from __future__ import annotations
@@ -26,30 +26,15 @@ if TYPE_CHECKING:
     from assignors.rules.target_assignment import TargetAssignment
 
 MAX_ITERATION_COUNT = 16
+"""How many sweeps over the topics are made at most."""
 
 
-def build_heterogeneous(spec: GroupSpec, record: Recorder) -> dict[str, TargetAssignment]:
-    """The new target assignment of each member (`build`).
+class UniformHeterogeneousAssignmentBuilder:
+    """Makes one target assignment; a member is its index, in the order of the coordinator's map.
 
     Args:
         spec: the group.
         record: is told each step.
-
-    Raises:
-        AssignorError: a member's target has a partition that its topic does not have.
-    """
-    builder = _AssignmentBuilder(spec, record)
-    # 1. Members keep what they have of topics they subscribe to.
-    builder.maybe_revoke_partitions()
-    # 2. What nobody has goes to the members with fewest, topic after topic.
-    builder.assign_remaining_partitions()
-    # 3. Partitions move from the members with most to those with fewest.
-    builder.balance()
-    return dict(zip(spec.member_ids, builder.target_assignment, strict=True))
-
-
-class _AssignmentBuilder:
-    """The target assignment being made; a member is its place in the coordinator's order.
 
     Attributes:
         topic_subscribers: the members that subscribe to each topic, ascending.
@@ -73,6 +58,20 @@ class _AssignmentBuilder:
             topic: [None] * spec.num_partitions[topic] for topic in self.sorted_topic_ids
         }
 
+    def build(self) -> dict[str, TargetAssignment]:
+        """The new target of each member.
+
+        Raises:
+            AssignorError: a member's target has a partition that its topic does not have.
+        """
+        # 1. Members keep what they have of topics they subscribe to.
+        self._maybe_revoke_partitions()
+        # 2. What nobody has goes to the members with fewest.
+        self._assign_remaining_partitions()
+        # 3. Partitions move from the members with most to those with fewest.
+        self._balance()
+        return dict(zip(self._spec.member_ids, self.target_assignment, strict=True))
+
     def _topic_order(self, topic: uuid.UUID) -> tuple[float, int, tuple[int, ...]]:
         """Most partitions a subscriber first, then fewest subscribers, then by id (`topicComparator`).
 
@@ -81,8 +80,8 @@ class _AssignmentBuilder:
         subscribers = len(self.topic_subscribers[topic])
         return -self._spec.num_partitions[topic] / subscribers, subscribers, struct.unpack(">qq", topic.bytes)
 
-    def maybe_revoke_partitions(self) -> None:
-        """Step 1."""
+    def _maybe_revoke_partitions(self) -> None:
+        """Step 1, member after member."""
         for index, member in enumerate(self._spec.member_ids):
             subscribed = self._spec.subscribed_topic_ids[member]
             for topic, partitions in self._spec.member_assignment[member].items():
@@ -106,8 +105,8 @@ class _AssignmentBuilder:
         self.target_assignment_sizes[member] += 1
         self._record(self._spec.named(topic, partition), Reason.KEPT, name)
 
-    def assign_remaining_partitions(self) -> None:
-        """Step 2."""
+    def _assign_remaining_partitions(self) -> None:
+        """Step 2, topic after topic."""
         for topic in self.sorted_topic_ids:
             owners = self.partition_owners[topic]
             unassigned_partitions = [partition for partition, owner in enumerate(owners) if owner is None]
@@ -115,10 +114,11 @@ class _AssignmentBuilder:
             for partition in unassigned_partitions:
                 self._assign_partition(topic, partition, balancer.next_least_loaded_member(), Reason.FILLED)
 
-    def balance(self) -> None:
-        """Step 3: sweeps over the topics until nothing has moved since a topic was last looked at.
+    def _balance(self) -> None:
+        """Step 3: sweeps over the topics until it is back at the last one of which something moved.
 
-        Quirk: topics are balanced one by one, so chains of subscriptions can stay uneven, such as 9, 10, 11.
+        Quirk: each topic is balanced by itself, so 9, 10 and 11 partitions stay where the first two members
+        share one topic and the last two another.
         """
         topics = [topic for topic in self.sorted_topic_ids if len(self.topic_subscribers[topic]) > 1]
         last_rebalanced_topic = None
@@ -175,7 +175,10 @@ class _AssignmentBuilder:
         self._record(self._spec.named(topic, partition), reason, self._spec.member_ids[member])
 
     def _changeable(self, member: int) -> TargetAssignment:
-        """The member's target, copied before its first change (which can change its order)."""
+        """The member's target, copied before its first change.
+
+        Quirk: a target that does not change keeps its order, and a copy can have another.
+        """
         target = self.target_assignment[member]
         if target is self._spec.member_assignment[self._spec.member_ids[member]]:
             target = self.target_assignment[member] = deep_copy_assignment(target)

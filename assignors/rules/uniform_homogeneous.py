@@ -1,7 +1,7 @@
 """The rule of "uniform" where all members subscribe to the same topics.
 
 `org.apache.kafka.coordinator.group.assignor.UniformHomogeneousAssignmentBuilder`, Kafka 4.4.0 (as 4.1 to 4.4;
-4.0.0 and older lack step 3.3, KAFKA-18688).
+4.0.0 and older lack step 2.2, KAFKA-18688).
 """
 
 from __future__ import annotations
@@ -23,34 +23,18 @@ if TYPE_CHECKING:
     from assignors.rules.target_assignment import TargetAssignment
 
 
-def build_homogeneous(spec: GroupSpec, record: Recorder) -> dict[str, TargetAssignment]:
-    """The new target assignment of each member (`build`).
+class UniformHomogeneousAssignmentBuilder:
+    """Makes one target assignment.
 
     Args:
         spec: the group; all members subscribe to the same topics.
         record: is told each step.
 
-    Raises:
-        AssignorError: targets hold partitions that do not exist, or hold one twice, so others find no room.
-    """
-    builder = _AssignmentBuilder(spec, record)
-    # 1. List the partitions that are in nobody's target, and compute the quotas.
-    builder.find_unassigned_partitions()
-    # 2. Members keep what they have, up to their quota.
-    builder.maybe_revoke_partitions()
-    # 3. Members with room get the rest.
-    builder.assign_remaining_partitions()
-    return builder.target_assignment
-
-
-class _AssignmentBuilder:
-    """The target assignment being made.
-
     Attributes:
         subscribed_topic_ids: the topics, in the order of a HashSet of their ids.
         unassigned_partitions: the partitions that are to be assigned, in order.
         minimum_member_quota: how many partitions each member gets at least.
-        remaining_members_to_get_an_extra_partition: how many members that come later get one more.
+        remaining_members_to_get_an_extra_partition: how many of the members that follow get one more.
         unfilled_members: members with room, and for how many partitions.
         target_assignment: the target of each member; as long as nothing changes, it is the one it has had.
     """
@@ -68,8 +52,22 @@ class _AssignmentBuilder:
         self.unfilled_members: list[tuple[str, int]] = []
         self.target_assignment = dict(spec.member_assignment)
 
-    def find_unassigned_partitions(self) -> None:
-        """Step 1."""
+    def build(self) -> dict[str, TargetAssignment]:
+        """The new target of each member.
+
+        Raises:
+            AssignorError: targets hold partitions that do not exist, or one twice, so others find no room.
+        """
+        # 1. List the partitions that are in nobody's target.
+        self._find_unassigned_partitions()
+        # 2. Members keep what they have, up to their quota, and give up the rest.
+        self._maybe_revoke_partitions()
+        # 3. Members with room get what is unassigned.
+        self._assign_remaining_partitions()
+        return self.target_assignment
+
+    def _find_unassigned_partitions(self) -> None:
+        """Step 1, topic after topic."""
         assigned: dict[uuid.UUID, set[int]] = defaultdict(set)
         for target in self._spec.member_assignment.values():
             for topic, partitions in target.items():
@@ -81,19 +79,19 @@ class _AssignmentBuilder:
             if partition not in assigned[topic]
         ]
 
-    def maybe_revoke_partitions(self) -> None:
-        """Step 2."""
+    def _maybe_revoke_partitions(self) -> None:
+        """Step 2, member after member."""
         for index, member in enumerate(self._spec.member_ids):
-            # 2.1 The first members count on an extra partition.
+            # 2.1 It keeps up to its quota, with an extra partition while there are any.
             gets_extra = self.remaining_members_to_get_an_extra_partition > 0
             quota = self._keep(member, self.minimum_member_quota + gets_extra)
-            # 2.2 One with room gives it back, if enough others follow to take all extras (KAFKA-18688).
+            # 2.2 With room left it gives the extra back, if enough others follow to take all of them.
             remaining_members = len(self._spec.member_ids) - index
             enough = remaining_members > self.remaining_members_to_get_an_extra_partition
             if gets_extra and quota > 0 and enough:
                 gets_extra = False
                 quota -= 1
-            # 2.3 What is left of the quota is room.
+            # 2.3 What is left of its quota is filled in step 3.
             if quota > 0:
                 self.unfilled_members.append((member, quota))
             if gets_extra:
@@ -124,8 +122,8 @@ class _AssignmentBuilder:
         self.target_assignment[member] = new_assignment
         return quota
 
-    def assign_remaining_partitions(self) -> None:
-        """Step 3: in order, first what nobody had, then what members gave up."""
+    def _assign_remaining_partitions(self) -> None:
+        """Step 3, in order, first what nobody had, then what members gave up."""
         remaining_partitions = iter(self.unassigned_partitions)
         for member, quota in self.unfilled_members:
             target = self.target_assignment[member]

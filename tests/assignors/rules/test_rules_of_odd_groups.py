@@ -1,0 +1,48 @@
+"""Groups that no coordinator hands out, or that have nobody in them."""
+
+from __future__ import annotations
+
+import pytest
+
+from assignors.errors import AssignorError, InvalidGroupError
+from assignors.group import Group, Member, Topic
+from assignors.rules.broker_range import assign_broker_range
+from assignors.rules.range import assign_range
+from assignors.rules.round_robin import assign_round_robin
+from assignors.rules.uniform import assign_uniform
+
+
+@pytest.mark.parametrize("rule", [assign_range, assign_uniform, assign_broker_range])
+def test_a_group_without_members_gets_an_empty_answer(rule):
+    assert rule(Group([Topic("t", 1)], [])) == {}
+
+
+def test_nobody_to_go_round_is_an_error():
+    with pytest.raises(AssignorError, match="no members to go round") as caught:
+        assign_round_robin(Group([Topic("t", 1)], []))
+    assert caught.value.jvm_exception == "IllegalArgumentException"
+
+
+@pytest.mark.parametrize(
+    ("owned", "other", "message", "jvm_exception"),
+    [
+        ({"a": [5, 6]}, ["t"], "t-5, which member 'a' owns, does not exist", "PartitionAssignorException"),
+        ({"a": [0], "b": [0]}, ["t"], "members 'a' and 'b' both own t-0", "PartitionAssignorException"),
+        ({"a": [5]}, ["t", "u"], "t-5, which member 'a' owns, does", "ArrayIndexOutOfBoundsException"),
+        ({"a": [-1]}, ["t", "u"], "t--1, which member 'a' owns, does", "ArrayIndexOutOfBoundsException"),
+    ],
+)
+def test_targets_that_no_broker_made_are_named(owned, other, message, jvm_exception):
+    members = [
+        Member(who, topics, owned=[("t", number) for number in owned.get(who, ())])
+        for who, topics in {"a": ["t"], "b": other}.items()
+    ]
+    with pytest.raises(AssignorError, match=message) as caught:
+        assign_uniform(Group([Topic("t", 2), Topic("u", 1)], members))
+    assert caught.value.jvm_exception == jvm_exception
+
+
+def test_racks_that_are_a_text_are_named():
+    group = Group([Topic("t", 1, racks=["abc"])], [Member("m", ["t"], rack="a")])
+    with pytest.raises(InvalidGroupError, match="the racks of t-0 are the text 'abc'"):
+        assign_range(group)
