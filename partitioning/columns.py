@@ -39,13 +39,15 @@ def sort_rows(
 
 def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArray[np.intp]:
     """Positions of the rows (high, low) in ascending order; ties stay as they are. Numbers are 0 or more."""
-    highest = int(high.max(initial=0)), int(low.max(initial=0)), len(high)
-    widths = [number.bit_length() for number in highest]
-    key = _packed((high, low, np.arange(len(high))), (0, 0, 0), widths)
+    bits = len(high).bit_length()
+    widths = (int(high.max(initial=0)).bit_length(), int(low.max(initial=0)).bit_length())
+    key = _packed((high, low), (0, 0), widths, spare=bits)
     if key is None:
         return np.lexsort((low, high))
+    key <<= bits
+    key |= np.arange(len(key))
     key.sort()
-    key &= (1 << widths[2]) - 1
+    key &= (1 << bits) - 1
     return key
 
 
@@ -63,7 +65,7 @@ def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[A
 
 
 def _packed(
-    columns: Sequence[NDArray[np.integer]], lowest: Sequence[int], widths: Sequence[int]
+    columns: Sequence[NDArray[np.integer]], lowest: Sequence[int], widths: Sequence[int], *, spare: int = 0
 ) -> NDArray[np.int64] | None:
     """Each row as one integer that compares as it does, or None where it would need more than 63 bits.
 
@@ -73,8 +75,9 @@ def _packed(
         columns: the columns, the most significant one first.
         lowest: what to take off each column.
         widths: how many bits the rest of each column needs.
+        spare: how many more bits the caller needs.
     """
-    if sum(widths) > 63:
+    if sum(widths) + spare > 63:
         return None
     key = columns[0].astype(np.int64)
     if lowest[0]:
