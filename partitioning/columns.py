@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,29 +19,33 @@ def sort_rows(
     if len(high) == 0:
         empty = np.empty(0, np.int64)
         return empty, empty, empty
-    (first, firsts), (second, seconds), (third, thirds) = _span(high), _span(middle), _span(low)
-    key = _packed((high, middle, low), (first, second, third), (firsts, seconds, thirds))
+    columns = (high, middle, low)
+    lowest = [int(column.min()) for column in columns]
+    widths = [(int(column.max()) - least).bit_length() for column, least in zip(columns, lowest, strict=True)]
+    key = _packed(columns, lowest, widths)
     if key is None:
         order = np.lexsort((low, middle, high))
         return high[order].astype(np.int64), middle[order].astype(np.int64), low[order].astype(np.int64)
     key.sort()
-    rest = key // thirds
-    key -= rest * thirds
-    top = rest // seconds
-    rest -= top * seconds
-    key += third
-    rest += second
-    top += first
-    return top, rest, key
+    last = key & ((1 << widths[2]) - 1)
+    key >>= widths[2]
+    second = key & ((1 << widths[1]) - 1)
+    key >>= widths[1]
+    key += lowest[0]
+    second += lowest[1]
+    last += lowest[2]
+    return key, second, last
 
 
 def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArray[np.intp]:
     """Positions of the rows (high, low) in ascending order; ties stay as they are. Numbers are 0 or more."""
     bits = len(high).bit_length()
-    spans = (int(high.max(initial=0)) + 1, int(low.max(initial=0)) + 1, 1 << bits)
-    key = _packed((high, low, np.arange(len(high))), (0, 0, 0), spans)
+    widths = (int(high.max(initial=0)).bit_length(), int(low.max(initial=0)).bit_length())
+    key = _packed((high, low), (0, 0), widths, spare=bits)
     if key is None:
-        return np.lexsort([low, high])
+        return np.lexsort((low, high))
+    key <<= bits
+    key |= np.arange(len(key))
     key.sort()
     key &= (1 << bits) - 1
     return key
@@ -62,30 +65,26 @@ def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[A
 
 
 def _packed(
-    columns: Sequence[NDArray[np.integer]], lowest: Sequence[int], spans: Sequence[int]
+    columns: Sequence[NDArray[np.integer]], lowest: Sequence[int], widths: Sequence[int], *, spare: int = 0
 ) -> NDArray[np.int64] | None:
-    """Each row as one integer that compares as it does, or None where the numbers are too far apart for that.
+    """Each row as one integer that compares as it does, or None where it would need more than 63 bits.
 
     A sort of these is ten times as fast as one by several keys.
 
     Args:
         columns: the columns, the most significant one first.
-        lowest: the lowest number of each column, or one below.
-        spans: how many numbers there are from there up to the highest.
+        lowest: what to take off each column.
+        widths: how many bits the rest of each column needs.
+        spare: how many more bits the caller needs.
     """
-    if prod(spans) >= 2**63:
+    if sum(widths) + spare > 63:
         return None
     key = columns[0].astype(np.int64)
-    key -= lowest[0]
-    for column, low, span in zip(columns[1:], lowest[1:], spans[1:], strict=True):
-        key *= span
+    if lowest[0]:
+        key -= lowest[0]
+    for column, least, width in zip(columns[1:], lowest[1:], widths[1:], strict=True):
+        key <<= width
         key += column
-        if low:
-            key -= low
+        if least:
+            key -= least
     return key
-
-
-def _span(column: NDArray[np.integer]) -> tuple[int, int]:
-    """The lowest number and how many there are up to the highest."""
-    low = int(column.min())
-    return low, int(column.max()) - low + 1
