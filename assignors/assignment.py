@@ -120,7 +120,10 @@ class Assignment(Mapping[str, PartitionList]):
             np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
             np.array([row[name] for name in columns.names], np.int32)[columns.topics],
             columns.partitions,
-            transferring=(PartitionList.of(held), np.array([place[each] for each in held.values()], np.int32)),
+            transferring=(
+                PartitionList.of(held),
+                np.array([place[each] for each in held.values()], np.int32),
+            ),
         )
 
     @cached_property

@@ -49,8 +49,8 @@ def _through_the_gate(
 class _Stateless:
     """What the strategies without memory share."""
 
-    columns: ClassVar[Callable[[Group], Assignment]]
-    rule: ClassVar[Callable[..., Assignment]]
+    columns: ClassVar[staticmethod[[Group], Assignment]]
+    rule: ClassVar[staticmethod[..., Assignment]]
 
     def assign(self, group: Group) -> Assignment:
         """Who gets what, in the order of the JVM's lists.
@@ -68,9 +68,9 @@ class _Stateless:
 class _StickyLeader:
     """What the sticky strategies share: one leader's memory of the highest generation it has seen."""
 
-    columns: ClassVar[Callable[[Group, int], tuple[Assignment, int]]]
-    rule: ClassVar[Callable[..., tuple[Assignment, int]]]
-    member_data: ClassVar[Callable[[Member], MemberData]]
+    columns: ClassVar[staticmethod[[Group, int], tuple[Assignment, int]]]
+    rule: ClassVar[staticmethod[..., tuple[Assignment, int]]]
+    member_data: ClassVar[staticmethod[[Member], MemberData]]
 
     def __init__(self) -> None:
         self._highest = DEFAULT_GENERATION
@@ -119,7 +119,7 @@ class RoundRobinAssignor(_Stateless):
 
 
 class StickyAssignor(_StickyLeader):
-    """Balanced as far as subscriptions allow, with few moves; members remember in their user data (KIP-54)."""
+    """Balanced as far as subscriptions allow, with few moves (KIP-54); members remember in their user data."""
 
     name: ClassVar[str] = "sticky"
     protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER
@@ -129,9 +129,9 @@ class StickyAssignor(_StickyLeader):
 
 
 class CooperativeStickyAssignor(_StickyLeader):
-    """As "sticky", but a partition waits a round before it moves, so that its old owner can give it up first.
+    """As "sticky", but a partition waits a round before it moves, so that its old owner can give it up.
 
-    What waits is in the assignment's `transferring`; the members that lose partitions rejoin at once (KIP-429).
+    What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
     """
 
     name: ClassVar[str] = "cooperative-sticky"

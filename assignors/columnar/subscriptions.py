@@ -32,7 +32,9 @@ class Subscriptions:
     @property
     def are_odd(self) -> bool:
         """Whether a subscription names a topic twice, or one is empty while others are not."""
-        return any(len(set(topics)) < len(topics) or (not topics and len(self.lists) > 1) for topics in self.lists)
+        return any(
+            len(set(topics)) < len(topics) or (not topics and len(self.lists) > 1) for topics in self.lists
+        )
 
     @property
     def are_equal(self) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from assignors.topic_ids import made_id, topic_id
 from assignors.partition_list import PartitionList
 from assignors.rules.members import members_by_id
 from assignors.rules.target_assignment import from_record
+from assignors.topic_ids import made_id, topic_id
 from partitioning.java.hash_map import HashSet
 from partitioning.topic_partition import TopicPartition
 

@@ -236,6 +236,6 @@ class ConstrainedAssignmentBuilder:
         count = len(self._partitions_per_topic[partition.topic])
         return AssignorError(
             f"member {consumer!r} claims {partition}, but topic {partition.topic!r} has {count} partitions, "
-            "so the members' quotas do not come out even; drop the claim, as a consumer does that was restarted",
+            "so the members' quotas do not come out even; drop the claim, as a restarted consumer does",
             jvm_exception="IllegalStateException",
         )

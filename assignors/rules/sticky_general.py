@@ -230,8 +230,8 @@ def _deep_copy(assignment: CurrentAssignment) -> CurrentAssignment:
 def _balance_score(assignment: CurrentAssignment) -> int:
     """The sum of the differences in size of all pairs of members.
 
-    In ascending order, a size is the greater one in its pairs with those before it, and the smaller one in its
-    pairs with those after it. Quirk: Java counts in 32 bits.
+    In ascending order, a size is the greater one in its pairs with those before it, and the smaller one in
+    its pairs with those after it. Quirk: Java counts in 32 bits.
     """
     sizes = sorted(map(len, assignment.values()))
     score = sum(size * (place - (len(sizes) - 1 - place)) for place, size in enumerate(sizes))

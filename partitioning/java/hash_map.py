@@ -126,7 +126,7 @@ class HashSet(MutableSet[K]):
 
     def state(self) -> Hashable:
         """Everything that its order depends on, now and after later calls."""
-        return self._map.state()
+        return self._table.state()
 
 
 class HashTable(Generic[H]):

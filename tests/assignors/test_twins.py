@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
-import pytest
-from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from assignors import AssignorError, Group, Member, Topic
+from assignors import Group, Member, Topic
 from assignors.strategies import (
     BrokerRangeAssignor,
     CooperativeStickyAssignor,

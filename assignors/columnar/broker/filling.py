@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.columnar.numbering import PartitionId, Visit
-
     from assignors.columnar.broker.turns import TopicTurns
+    from assignors.columnar.numbering import PartitionId, Visit
 
 
 def hand_out(
@@ -60,7 +59,9 @@ def fill_up(members: Visit, sizes: NDArray[np.intp], partitions: int) -> Visit:
         partitions: how many are given out.
     """
     order = np.argsort(sizes, kind="stable")
-    in_rounds = [np.tile(members[order[:reached]], times) for reached, times in rounds(sizes[order], partitions)]
+    in_rounds = [
+        np.tile(members[order[:reached]], times) for reached, times in rounds(sizes[order], partitions)
+    ]
     return np.concatenate(in_rounds)[:partitions]
 
 

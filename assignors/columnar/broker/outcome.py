@@ -194,9 +194,7 @@ def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int6
     rows = slice(None) if len(filled) == len(slots.sizes) else ranges(slots.starts[filled], sizes)
     numbers = slots.partition[rows]
     last = grown_lengths(first[filled], sizes)
-    order = rows_of(
-        iteration_order(np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], last)
-    )
+    order = rows_of(iteration_order(np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], last))
     if order is not None:
         slots.partition[rows] = numbers[order]
 

@@ -35,9 +35,7 @@ class Targets:
     taken: NDArray[np.bool_]
 
     @classmethod
-    def of(
-        cls, recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering
-    ) -> Targets:
+    def of(cls, recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering) -> Targets:
         """The targets of members, who are in the order in which the coordinator visits them.
 
         Args:

@@ -92,7 +92,9 @@ def fill(size: NDArray[np.int64], members: IdRank, partitions: int) -> IdRank:
     """
     have = size[members]
     order = np.argsort(have, kind="stable")
-    in_rounds = [np.tile(np.sort(order[:reached]), times) for reached, times in rounds(have[order], partitions)]
+    in_rounds = [
+        np.tile(np.sort(order[:reached]), times) for reached, times in rounds(have[order], partitions)
+    ]
     receivers = members[np.concatenate([order[:0], *in_rounds])[:partitions]]
     size += np.bincount(receivers, minlength=len(size))
     return receivers

@@ -55,12 +55,13 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
     owner = np.repeat(np.arange(len(lists)), sizes)
     _, first, group = np.unique(owner * len(names) + topics, return_index=True, return_inverse=True)
 
-    # Each partition asks the map for its topic. Asking makes it grow before a topic is added, so one that is
-    # new to the last partition does not count.
+    # Each partition asks the map for its topic, topic after topic. Asking makes the map grow before it adds a
+    # topic, so the last topic does not count if only one partition asks for it.
     asked = np.bincount(owner[first], minlength=len(lists))
     filled = np.flatnonzero(sizes)
-    last = ends[filled] - 1
-    asked[filled] -= first[group[last]] == last
+    begins = np.flatnonzero(np.diff(owner[first], prepend=-1))
+    last_topic = group[np.maximum.reduceat(first, begins)] if len(begins) else begins
+    asked[filled] -= np.bincount(group)[last_topic] == 1
     lengths = grown_lengths(np.full(len(lists), DEFAULT_LENGTH), asked)
     hashes = spread(string_hashes(names))[topics[first]]
     # A new topic comes first in its bin, so the last one is looked at first.

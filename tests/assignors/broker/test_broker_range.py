@@ -5,8 +5,8 @@ import uuid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignors.strategies import BrokerRangeAssignor
 from assignors.group import Group, Member, Topic
+from assignors.strategies import BrokerRangeAssignor
 
 NAMES = ["t0", "t1", "t2"]
 counts = st.lists(st.integers(1, 9), min_size=len(NAMES), max_size=len(NAMES))

@@ -12,8 +12,8 @@ import pytest
 from assignors.group import Group, Member, Topic
 from assignors.reasons import Reason
 from assignors.rules.uniform import assign_uniform
+from assignors.strategies import BrokerRangeAssignor, RangeAssignor, RoundRobinAssignor, UniformAssignor
 from tests.support.golden import golden_files, golden_lines, group_of
-from tests.support.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     Step = tuple[TopicPartition, Reason, str]
 
 GIVEN_UP = {Reason.OVER_QUOTA, Reason.UNSUBSCRIBED}
+RULES = {
+    strategy.name: strategy.rule
+    for strategy in (RangeAssignor, RoundRobinAssignor, UniformAssignor, BrokerRangeAssignor)
+}
 every_rule = pytest.mark.parametrize("assignor", RULES)
 
 

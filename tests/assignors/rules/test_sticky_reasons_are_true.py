@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assignors import AssignorError
 from assignors.reasons import Reason, Step
+from assignors.rules.sticky import DEFAULT_GENERATION, max_generation_of
+from assignors.strategies import CooperativeStickyAssignor, StickyAssignor
 from tests.support.golden import golden_files, golden_lines, group_of
-from tests.support.sticky_rules import RULES, RuleLeader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assignors import Assignment, Group
     from assignors.group import Member
+    from assignors.reasons import Recorder
     from assignors.rules.sticky import MemberData
     from partitioning.topic_partition import TopicPartition
 
@@ -61,28 +63,31 @@ def decisions() -> list[Decision]:
     """All that the rules answered without an error."""
     return [
         decision
-        for assignor in RULES
-        for name in golden_files(assignor)
+        for strategy in (StickyAssignor, CooperativeStickyAssignor)
+        for name in golden_files(strategy.name)
         for scenario in golden_lines(name)
-        for decision in _of_leader(assignor, [group_of(step) for step in scenario["steps"]])
+        for decision in _of_leader(strategy, [group_of(step) for step in scenario["steps"]])
     ]
 
 
-def _of_leader(assignor: str, groups: list[Group]) -> Iterator[Decision]:
-    steps: dict[TopicPartition, list[Step]] = {}
-    leader = RuleLeader(
-        assignor, lambda partition, reason, member: steps[partition].append(Step(reason, member))
-    )
-    _, recall = RULES[assignor]
+def _of_leader(
+    strategy: type[StickyAssignor | CooperativeStickyAssignor], groups: list[Group]
+) -> Iterator[Decision]:
+    leader, highest = strategy(), DEFAULT_GENERATION
     for group in groups:
-        steps = defaultdict(list)
+        steps: dict[TopicPartition, list[Step]] = defaultdict(list)
+        remembered = {member.id: strategy.member_data(member) for member in group.members}
+        highest = max_generation_of(remembered.values(), highest)
         try:
-            answer = leader.assign(group)
+            answer = leader.assign_recorded(group, _recorder(steps))
         except AssignorError:
             continue
         members = {member.id: member for member in group.members}
-        remembered = {member.id: recall(member) for member in group.members}
-        yield Decision(members, remembered, _racks(group), answer, steps, leader.highest)
+        yield Decision(members, remembered, _racks(group), answer, steps, highest)
+
+
+def _recorder(steps: dict[TopicPartition, list[Step]]) -> Recorder:
+    return lambda partition, reason, member: steps[partition].append(Step(reason, member))
 
 
 def _racks(group: Group) -> dict[TopicPartition, set[str]]:

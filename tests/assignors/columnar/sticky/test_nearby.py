@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignors.columnar.sticky.nearby import assign_nearby
 from assignors.columnar.racks import Racks
+from assignors.columnar.sticky.nearby import assign_nearby
 from assignors.columnar.sticky.seats import Seats
 
 RACKS = 3

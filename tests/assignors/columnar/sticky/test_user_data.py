@@ -7,13 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignors import Group, Member, PartitionList, StickyUserData, Topic, decode_sticky_user_data
-from assignors.strategies import StickyAssignor
-from assignors.columnar.sticky.catalogue import Catalogue
+from assignors.columnar.numbering import Numbering
 from assignors.columnar.sticky.user_data import recall_user_data
+from assignors.columnar.subscriptions import Subscriptions
+from assignors.strategies import StickyAssignor
 
 
 def recalled(*members: Member):
-    memory = recall_user_data(Catalogue.of(Group([Topic("t", 4), Topic("u", 4)], members)))
+    numbering = Numbering.of(members, Subscriptions.of(members), [("t", 4), ("u", 4)])
+    memory = recall_user_data(numbering)
     return [
         (list(partitions), since)
         for partitions, since in zip(memory.partitions, memory.generation, strict=True)

@@ -2,8 +2,8 @@
 
 import uuid
 
-from assignors.topic_ids import made_id, topic_id
 from assignors.group import Topic
+from assignors.topic_ids import made_id, topic_id
 
 
 def test_a_made_id_is_javas_name_uuid():
