@@ -113,6 +113,7 @@ class Assignment(Mapping[str, PartitionList]):
         columns, sizes = join_lists(given)
         place = {member.id: number for number, member in enumerate(group.members)}
         held = transferring or {}
+        receivers = np.array([place[each] for each in held.values()], np.int32)
         return cls(
             tuple(place),
             names,
@@ -120,10 +121,7 @@ class Assignment(Mapping[str, PartitionList]):
             np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
             np.array([row[name] for name in columns.names], np.int32)[columns.topics],
             columns.partitions,
-            transferring=(
-                PartitionList.of(held),
-                np.array([place[each] for each in held.values()], np.int32),
-            ),
+            transferring=(PartitionList.of(held), receivers),
         )
 
     @cached_property

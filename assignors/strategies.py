@@ -119,7 +119,7 @@ class RoundRobinAssignor(_Stateless):
 
 
 class StickyAssignor(_StickyLeader):
-    """Balanced as far as subscriptions allow, with few moves (KIP-54); members remember in their user data."""
+    """Balanced as far as subscriptions allow, with few moves; members remember in user data (KIP-54)."""
 
     name: ClassVar[str] = "sticky"
     protocols: ClassVar[frozenset[RebalanceProtocol]] = _EAGER

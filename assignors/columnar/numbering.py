@@ -10,7 +10,6 @@ import numpy as np
 
 from assignors.assignment import Assignment
 from assignors.columnar.member_order import hash_order, java_order
-from assignors.columnar.subscriptions import Subscriptions
 from assignors.columns import group_rows
 
 if TYPE_CHECKING:
@@ -18,18 +17,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from assignors.columnar.subscriptions import Subscriptions
     from assignors.group import Group, Member, Topic
 
 # What the numbers in an array count.
-JoinPosition: TypeAlias = "NDArray[np.intp]"
+JoinPosition: TypeAlias = "NDArray[np.integer]"
 """Members in the order in which they joined: indices into `Group.members`."""
-IdRank: TypeAlias = "NDArray[np.int64]"
+IdRank: TypeAlias = "NDArray[np.integer]"
 """Members in ascending order of member id."""
-Visit: TypeAlias = "NDArray[np.intp]"
+Visit: TypeAlias = "NDArray[np.integer]"
 """Members in the order in which a HashMap of their ids iterates."""
 TopicRow: TypeAlias = "NDArray[np.integer]"
 """Topics, indices into `Numbering.topics`."""
-PartitionId: TypeAlias = "NDArray[np.int64]"
+PartitionId: TypeAlias = "NDArray[np.integer]"
 """Partitions: partition p of topic t is `starts[t] + p`."""
 
 

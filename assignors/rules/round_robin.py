@@ -44,7 +44,7 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
         for topic in dict.fromkeys(member.topics):
             subscribers[topic].append(place)
 
-    # 2. Each partition goes to the next member that subscribes to its topic, where the circle stopped before.
+    # 2. Each partition goes to the next member that subscribes to its topic; from there the circle goes on.
     assignment: dict[str, list[TopicPartition]] = {member.id: [] for member in circle}
     turn = 0
     for partition in _all_partitions_sorted(group):

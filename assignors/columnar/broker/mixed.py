@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from partitioning.java import HashMap, HashSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from uuid import UUID
 
     from assignors.columnar.broker.changes import Changes
     from assignors.columnar.broker.numbering import BrokerNumbering
@@ -49,9 +50,7 @@ def _after(
         key = ids[topic]
         if comes:
             topic_of[key] = topic
-            numbers = target.compute_if_absent(
-                key, lambda topic=topic: HashSet(capacity=int(changes.capacity[topic]))
-            )
+            numbers = target.compute_if_absent(key, partial(HashSet, capacity=int(changes.capacity[topic])))
         elif key in target:
             numbers = target[key]
         else:

@@ -95,7 +95,7 @@ def fill(size: NDArray[np.int64], members: IdRank, partitions: int) -> IdRank:
     in_rounds = [
         np.tile(np.sort(order[:reached]), times) for reached, times in rounds(have[order], partitions)
     ]
-    receivers = members[np.concatenate([order[:0], *in_rounds])[:partitions]]
+    receivers: IdRank = members[np.concatenate([order[:0], *in_rounds])[:partitions]]
     size += np.bincount(receivers, minlength=len(size))
     return receivers
 
