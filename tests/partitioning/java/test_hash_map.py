@@ -91,7 +91,7 @@ def test_a_large_map_has_the_order_that_arithmetic_tells() -> None:
     assert list(HashSet(partitions, capacity=16)) == [partitions[position] for position in order]
 
 
-# Partitions with one hash, and others that share their bin. In a tree, System.identityHashCode orders the former.
+# Partitions with one hash, and others that share their bin.
 ALIKE = [TopicPartition(topic, 0) for topic in ("AaAa", "AaBB", "BBAa", "BBBB")]
 CROWD = [TopicPartition("AaAa", 64 * number) for number in range(1, 9)]
 
