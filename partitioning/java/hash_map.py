@@ -213,14 +213,14 @@ class HashTable(Generic[H]):
         found = self._bins.get(index)
         if found is None:
             self._bins[index] = [key]
-        elif isinstance(found, TreeBin):
-            found.add(key, spread)
-            self._has_ties |= found.has_ties
-        else:
+        elif isinstance(found, list):
             found.insert(0 if head else len(found), key)
             # `computeIfAbsent` counts the new key, `put` those before it.
             if len(found) > TREEIFY - head:
                 self._treeify(index)
+        else:
+            found.add(key, spread)
+            self._has_ties |= found.has_ties
 
     def _treeify(self, index: int) -> None:
         if self._length < SHORTEST_WITH_TREES:
@@ -243,10 +243,13 @@ class HashTable(Generic[H]):
         bins: dict[int, list[H] | TreeBin[H]] = {}
         for index, found in self._bins.items():
             if len(found) == 1:
-                bins[index + (hashes[next(iter(found))] & bit)] = found
+                (key,) = found
+                bins[index + (hashes[key] & bit)] = found
                 continue
-            low = [key for key in found if not hashes[key] & bit]
-            high = [key for key in found if hashes[key] & bit]
+            low: list[H] = []
+            high: list[H] = []
+            for key in found:
+                (high if hashes[key] & bit else low).append(key)
             for keys, where in ((low, index), (high, index + bit)):
                 if not keys:
                     continue

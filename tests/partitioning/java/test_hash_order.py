@@ -1,53 +1,8 @@
-import random
-import uuid
-
 import numpy as np
 import pytest
 
 from partitioning import java
 from partitioning.errors import TreeBinError
-from partitioning.topic_partition import TopicPartition
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", 0),
-        ("a", 97),
-        ("kafka", 101807910),
-        ("my-group", -1906497762),
-        ("polygenelubricants", -(2**31)),
-        ("한글", 1737764),
-        ("\U0001f600", 1772899),
-    ],
-)
-def test_string_hash(text, expected):
-    assert java.string_hash(text) == expected
-
-
-def test_string_hashes_agree_with_the_definition():
-    rng = random.Random(1)
-    texts = [
-        "".join(chr(rng.choice((65, 233, 0x4E2D, 0x1F600))) for _ in range(rng.randrange(40)))
-        for _ in range(500)
-    ]
-
-    def definition(text):
-        units = np.frombuffer(text.encode("utf-16-le"), dtype="<u2").tolist()
-        h = 0
-        for unit in units:
-            h = (31 * h + unit) & 0xFFFFFFFF
-        return h - 2**32 if h >= 2**31 else h
-
-    assert java.string_hashes(texts).tolist() == [definition(text) for text in texts]
-
-
-def test_no_strings_have_no_hashes():
-    assert java.string_hashes([]).shape == (0,)
-
-
-def test_utf16_key_puts_an_astral_character_before_a_high_one():
-    assert sorted(["\uff5e", "\U0001f600"], key=java.utf16_key) == ["\U0001f600", "\uff5e"]
 
 
 def consumers(first, last):
@@ -94,12 +49,6 @@ def test_order_of_topic_partitions(topic, expected):
     assert java.hash_map_order(hashes, capacity=len(expected)).tolist() == expected
 
 
-def test_topic_partition_hash_agrees_with_its_column():
-    assert java.topic_partition_hash(TopicPartition("topic1", 7)) == java.topic_partition_hashes(
-        java.string_hashes(["topic1"]), [7]
-    )
-
-
 def test_a_head_insert_reverses_colliding_keys():
     hashes = java.string_hashes(["Aa", "BB", "x"])
     assert java.hash_map_order(hashes, insert="head").tolist() == [1, 0, 2]
@@ -115,8 +64,3 @@ def test_twelve_elements_of_a_collection_sit_in_32_bins():
 def test_what_java_orders_by_identity_hash_is_refused():
     with pytest.raises(TreeBinError, match="16 keys meet in bin 7 of a Java HashMap with 64 bins"):
         java.hash_map_order([7] * 16, capacity=64)
-
-
-def test_uuid_hash_is_the_two_halves_folded():
-    assert java.uuid_hash(uuid.UUID(int=1)) == 1
-    assert java.uuid_hash(uuid.UUID(int=0xFFFFFFFF << 64)) == -1
