@@ -157,7 +157,7 @@ def topics_that_exist(group: Group, names: Iterable[str]) -> dict[str, Topic]:
     return {topic.name: topic for topic in group.topics if topic.partitions and topic.name in wanted}
 
 
-def _inverse(order: NDArray[np.intp]) -> NDArray[np.intp]:
+def _inverse(order: NDArray[np.integer]) -> NDArray[np.intp]:
     place = np.empty(len(order), np.intp)
     place[order] = np.arange(len(order))
     return place

@@ -56,8 +56,8 @@ def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPositio
         counts: partitions of each topic.
         audiences: its subscribers, in the order in which they get their ranges.
     """
-    cuts: dict[tuple[int, int], NDArray[np.intp]] = {}
-    given = [np.empty(0, np.intp)]
+    cuts: dict[tuple[int, int], JoinPosition] = {}
+    given: list[JoinPosition] = [np.empty(0, np.intp)]
     for count, audience in zip(counts.tolist(), audiences.of_topic, strict=True):
         cut = cuts.get((count, audience))
         if cut is None:
@@ -66,7 +66,7 @@ def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPositio
     return np.concatenate(given)
 
 
-def _cut(count: int, members: NDArray[np.intp]) -> NDArray[np.intp]:
+def _cut(count: int, members: JoinPosition) -> JoinPosition:
     """The owners of one topic's partitions: ranges of one length, the first ones one longer where need be."""
     quota, extra = divmod(count, len(members))
     if quota == 0:

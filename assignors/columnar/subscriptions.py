@@ -64,7 +64,7 @@ class Subscriptions:
         codes = dict.fromkeys(self.of_member[list(order)].tolist())
         return dict.fromkeys(topic for code in codes for topic in self.lists[code])
 
-    def audiences(self, topics: Sequence[str], order: NDArray[np.intp]) -> Audiences:
+    def audiences(self, topics: Sequence[str], order: NDArray[np.integer]) -> Audiences:
         """The subscribers of these topics, of which each has some, with members listed in `order`."""
         if len(self.lists) == 1:
             return Audiences(of_topic=[0] * len(topics), members=[order], of_subscription=[[0]])
@@ -98,5 +98,5 @@ class Audiences:
     """
 
     of_topic: list[int]
-    members: list[NDArray[np.intp]]
+    members: list[NDArray[np.integer]]
     of_subscription: list[list[int]]

@@ -176,7 +176,7 @@ def _map_lengths(
     return lengths
 
 
-def _last_of_each(member: NDArray[np.intp]) -> NDArray[np.intp]:
+def _last_of_each(member: NDArray[np.integer]) -> NDArray[np.intp]:
     return np.append(np.flatnonzero(member[1:] != member[:-1]), len(member) - 1)
 
 

@@ -105,7 +105,7 @@ def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[_K
     have = np.bincount(member, minlength=members)
     least, extras = divmod(numbering.total, members)
     quota = np.where(have < least, have, least)
-    extra = np.flatnonzero(have > least) if extras else np.empty(0, np.intp)
+    extra: JoinPosition = np.flatnonzero(have > least) if extras else np.empty(0, np.intp)
     if len(extra) > extras:
         extra = numbering.by_owner_hash[have[numbering.by_owner_hash] > least][:extras]
     quota[extra] += 1
