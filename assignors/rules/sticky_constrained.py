@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from assignors.errors import AssignorError
 from assignors.reasons import Reason
-from assignors.rules.sticky_partitions import unassigned_partitions
+from assignors.rules.sticky_partitions import all_topic_partitions, unassigned_partitions
 from partitioning.java import utf16_key
 
 if TYPE_CHECKING:
@@ -91,11 +91,8 @@ class ConstrainedAssignmentBuilder:
         """
         self._assign_owned_partitions()
 
-        all_partitions = [
-            partition
-            for topic in sorted(self._partitions_per_topic, key=utf16_key)
-            for partition in self._partitions_per_topic[topic]
-        ]
+        sorted_topics = sorted(self._partitions_per_topic, key=utf16_key)
+        all_partitions = all_topic_partitions(sorted_topics, self._partitions_per_topic)
         self._assigned_partitions.sort(key=lambda each: (utf16_key(each.topic), each.partition))
         unassigned = unassigned_partitions(all_partitions, self._assigned_partitions)
         unassigned = self._rack_info.sort_partitions_by_rack_consumers(unassigned)

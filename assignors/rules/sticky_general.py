@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from assignors.reasons import Reason
 from assignors.rules.racks import NO_RACKS
 from assignors.rules.sticky_order import SortedSubscriptions
-from assignors.rules.sticky_partitions import unassigned_partitions
+from assignors.rules.sticky_partitions import all_topic_partitions, unassigned_partitions
 from assignors.rules.sticky_reassignment import Reassignment
 from partitioning.java import utf16_key
 from partitioning.java.hash_map import HashMap
@@ -89,11 +89,8 @@ class GeneralAssignmentBuilder:
             AssignorError: balancing meets a member that takes no part in it (NullPointerException), or it
                 never ends, as in the JVM.
         """
-        all_partitions = [
-            partition
-            for topic in sorted(self._partitions_per_topic, key=self._topic_key)
-            for partition in self._partitions_per_topic[topic]
-        ]
+        sorted_topics = sorted(self._partitions_per_topic, key=self._topic_key)
+        all_partitions = all_topic_partitions(sorted_topics, self._partitions_per_topic)
         assigned_partitions = self._assign_owned_partitions()
         assigned_partitions.sort(key=lambda each: (self._topic_key(each.topic), each.partition))
         unassigned = unassigned_partitions(all_partitions, assigned_partitions)
@@ -230,8 +227,8 @@ def _deep_copy(assignment: CurrentAssignment) -> CurrentAssignment:
 def _balance_score(assignment: CurrentAssignment) -> int:
     """The sum of the differences in size of all pairs of members.
 
-    In ascending order, a size is the greater one in its pairs with those before it, and the smaller one in
-    its pairs with those after it. Quirk: Java counts in 32 bits.
+    In ascending order, a size is added in its pairs with those before it, and subtracted in its pairs with
+    those after it. Quirk: Java counts in 32 bits.
     """
     sizes = sorted(map(len, assignment.values()))
     score = sum(size * (place - (len(sizes) - 1 - place)) for place, size in enumerate(sizes))

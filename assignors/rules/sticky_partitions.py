@@ -9,9 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from partitioning.topic_partition import TopicPartition
+
+
+def all_topic_partitions(
+    sorted_all_topics: Iterable[str], partitions_per_topic: Mapping[str, list[TopicPartition]]
+) -> list[TopicPartition]:
+    """The partitions of all topics, topic by topic."""
+    return [partition for topic in sorted_all_topics for partition in partitions_per_topic[topic]]
 
 
 def unassigned_partitions(

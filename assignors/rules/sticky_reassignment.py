@@ -7,7 +7,6 @@ Kafka: `AbstractStickyAssignor.GeneralAssignmentBuilder`, methods `performReassi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import count
 from typing import TYPE_CHECKING
 
 from assignors.errors import AssignorError
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from assignors.rules.racks import RackInfo
     from partitioning.java.hash_map import HashMap
     from partitioning.topic_partition import TopicPartition
-
-USUAL_LAPS = 8
 
 
 @dataclass(kw_only=True)
@@ -69,7 +66,7 @@ class Reassignment:
         """`performReassignments`: goes over the partitions again and again until none moves.
 
         Quirk: partitions that move in place of others can go round in a circle, and Java follows them for
-        ever. The circle is closed when a state comes back.
+        ever. A state that comes back after a round gives it away.
 
         Returns:
             Whether any partition moved.
@@ -78,19 +75,15 @@ class Reassignment:
             AssignorError: it never ends, or it meets a member that takes no part (NullPointerException).
         """
         states: set[Hashable] = set()
-        for lap in count():
-            if not self._go_over(reassignable_partitions):
-                return lap > 0
-            if lap < USUAL_LAPS:
-                continue
+        while self._go_over(reassignable_partitions):
             state = tuple(self.current_partition_consumer.values()), self._movements.state()
             if state in states:
-                break
+                raise AssignorError(
+                    "balancing never ends: the same partitions go round in a circle, and a JVM leader hangs "
+                    "here; let members subscribe to the same topics, or use another assignor"
+                )
             states.add(state)
-        raise AssignorError(
-            "balancing never ends: the same partitions go round in a circle, and a JVM leader hangs here; "
-            "let members subscribe to the same topics, or use another assignor"
-        )
+        return bool(states)
 
     def _go_over(self, partitions: Sequence[TopicPartition]) -> bool:
         """Looks at each partition once, or until all are balanced; whether any moved."""
@@ -157,23 +150,24 @@ class Reassignment:
     def _find_counter_example(self) -> tuple[str, TopicPartition, str] | None:
         """A member, a partition that it could take, and who from; None where all are balanced.
 
-        Quirk: of a partition that two members have, Java looks at the one that its HashMap visits last.
+        Any will do. The last partition of a topic will move last, so it stays one for longest.
+        Quirk: of two members that have a partition, Java looks at the one that its HashMap visits last.
         """
         all_partitions = {
             partition: consumer
             for consumer, partitions in self.current_assignment.items()
             for partition in partitions
         }
-        settled: set[str] = set()  # Topics that only members with at most one more have partitions of.
+        settled: set[str] = set()  # topics that nobody has partitions of who has at least two more
         for consumer in self._order.ascending():
             size = len(self.current_assignment[consumer])
             if size == self.max_assignment_size[consumer]:
                 continue
-            for topic in self.consumer_to_all_potential_topics[consumer]:
+            for topic in reversed(self.consumer_to_all_potential_topics[consumer]):
                 if topic in settled:
-                    continue  # So it is for this member too, which has no fewer than those before.
+                    continue  # this member has no fewer partitions than the ones before it
                 settled.add(topic)
-                for partition in self.partitions_per_topic[topic]:
+                for partition in reversed(self.partitions_per_topic[topic]):
                     other = all_partitions[partition]
                     if size + 1 < len(self.current_assignment[other]):
                         if partition not in self.current_assignment[consumer]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assignors import AssignorError
 from assignors.reasons import Reason, Step
-from assignors.rules.sticky import DEFAULT_GENERATION, max_generation_of
+from assignors.rules.sticky_claims import DEFAULT_GENERATION, max_generation_of
 from assignors.strategies import CooperativeStickyAssignor, StickyAssignor
 from tests.support.golden import golden_files, golden_lines, group_of
 
@@ -18,12 +18,19 @@ if TYPE_CHECKING:
     from assignors import Assignment, Group
     from assignors.group import Member
     from assignors.reasons import Recorder
-    from assignors.rules.sticky import MemberData
+    from assignors.rules.sticky_claims import MemberData
     from partitioning.topic_partition import TopicPartition
 
-BEFORE_BALANCING = {Reason.KEPT, Reason.FILLED, Reason.NEAR}
-MOVES = {Reason.BALANCED, Reason.SWAPPED, Reason.STOLEN_BACK}
-PLACES = BEFORE_BALANCING | MOVES | {Reason.UNDONE, Reason.HELD_BACK}
+# Nothing of this size is ever undone: see test_sticky_reasons_undone.
+PLACES = {
+    Reason.KEPT,
+    Reason.FILLED,
+    Reason.NEAR,
+    Reason.BALANCED,
+    Reason.SWAPPED,
+    Reason.STOLEN_BACK,
+    Reason.HELD_BACK,
+}
 CLAIMED = {
     Reason.KEPT,
     Reason.OVER_QUOTA,
@@ -98,7 +105,7 @@ def _racks(group: Group) -> dict[TopicPartition, set[str]]:
     }
 
 
-def test_every_reason_is_recorded_somewhere() -> None:
+def test_every_reason_is_recorded_somewhere_but_undone() -> None:
     seen = {step.reason for decision in decisions() for steps in decision.steps.values() for step in steps}
     assert seen == PLACES | CLAIMED
 
@@ -108,8 +115,9 @@ def test_the_last_place_of_an_assigned_partition_is_its_owner() -> None:
         for member, partitions in decision.answer.items():
             for partition in partitions:
                 place = decision.last_place(partition).member
-                # Two members have it where Java is confused by claims of partitions that do not exist.
-                assert place == member or partition in decision.answer[place]
+                if place != member:
+                    # Java assigns it twice where members claim partitions that do not exist.
+                    assert partition in decision.answer[place] or partition in decision.answer.transferring
 
 
 def test_the_last_step_of_a_partition_held_back_names_its_receiver() -> None:
@@ -165,18 +173,3 @@ def test_what_is_stolen_back_was_claimed_in_an_earlier_generation() -> None:
         for _, member in decision.recorded(Reason.STOLEN_BACK):
             generation = decision.remembered[member].generation
             assert (-1 if generation is None else generation) < decision.highest
-
-
-def test_what_is_undone_is_where_it_was_before_balancing() -> None:
-    for decision in decisions():
-        for partition, member in decision.recorded(Reason.UNDONE):
-            before = [step for step in decision.steps[partition] if step.reason in BEFORE_BALANCING]
-            assert before[-1].member == member
-
-
-def test_all_moves_are_undone_or_none() -> None:
-    for decision in decisions():
-        last = {decision.last_place(partition).reason for partition, _ in decision.recorded(Reason.UNDONE)}
-        if last:
-            assert last <= {Reason.UNDONE, Reason.HELD_BACK}
-            assert not any(decision.steps[partition][-1].reason in MOVES for partition in decision.steps)
