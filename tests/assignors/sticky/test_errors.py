@@ -39,9 +39,7 @@ def test_a_former_owner_that_takes_no_part_is_named():
             Member("empty", ["a"]),
         ],
     )
-    with pytest.raises(
-        AssignorError, match=r"'former' takes no part in balancing, but a-0 could go to it"
-    ) as caught:
+    with pytest.raises(AssignorError, match="'former' takes no part in balancing") as caught:
         get_assignor("cooperative-sticky").assign(group)
     assert caught.value.jvm_exception == "NullPointerException"
 
