@@ -97,6 +97,7 @@ class OwnedPartitions:
                     self._hear(partition, consumer, generation)
 
     def _hear(self, partition: TopicPartition, consumer: str, generation: int) -> None:
+        """One claim: it counts, or a claim of a later generation does, or none of two of the same one."""
         owned = self.consumer_to_owned_partitions
         other = self._previous_owner.get(partition)
         if other is None:

@@ -2,12 +2,13 @@
 
 Kafka: `AbstractStickyAssignor.ConstrainedAssignmentBuilder` in clients 4.4.0 (as 4.1 to 4.4).
 
-Every member gets min_quota partitions, and some get one more, which makes max_quota:
+Every member gets min_quota partitions, and some get one more, which is max_quota. Members that can have more
+are unfilled.
 
 1. Members keep what they own up to their quota; with racks, only partitions with a replica in their rack.
-2. What is left over is unassigned; members below their quota are unfilled.
+2. What nobody keeps is unassigned.
 3. With racks, unassigned partitions go round robin to unfilled members near them.
-4. The others go round robin to unfilled members.
+4. The others go round robin to unfilled members: up to min_quota first, then one more.
 5. Nobody may be left unfilled.
 """
 
@@ -119,7 +120,7 @@ class ConstrainedAssignmentBuilder:
                 self._record(partition, Reason.OVER_QUOTA, consumer)
 
     def _owned_partitions(self, consumer: str) -> list[TopicPartition]:
-        """What the consumer owns, is near, and nobody else claims; by number and then topic (KAFKA-16277)."""
+        """What the consumer owns that is neither far nor contested, by number and topic (KAFKA-16277)."""
         owned = []
         for partition in self._consumer_to_owned_partitions[consumer]:
             if self._rack_info.racks_mismatch(consumer, partition):
@@ -184,7 +185,7 @@ class ConstrainedAssignmentBuilder:
         return left
 
     def _assign_round_robin(self, unassigned: list[TopicPartition]) -> None:
-        """Step 4: gives each partition to the next unfilled member: first up to min_quota, then one more."""
+        """Step 4: gives each partition to the next unfilled member."""
         under, exactly = self._unfilled_under_min_quota, self._unfilled_exactly_min_quota
         index = 0
         for partition in unassigned:

@@ -4,13 +4,13 @@ Kafka: `AbstractStickyAssignor.GeneralAssignmentBuilder` in clients 4.4.0 (as 4.
 `performReassignments` is in `sticky_reassignment`.
 
 1. Members keep what they own and still subscribe to; with racks, only what has a replica in their rack.
-2. What is left over is unassigned.
-3. With racks, unassigned partitions go to members near them or without a rack: each to the subscriber that
-   has the fewest.
-4. The others go to any subscriber: each to the one that has the fewest.
+2. What nobody keeps is unassigned.
+3. With racks, each unassigned partition goes to the subscriber with the fewest among those that are near it
+   or have no rack.
+4. Each of the others goes to the subscriber with the fewest.
 5. Topics with a single subscriber, and members that nothing can be given to or taken from, are fixed and set
    aside.
-6. Partitions move while that makes the assignment more balanced. If it did not, all the moves are undone.
+6. Partitions move while that makes the assignment more balanced. If it did not, all moves are undone.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class GeneralAssignmentBuilder:
         return sum(len(self._partitions_per_topic[topic]) for topic in topics)
 
     def _assign_owned_partitions(self) -> list[TopicPartition]:
-        """Step 1: members keep what they own and subscribe to, and, with racks, are near to."""
+        """Step 1: members keep what they own, still subscribe to, and are not far from."""
         assigned = []
         for consumer, owned in self._current_assignment.items():
             topics = set(self._consumer_to_all_potential_topics[consumer])

@@ -15,7 +15,7 @@ from partitioning.java import utf16_key
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sized
 
-# A consumer's size and its place by id. It is out of date once the consumer has another size.
+# A consumer's size and its place by id; out of date once the consumer has another size.
 Entry = tuple[int, int]
 Heap = list[Entry]
 
@@ -23,9 +23,8 @@ Heap = list[Entry]
 class SortedSubscriptions:
     """Consumers in ascending order of how many partitions they have, then of id.
 
-    Java's TreeSet is searched from its start for a consumer that subscribes to a topic. The same consumer is
-    found faster in a heap of those alone that do: one for each rack, and shared by topics with the same
-    consumers.
+    Java searches a TreeSet from its start for a consumer that subscribes to a topic. Here those that do are
+    in a heap of their own, one for each rack; topics with the same consumers share it.
 
     Args:
         current_assignment: the consumers in the order, and what they have.
