@@ -47,6 +47,12 @@ class Topic:
                 f"topic {self.name!r} has {self.partitions} partitions but racks for {len(self.racks)}; "
                 "give one collection of racks per partition"
             )
+        if self.racks is not None and str in set(map(type, self.racks)):
+            partition = next(number for number, names in enumerate(self.racks) if isinstance(names, str))
+            raise InvalidGroupError(
+                f"the racks of {self.name}-{partition} are the text {self.racks[partition]!r}; "
+                "give a collection of rack names"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.errors import InvalidGroupError
-
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
@@ -76,20 +74,12 @@ def replica_patterns(topic: Topic, patterns: dict[frozenset[str], int]) -> list[
     Args:
         topic: the topic; where the cluster has no racks, its partitions are in none.
         patterns: the numbers of the sets seen so far; new ones are added.
-
-    Raises:
-        InvalidGroupError: a partition's racks are one text.
     """
     if topic.racks is None:
         return [patterns.setdefault(frozenset(), len(patterns))] * topic.partitions
     seen: dict[Collection[str], int] = {}
     found = []
-    for partition, names in enumerate(topic.racks):
-        if isinstance(names, str):
-            raise InvalidGroupError(
-                f"the racks of {topic.name}-{partition} are the text {names!r}; "
-                "give a collection of rack names"
-            )
+    for names in topic.racks:
         key = names if type(names) is tuple or type(names) is frozenset else frozenset(names)
         code = seen.get(key)
         if code is None:

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from assignors.assignment import Assignment
-from assignors.errors import InvalidGroupError
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.members import sorted_members
 from assignors.rules.metadata import partitions_per_topic
@@ -197,11 +196,6 @@ def _partition_racks(topic: Topic) -> list[frozenset[str]]:
     """The racks of each partition's replicas; a replica without one does not count."""
     if topic.racks is None:
         return [frozenset()] * topic.partitions
-    for partition, racks in enumerate(topic.racks):
-        if isinstance(racks, str):
-            raise InvalidGroupError(
-                f"the racks of {topic.name}-{partition} are the text {racks!r}; give a collection of names"
-            )
     return [frozenset(racks) - {None} for racks in topic.racks]
 
 

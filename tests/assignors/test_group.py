@@ -119,3 +119,8 @@ def test_a_topic_given_twice_is_refused():
 def test_a_topic_that_cannot_be_is_refused(arguments, message):
     with pytest.raises(InvalidGroupError, match=message):
         Topic("t", *arguments)
+
+
+def test_racks_given_as_text_are_refused():
+    with pytest.raises(InvalidGroupError, match="the racks of t-1 are the text 'r1'"):
+        Topic("t", 2, racks=[["r1"], "r1"])

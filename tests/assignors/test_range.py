@@ -1,10 +1,8 @@
 """The range assignor: what it promises, and the quirks that decide list order."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignors.errors import InvalidGroupError
 from assignors.group import Group, Member, Topic
 from assignors.strategies import RangeAssignor
 
@@ -129,9 +127,3 @@ def test_a_group_without_members_gets_an_empty_answer():
 
 def test_topics_without_metadata_are_left_out():
     assert assign([Topic("t", 0), Topic("u", 1)], [Member("m", ["t", "u", "v"])]) == {"m": [("u", 0)]}
-
-
-def test_a_text_for_racks_is_refused():
-    topics = [Topic("t", 1, racks=["a"])]
-    with pytest.raises(InvalidGroupError, match="racks of t-0 are the text 'a'"):
-        assign(topics, [Member("m", ["t"], rack="a")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assignors.errors import AssignorError, InvalidGroupError
+from assignors.errors import AssignorError
 from assignors.group import Group, Member, Topic
 from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.range import assign_range
@@ -40,9 +40,3 @@ def test_targets_that_no_broker_made_are_named(owned, other, message, jvm_except
     with pytest.raises(AssignorError, match=message) as caught:
         assign_uniform(Group([Topic("t", 2), Topic("u", 1)], members))
     assert caught.value.jvm_exception == jvm_exception
-
-
-def test_racks_that_are_a_text_are_named():
-    group = Group([Topic("t", 1, racks=["abc"])], [Member("m", ["t"], rack="a")])
-    with pytest.raises(InvalidGroupError, match="the racks of t-0 are the text 'abc'"):
-        assign_range(group)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assignors import AssignorError, Group, InvalidGroupError, Member, Topic, get_assignor
+from assignors import AssignorError, Group, Member, Topic, get_assignor
 
 STICKY = ["sticky", "cooperative-sticky"]
 
@@ -54,9 +54,3 @@ def test_balancing_that_never_ends_is_an_error(name):
     with pytest.raises(AssignorError, match="balancing never ends") as caught:
         assignor.assign(first.next(assignor.assign(first), join=joining))
     assert caught.value.jvm_exception is None
-
-
-def test_racks_given_as_text_are_refused():
-    group = Group([Topic("t", 1, racks=["r1"])], [Member("a", ["t"], rack="r1")])
-    with pytest.raises(InvalidGroupError, match=r"the racks of t-0 are the text 'r1'"):
-        get_assignor("sticky").assign(group)
