@@ -195,10 +195,6 @@ class HashTable(Generic[H]):
             if rest is not None:
                 self._bins[index] = rest
 
-    def first(self) -> H:
-        """The key Java gives first; there is one."""
-        return next(iter(self._bins[min(self._bins)]))
-
     def state(self) -> Hashable:
         """Everything that its order depends on, now and after later calls."""
         bins = [
