@@ -182,7 +182,7 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
         values.validate(full=True)
         array = pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
     array = _as_bytes(array, pa)
-    if pa.types.is_binary_view(array.type) or pa.types.is_fixed_size_binary(array.type):
+    if str(array.type) == "binary_view" or pa.types.is_fixed_size_binary(array.type):
         array.validate(full=True)
         array = array.cast(pa.large_binary())
     column = _from_offsets(array)
@@ -196,14 +196,10 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
 
 def _as_bytes(array: Any, pa: Any) -> Any:
     """The array with texts as their bytes, whatever these are."""
-    kinds = {
-        pa.string(): pa.binary(),
-        pa.large_string(): pa.large_binary(),
-        pa.string_view(): pa.binary_view(),
-    }
-    if array.type in kinds:
-        return array.view(kinds[array.type])
-    if array.type in kinds.values() or pa.types.is_fixed_size_binary(array.type):
+    kind = str(array.type)  # pyarrow before 16 has no names for the views
+    if kind in {"string", "large_string", "string_view"}:
+        return array.view(getattr(pa, kind.replace("string", "binary"))())
+    if kind in {"binary", "large_binary", "binary_view"} or pa.types.is_fixed_size_binary(array.type):
         return array
     raise InvalidKeyError(
         f"an Arrow key column is binary or string, not {array.type}; serialize the keys as the producer does"
