@@ -43,11 +43,38 @@ class KeyColumn:
         offsets: int64 array of n + 1 entries: key i is `data[offsets[i]:offsets[i + 1]]`.
         data: uint8 array, contiguous, the bytes of all keys.
         nulls: bool array of n entries, True where the key is null; None where none is. A null has no bytes.
+
+    Raises:
+        InvalidKeyError: the arrays are not these, or say of a row what cannot be.
     """
 
     offsets: NDArray[np.int64]
     data: NDArray[np.uint8]
     nulls: NDArray[np.bool_] | None
+
+    def __post_init__(self) -> None:
+        if not (
+            _is_column(self.offsets, np.int64)
+            and len(self.offsets) > 0
+            and _is_column(self.data, np.uint8)
+            and self.data.flags.c_contiguous
+            and (self.nulls is None or (_is_column(self.nulls, np.bool_) and len(self.nulls) == len(self)))
+        ):
+            raise InvalidKeyError(
+                "a KeyColumn of n keys has n + 1 offsets (int64), data (uint8, contiguous) and n nulls "
+                "(bool, or None)"
+            )
+        # Where no offset is below the one before, the first and the last bound all others.
+        starts, ends = self.offsets[:-1], self.offsets[1:]
+        bounded = self.offsets[0] >= 0 and self.offsets[-1] <= len(self.data)
+        if len(self) and not (bounded and (starts <= ends).all()):
+            row = int(np.argmax((starts < 0) | (starts > ends) | (ends > len(self.data))))
+            raise InvalidKeyError(
+                f"key in row {row} has the bytes from {starts[row]} to {ends[row]} of {len(self.data)}; "
+                "offsets never fall and stay within the data"
+            )
+        if self.nulls is not None and (hidden := self.nulls & ~self.empty).any():
+            raise InvalidKeyError(f"key in row {int(np.argmax(hidden))} is null but has bytes; give it none")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -56,6 +83,10 @@ class KeyColumn:
     def empty(self) -> NDArray[np.bool_]:
         """True where a key has no bytes, null or not."""
         return np.equal(self.offsets[1:], self.offsets[:-1])
+
+
+def _is_column(array: object, kind: type[np.generic]) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype == kind and array.ndim == 1
 
 
 def key_column(keys: Keys) -> KeyColumn:
@@ -72,6 +103,10 @@ def key_column(keys: Keys) -> KeyColumn:
     """
     if isinstance(keys, KeyColumn):
         return keys
+    dtype = getattr(keys, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == "O":
+        # Also a pandas Series, which Arrow would read otherwise: it takes text for keys.
+        keys = np.asarray(keys)
     if hasattr(keys, "__arrow_c_array__") or hasattr(keys, "__arrow_c_stream__"):
         return _from_arrow(keys)
     if isinstance(keys, np.ndarray):
@@ -102,7 +137,7 @@ def _from_list(keys: Sequence[bytes | None]) -> KeyColumn:
     if type(None) in kinds:
         kinds.remove(type(None))
         nulls = np.fromiter((key is None for key in keys), dtype=np.bool_, count=len(keys))
-        keys = [key or b"" for key in keys]
+        keys = [b"" if key is None else key for key in keys]
     if np.bytes_ in kinds:
         row = next(i for i, key in enumerate(keys) if isinstance(key, np.bytes_))
         raise InvalidKeyError(f"key in row {row} is {_LOSSY}")
@@ -128,10 +163,13 @@ def _from_arrow(keys: Any) -> KeyColumn:
         raise MissingDependencyError(
             "a key column in Arrow form needs pyarrow: pip install 'copartition[spark]'"
         ) from error
-    if not isinstance(keys, pa.Array | pa.ChunkedArray):
-        keys = pa.array(keys) if hasattr(keys, "__arrow_c_array__") else pa.chunked_array(keys)
-    chunks = keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]
-    columns = [_from_arrow_array(chunk, pa) for chunk in chunks if len(chunk)]
+    try:
+        if not isinstance(keys, pa.Array | pa.ChunkedArray):
+            keys = pa.array(keys) if hasattr(keys, "__arrow_c_array__") else pa.chunked_array(keys)
+        chunks = keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]
+        columns = [_from_arrow_array(chunk, pa) for chunk in chunks if len(chunk)]
+    except pa.ArrowException as error:
+        raise InvalidKeyError(f"the Arrow key column cannot be read: {error}") from error
     return columns[0] if len(columns) == 1 else _concatenated(columns)
 
 
@@ -140,27 +178,44 @@ def _from_arrow_array(array: Any, pa: Any) -> KeyColumn:
     if pa.types.is_null(array.type):
         return KeyColumn(np.zeros(rows + 1, np.int64), np.empty(0, np.uint8), np.ones(rows, np.bool_))
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if str(array.type) in {"binary_view", "string_view"} or pa.types.is_fixed_size_binary(array.type):
+        values = _as_bytes(array.dictionary, pa)
+        values.validate(full=True)
+        array = pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
+    array = _as_bytes(array, pa)
+    if str(array.type) == "binary_view" or pa.types.is_fixed_size_binary(array.type):
+        array.validate(full=True)
         array = array.cast(pa.large_binary())
-    width = {"binary": np.int32, "string": np.int32, "large_binary": np.int64, "large_string": np.int64}.get(
-        str(array.type)
+    column = _from_offsets(array)
+    if not array.null_count:
+        return column
+    nulls = array.is_null().to_numpy(zero_copy_only=False)
+    if (nulls & ~column.empty).any():  # a null slot may hide bytes
+        column = _from_offsets(array.fill_null(b""))
+    return KeyColumn(column.offsets, column.data, nulls)
+
+
+def _as_bytes(array: Any, pa: Any) -> Any:
+    """The array with texts as their bytes, whatever these are."""
+    kind = str(array.type)  # pyarrow before 16 has no names for the views
+    if kind in {"string", "large_string", "string_view"}:
+        return array.view(getattr(pa, kind.replace("string", "binary"))())
+    if kind in {"binary", "large_binary", "binary_view"} or pa.types.is_fixed_size_binary(array.type):
+        return array
+    raise InvalidKeyError(
+        f"an Arrow key column is binary or string, not {array.type}; serialize the keys as the producer does"
     )
-    if width is None:
-        raise InvalidKeyError(
-            f"an Arrow key column is binary or string, not {array.type}; "
-            "serialize the keys as the producer does"
-        )
-    nulls = None
-    if array.null_count:
-        nulls = array.is_null().to_numpy(zero_copy_only=False)
-        array = array.fill_null("" if "string" in str(array.type) else b"")  # a null slot may hide bytes
+
+
+def _from_offsets(array: Any) -> KeyColumn:
+    """The keys of a binary array, nulls aside."""
+    array.validate()
     _, offset_buffer, data_buffer = array.buffers()
-    offsets = np.frombuffer(offset_buffer, dtype=width)[array.offset : array.offset + rows + 1].astype(
+    width = np.int64 if str(array.type) == "large_binary" else np.int32
+    offsets = np.frombuffer(offset_buffer, width)[array.offset : array.offset + len(array) + 1].astype(
         np.int64
     )
-    data = np.frombuffer(data_buffer or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
-    return KeyColumn(offsets - offsets[0], data, nulls)
+    data = np.frombuffer(data_buffer or b"", np.uint8)[offsets[0] : offsets[-1]]
+    return KeyColumn(offsets - offsets[0], data, None)
 
 
 def _concatenated(columns: Sequence[KeyColumn]) -> KeyColumn:

@@ -128,7 +128,7 @@ class Registry(Generic[S]):
             raise StrategyConflictError(f"{self._kind} {name!r} comes from {origins}; uninstall one of them")
         try:
             factory = points[0].load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a module may call sys.exit when it is imported
             origin = _distribution(points[0])
             raise BrokenPluginError(
                 f"{self._kind} {name!r} of {origin} cannot be loaded: {error!r}"

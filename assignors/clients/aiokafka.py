@@ -75,7 +75,7 @@ def aiokafka_assignor(assignor: Assignor | str = "sticky") -> type[AbstractParti
             names = sorted({topic for member in joined for topic in member.topics})
             topics = [Topic(name, len(cluster.partitions_for_topic(name) or ())) for name in names]
             assignment = memory.assignor.assign(Group(topics, joined))
-            user_data = struct.pack(">i", 1 + max((_claimed(member) for member in joined), default=-1))
+            user_data = struct.pack(">i", _after(max((_claimed(member) for member in joined), default=-1)))
             return {
                 id_: ConsumerProtocolMemberAssignment(_VERSION, by_topic(partitions), user_data)
                 for id_, partitions in assignment.items()
@@ -92,6 +92,14 @@ def _claimed(member: Member) -> int:
     return -1 if generation is None else generation
 
 
+def _after(generation: int) -> int:
+    """The next generation; after the last one that fits its field, that one again.
+
+    One member that claims the last one would otherwise end every leader. So the others keep what they claim.
+    """
+    return min(max(generation, -1) + 1, 2**31 - 1)
+
+
 def _generation(user_data: bytes | None, memory: Memory) -> int:
     """The generation of an assignment.
 
@@ -100,4 +108,4 @@ def _generation(user_data: bytes | None, memory: Memory) -> int:
     """
     if user_data is not None and len(user_data) == 4:
         return int(struct.unpack(">i", user_data)[0])
-    return memory.generation + 1
+    return _after(memory.generation)

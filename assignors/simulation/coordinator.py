@@ -18,6 +18,7 @@ from assignors.group import Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.simulation.partitions import Partitions
+from assignors.simulation.recurring import first_after, last_until
 from assignors.simulation.result import Rebalance
 from assignors.simulation.scenario import Consumer, Join
 from assignors.simulation.timeline import Phase
@@ -193,7 +194,7 @@ class Coordinator:
             return math.inf
         unseen = [at_ms for at_ms, topic, count in self._growth if count > self._assigned_counts[topic]]
         return (
-            max(self._next_of(leader.metadata_ms, self._settings.metadata_max_age_ms, unseen[0]), self.now_ms)
+            max(first_after(leader.metadata_ms, self._settings.metadata_max_age_ms, unseen[0]), self.now_ms)
             if unseen
             else math.inf
         )
@@ -269,7 +270,7 @@ class Coordinator:
             self._causes = []
             for member in self._members.values():
                 member.joins_ms = (
-                    self._next_of(member.beat_ms, self._settings.heartbeat_interval_ms, self.now_ms)
+                    first_after(member.beat_ms, self._settings.heartbeat_interval_ms, self.now_ms)
                     if member.running
                     else math.inf
                 )
@@ -366,8 +367,7 @@ class Coordinator:
 
     def _seen_by_leader(self) -> list[int]:
         assert self._leader is not None
-        age_ms = self._settings.metadata_max_age_ms
-        refreshed_ms = self.now_ms - (self.now_ms - self._leader.metadata_ms) % age_ms
+        refreshed_ms = last_until(self._leader.metadata_ms, self._settings.metadata_max_age_ms, self.now_ms)
         counts = [topic.partitions for topic in self._topics]
         for at_ms, topic, count in self._growth:
             if at_ms <= refreshed_ms:
@@ -420,14 +420,9 @@ class Coordinator:
             self.member_pause_ms += self.now_ms - since_ms
             member.waits_ms = None
 
-    @staticmethod
-    def _next_of(phase_ms: float, every_ms: float, from_ms: float) -> float:
-        """The first of `phase_ms + k * every_ms` after `from_ms`."""
-        return from_ms + every_ms - (from_ms - phase_ms) % every_ms
-
     def _last_heard(self, member: _Member) -> float:
-        since_ms = (self.now_ms - member.beat_ms) % self._settings.heartbeat_interval_ms
-        return max(member.heard_ms, self.now_ms - since_ms)
+        beat_ms = last_until(member.beat_ms, self._settings.heartbeat_interval_ms, self.now_ms)
+        return max(member.heard_ms, beat_ms)
 
 
 def _is_eager(assignor: str) -> bool:

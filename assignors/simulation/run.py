@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assignors.errors import ScenarioError
 from assignors.simulation.coordinator import Coordinator
 from assignors.simulation.decisions import Decisions
 from assignors.simulation.result import RunSummary, SimulationResult
@@ -14,6 +15,14 @@ from assignors.simulation.scenario import Crash, Grow, Join, Leave, Restart, Sce
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+
+STEPS = 1_000
+STEPS_EACH = 10
+"""A group comes to rest within so many steps, and so many for each consumer and event, or it never does.
+
+A step is a barrier passed, a session ended or growth noticed, without an event of the scenario in between.
+"""
 
 
 def simulate(scenario: Scenario) -> SimulationResult:
@@ -27,7 +36,8 @@ def simulate(scenario: Scenario) -> SimulationResult:
     application's own poll loop, opening files) is taken as nothing, so real pauses are a little longer.
 
     Raises:
-        ScenarioError: the strategy belongs to a protocol that is not modelled.
+        ScenarioError: the strategy belongs to a protocol that is not modelled, or never lets the group
+            come to rest.
         UnknownStrategyError: no strategy of that name.
         AssignorError: the strategy cannot assign such a group.
     """
@@ -51,17 +61,22 @@ def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[Simulat
 def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
     coordinator = Coordinator(scenario, decisions)
     pending = _schedule(scenario)
-    turn = 0
+    most = STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
+    turn = steps = 0
     while True:
         at_ms = pending[turn][0] if turn < len(pending) else np.inf
         own_ms = coordinator.next_ms()
         if own_ms <= at_ms:
             if own_ms == np.inf:
                 return _result(scenario, coordinator)
+            if steps == most:
+                raise _restless(scenario, coordinator, most)
             coordinator.advance(own_ms)
+            steps += 1
             continue
         event = pending[turn][1]
         turn += 1
+        steps = 0
         match event:
             case Join():
                 coordinator.start(event.consumer.name, at_ms)
@@ -71,6 +86,16 @@ def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
                 coordinator.stop(event.consumer, at_ms, cleanly=False)
             case Grow():
                 coordinator.grow(event.topic, event.partitions, at_ms)
+
+
+def _restless(scenario: Scenario, coordinator: Coordinator, steps: int) -> ScenarioError:
+    done = coordinator.rebalances
+    last = f", the last one because of: {', '.join(done[-1].causes)}" if done else ""
+    return ScenarioError(
+        f"the group is not at rest {steps} steps after anything last happened to it: at "
+        f"{coordinator.now_ms:g} ms it has been through {len(done)} rebalances{last}; does assignor "
+        f"{scenario.assignor!r} answer alike when it is asked again?"
+    )
 
 
 def _schedule(scenario: Scenario) -> list[tuple[float, Join | Leave | Crash | Grow]]:

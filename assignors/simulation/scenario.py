@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from assignors.group import Topic
 
+LATEST_MS = 2**53
+"""The latest time and the longest timeout: a float tells no milliseconds apart beyond it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -38,9 +41,11 @@ class Settings:
         for setting in fields(self):
             value = getattr(self, setting.name)
             lowest = 0 if setting.name == "group_initial_rebalance_delay_ms" else 1
-            if not (math.isfinite(value) and value >= lowest):
+            if not lowest <= value <= LATEST_MS:
                 name = setting.name.replace("_", ".")
-                raise ScenarioError(f"{name} is {value}; give a number of milliseconds from {lowest} up")
+                raise ScenarioError(
+                    f"{name} is {value}; give a number of milliseconds from {lowest} to {LATEST_MS}"
+                )
         for limit in ("session_timeout_ms", "max_poll_interval_ms"):
             if self.heartbeat_interval_ms >= getattr(self, limit):
                 raise ScenarioError(
@@ -195,9 +200,12 @@ def _check_events(scenario: Scenario) -> None:
         known, -math.inf
     )  # when each consumer runs again; infinite for one that stays away
     for event in scenario.events:
-        what = f"{type(event).__name__.lower()} at {event.at_ms:g} ms"
-        if not (math.isfinite(event.at_ms) and event.at_ms >= 0):
-            raise ScenarioError(f"{what}: an event happens at a finite time from 0 up")
+        kind = type(event).__name__.lower()
+        if not 0 <= event.at_ms <= LATEST_MS:
+            raise ScenarioError(
+                f"{kind} at {event.at_ms} ms: an event happens at a time from 0 to {LATEST_MS}"
+            )
+        what = f"{kind} at {event.at_ms:g} ms"
         if isinstance(event, Grow):
             _check_growth(event, what, counts)
         elif isinstance(event, Join):
@@ -244,6 +252,6 @@ def _check_stop(event: Leave | Crash | Restart, what: str, back_at: dict[str, fl
         raise ScenarioError(f"{what}: consumer {name!r} is not running at that time")
     back_at[name] = math.inf
     if isinstance(event, Restart):
-        if not (math.isfinite(event.down_ms) and event.down_ms >= 0):
-            raise ScenarioError(f"{what}: down_ms is {event.down_ms}; give a finite time from 0 up")
+        if not 0 <= event.down_ms <= LATEST_MS:
+            raise ScenarioError(f"{what}: down_ms is {event.down_ms}; give a time from 0 to {LATEST_MS}")
         back_at[name] = event.at_ms + event.down_ms

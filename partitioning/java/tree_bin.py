@@ -33,35 +33,37 @@ class TreeBin(Generic[H]):
     def __init__(self, hashes: Mapping[H, int], rank_of: Callable[[H], Rank]) -> None:
         self.has_ties = False
         self._rank_of = rank_of
-        self._nodes = {key: _Node(key, spread) for key, spread in hashes.items()}
-        self._listed = list(self._nodes.values())
+        self._nodes: dict[H, _Node[H]] = {}
+        self._first: _Node[H] | None = None
         self._root: _Node[H] | None = None
-        for node in self._listed:
+        last = None
+        for key, spread in hashes.items():
+            node = self._nodes[key] = _Node(key, spread, rank_of(key))
             self._attach(node)
+            self._list(node, last)
+            last = node
         self._root_first()
 
     def __len__(self) -> int:
-        return len(self._listed)
+        return len(self._nodes)
 
     def __iter__(self) -> Iterator[H]:
-        return (node.key for node in self._listed)
+        return (node.key for node in self._listed())
 
     def state(self) -> Hashable:
         """Everything that its order depends on, now and later."""
-        return tuple((node.key, node.red, node.parent and node.parent.key) for node in self._listed)
+        return tuple((node.key, node.red, node.parent and node.parent.key) for node in self._listed())
 
     def add(self, key: H, spread: int) -> None:
         """Puts a new key, with its hash."""
-        node = self._nodes[key] = _Node(key, spread)
-        parent = self._attach(node)
-        assert parent is not None
-        self._listed.insert(self._listed.index(parent) + 1, node)
+        node = self._nodes[key] = _Node(key, spread, self._rank_of(key))
+        self._list(node, self._attach(node))
         self._root_first()
 
     def remove(self, key: H) -> list[H] | None:
         """Takes a key out; returns the bin as a plain list where the tree has become too small."""
         node = self._nodes.pop(key)
-        self._listed.remove(node)
+        self._unlist(node)
         root = self._root
         assert root is not None
         if root.right is None or root.left is None or root.left.left is None:
@@ -72,9 +74,33 @@ class TreeBin(Generic[H]):
 
     def _root_first(self) -> None:
         root = self._root
-        if root is not None and self._listed[0] is not root:
-            self._listed.remove(root)
-            self._listed.insert(0, root)
+        if root is not None and self._first is not root:
+            self._unlist(root)
+            self._list(root, None)
+
+    def _listed(self) -> Iterator[_Node[H]]:
+        node = self._first
+        while node is not None:
+            yield node
+            node = node.next
+
+    def _list(self, node: _Node[H], before: _Node[H] | None) -> None:
+        """Lists the node right after another one, or first."""
+        if before is None:
+            after, self._first = self._first, node
+        else:
+            after, before.next = before.next, node
+        node.previous, node.next = before, after
+        if after is not None:
+            after.previous = node
+
+    def _unlist(self, node: _Node[H]) -> None:
+        if node.previous is None:
+            self._first = node.next
+        else:
+            node.previous.next = node.next
+        if node.next is not None:
+            node.next.previous = node.previous
 
     def _attach(self, node: _Node[H]) -> _Node[H] | None:
         """Puts the node below the leaf where it belongs, which is returned, and rebalances."""
@@ -96,9 +122,8 @@ class TreeBin(Generic[H]):
     def _precedes(self, node: _Node[H], other: _Node[H]) -> bool:
         if node.hash != other.hash:
             return node.hash < other.hash
-        place, other_place = self._rank_of(node.key), self._rank_of(other.key)
-        self.has_ties |= place == other_place
-        return place < other_place
+        self.has_ties |= node.rank == other.rank
+        return node.rank < other.rank
 
     def _paint_after_insertion(self, node: _Node[H]) -> None:
         while (parent := node.parent) is not None and parent.red:
@@ -214,7 +239,10 @@ class _Node(Generic[H]):
 
     key: H
     hash: int
+    rank: Rank
     red: bool = False
     parent: _Node[H] | None = None
     left: _Node[H] | None = None
     right: _Node[H] | None = None
+    previous: _Node[H] | None = None
+    next: _Node[H] | None = None

@@ -18,7 +18,7 @@ from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.interface import BytesAware, TopicLayout
 from partitioning.producer.accumulator import Accumulator
 from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size
-from partitioning.producer.settings import BatchingSettings
+from partitioning.producer.settings import INT_MAX, LATEST_MS, BatchingSettings, check_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,12 +38,21 @@ class Broker:
         request_ms: time it works on each request.
         batch_ms: time it works on each batch in it.
         bytes_per_ms: how fast it takes bytes in.
+
+    Raises:
+        InvalidConfigError: a time that is negative or not finite, or a speed that is not above 0.
     """
 
     latency_ms: float = 1.0
     request_ms: float = 0.0
     batch_ms: float = 0.0
     bytes_per_ms: float = math.inf
+
+    def __post_init__(self) -> None:
+        for name in ("latency_ms", "request_ms", "batch_ms"):
+            check_bounds(name, getattr(self, name), 0, LATEST_MS)
+        if not self.bytes_per_ms > 0:
+            raise InvalidConfigError(f"bytes_per_ms is {self.bytes_per_ms}; give more than 0")
 
     def work_ms(self, batches: int, size: int) -> float:
         """Time it works on a request of so many batches and bytes."""
@@ -134,15 +143,18 @@ def simulate_batching(
         settings: the producer's; the defaults of 4.x where None.
 
     Raises:
-        InvalidConfigError: a record larger than `max.request.size` or `buffer.memory`, or times that go back.
+        InvalidConfigError: a record larger than `max.request.size` or `buffer.memory`, times that go back, or
+            a time or size out of range.
         InvalidLayoutError: a partition or leader that does not exist.
     """
-    times = np.asarray(times_ms, np.float64)
-    placed = np.broadcast_to(np.asarray(partitions, np.int64), times.shape)
-    keys = np.broadcast_to(np.asarray(key_bytes, np.int64), times.shape)
-    values = np.broadcast_to(np.asarray(value_bytes, np.int64), times.shape)
+    times = _times(times_ms)
+    placed = _integers("partitions", partitions, len(times))
+    keys = _integers("key_bytes", key_bytes, len(times))
+    values = _integers("value_bytes", value_bytes, len(times))
     settings = settings or BatchingSettings()
-    _check(times, placed, leaders, brokers, has_unkeyed=unkeyed is not None)
+    for name, sizes in (("key_bytes", keys), ("value_bytes", values)):
+        check_bounds(f"the lowest of {name}", int(sizes.min(initial=-1)), -1, INT_MAX)
+    _check(placed, leaders, brokers, has_unkeyed=unkeyed is not None)
     payloads = [payload_size(key, value) for key, value in zip(keys.tolist(), values.tolist(), strict=True)]
     largest = max(payloads, default=0) + MAX_RECORD_OVERHEAD + BATCH_OVERHEAD
     limit = min(settings.max_request_size, settings.buffer_memory)
@@ -155,17 +167,42 @@ def simulate_batching(
     return producer.run(times.tolist(), placed.tolist(), payloads)
 
 
+def _times(times_ms: ArrayLike) -> NDArray[np.float64]:
+    """When each record is sent, a column of rising times."""
+    try:
+        times = np.asarray(times_ms, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidConfigError(f"times_ms: {error}; give a number for each record") from error
+    if times.ndim != 1:
+        raise InvalidConfigError(f"times_ms has {times.ndim} dimensions; give a number for each record")
+    unreal = ~((times >= 0) & (times <= LATEST_MS))
+    if np.any(unreal):
+        row = int(np.argmax(unreal))
+        check_bounds(f"the time of record {row}", float(times[row]), 0, LATEST_MS)
+    if np.any(np.diff(times) < 0):
+        row = int(np.argmax(np.diff(times) < 0)) + 1
+        raise InvalidConfigError(f"record {row} comes before the one ahead of it; sort the records by time")
+    return times
+
+
+def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
+    """A column of whole numbers."""
+    column = np.asarray(values)
+    if column.size and column.dtype.kind not in "iu":
+        raise InvalidConfigError(f"{name} is of type {column.dtype}; give whole numbers")
+    try:
+        return np.broadcast_to(column.astype(np.int64), (rows,))
+    except ValueError as error:
+        raise InvalidConfigError(f"{name} is not a number, or one for each of {rows} records") from error
+
+
 def _check(
-    times: NDArray[np.float64],
     placed: NDArray[np.int64],
     leaders: Sequence[int],
     brokers: Sequence[Broker],
     *,
     has_unkeyed: bool,
 ) -> None:
-    if np.any(np.diff(times) < 0):
-        row = int(np.argmax(np.diff(times) < 0)) + 1
-        raise InvalidConfigError(f"record {row} comes before the one ahead of it; sort the records by time")
     for partition, leader in enumerate(leaders):
         if not 0 <= leader < len(brokers):
             raise InvalidLayoutError(

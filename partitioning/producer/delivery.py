@@ -18,9 +18,14 @@ import numpy as np
 
 from partitioning.errors import InvalidConfigError
 from partitioning.producer.idempotence import WINDOW, ProducerState, SequencedBatch, Verdict
+from partitioning.producer.settings import INT_MAX, LATEST_MS, LONG_MAX, check_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+REQUESTS = 1_000_000
+REQUESTS_EACH = 1_200
+"""A run sends so many requests, and so many for each batch, as where it is refused for two minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +33,7 @@ class DeliverySettings:
     """The producer's delivery settings under Kafka's names, with the defaults of 4.x.
 
     Raises:
-        InvalidConfigError: a combination the Java client refuses with a ConfigException.
+        InvalidConfigError: a value or a combination the Java client refuses with a ConfigException.
     """
 
     enable_idempotence: bool = True
@@ -41,16 +46,19 @@ class DeliverySettings:
     def __post_init__(self) -> None:
         if self.acks not in {"all", "1", "0"}:
             raise InvalidConfigError(f"acks is {self.acks!r}; give 'all', '1' or '0'")
-        if self.max_in_flight_requests_per_connection < 1:
-            raise InvalidConfigError("max.in.flight.requests.per.connection must be at least 1")
+        in_flight = self.max_in_flight_requests_per_connection
+        check_bounds("max.in.flight.requests.per.connection", in_flight, 1, INT_MAX)
+        check_bounds("retries", self.retries, 0, INT_MAX)
+        check_bounds("retry.backoff.ms", self.retry_backoff_ms, 0, LONG_MAX)
+        check_bounds("delivery.timeout.ms", self.delivery_timeout_ms, 0, INT_MAX)
         if not self.enable_idempotence:
             return
         if self.acks != "all":
             raise InvalidConfigError(f"enable.idempotence needs acks=all, not {self.acks}")
-        if self.max_in_flight_requests_per_connection > WINDOW:
+        if in_flight > WINDOW:
             raise InvalidConfigError(
                 f"enable.idempotence needs max.in.flight.requests.per.connection of at most {WINDOW}, as the "
-                f"leader remembers {WINDOW} batches, not {self.max_in_flight_requests_per_connection}"
+                f"leader remembers {WINDOW} batches, not {in_flight}"
             )
         if self.retries < 1:
             raise InvalidConfigError("enable.idempotence needs retries of at least 1")
@@ -77,10 +85,12 @@ class Faults:
 
     def __post_init__(self) -> None:
         shares = self.refused, self.refused_after_append, self.request_lost, self.ack_lost
-        if min(shares) < 0 or sum(shares) > 1:
+        if not all(share >= 0 for share in shares) or sum(shares) > 1:
             raise InvalidConfigError(
                 f"the shares of faulty requests are {shares}; they must add up to 0 .. 1"
             )
+        for turn, time in enumerate(self.leader_changes):
+            check_bounds(f"time {turn} of leader_changes", time, 0, LATEST_MS)
 
 
 class Outcome(Enum):
@@ -158,9 +168,17 @@ def simulate_delivery(
         round_trip_ms: time from sending a request to its answer, replication aside.
         replication_ms: time until the followers have what the leader appended.
         seed: decides which requests the faults hit; equal arguments give equal results.
+
+    Raises:
+        InvalidConfigError: a batch, time or seed out of range, or a run that does not end within
+            `REQUESTS` requests and `REQUESTS_EACH` for each batch.
     """
-    if any(records < 1 for records in batches):
-        raise InvalidConfigError("a batch has fewer than 1 record; leave it out")
+    for number, records in enumerate(batches):
+        check_bounds(f"the number of records in batch {number}", records, 1, INT_MAX)
+    check_bounds("interval_ms", interval_ms, 0, LATEST_MS)
+    check_bounds("round_trip_ms", round_trip_ms, 0, LATEST_MS)
+    check_bounds("replication_ms", replication_ms, 0, LATEST_MS)
+    check_bounds("seed", seed, 0, 2**64 - 1)
     run = _Run(
         tuple(batches),
         settings or DeliverySettings(),
@@ -215,6 +233,7 @@ class _Run:
     _epoch_bump_due: bool = False
     _outcomes: dict[int, Outcome] = field(default_factory=dict)
     _attempts: Counter[int] = field(default_factory=Counter)
+    _requests: int = 0
 
     _log: list[tuple[float, int, SequencedBatch | None]] = field(default_factory=list)
     _state: ProducerState = field(default_factory=ProducerState)
@@ -234,6 +253,7 @@ class _Run:
         def draw() -> _Fate:
             return fates[int(np.searchsorted(bounds, random.random(), side="right"))]
 
+        most = REQUESTS + REQUESTS_EACH * len(self.records)
         for number in range(len(self.records)):
             self._at(number * interval_ms, partial(self._producer_creates, number))
         for time in self.faults.leader_changes:
@@ -242,11 +262,22 @@ class _Run:
             self.now, _, event = heapq.heappop(self._events)
             event()
             self._producer_sends(draw)
+            if self._requests > most:
+                raise self._endless()
         return DeliveryResult(
             tuple(number for _, number, _ in self._log),
             tuple(self._outcomes[number] for number in range(len(self.records))),
             tuple(self._attempts[number] for number in range(len(self.records))),
             self._verdicts,
+        )
+
+    def _endless(self) -> InvalidConfigError:
+        batch, attempts = self._attempts.most_common(1)[0]
+        return InvalidConfigError(
+            f"after {self._requests} requests for {len(self.records)} batches, at {self.now} ms, there is no "
+            f"end: batch {batch} has been sent {attempts} times; make faults rarer, retry_backoff_ms "
+            f"({self.settings.retry_backoff_ms}) longer, or delivery_timeout_ms "
+            f"({self.settings.delivery_timeout_ms}) or retries ({self.settings.retries}) smaller"
         )
 
     def _at(self, time: float, event: Callable[[], None]) -> None:
@@ -264,6 +295,7 @@ class _Run:
                 self._fail(batch)
                 continue
             batch.attempts += 1
+            self._requests += 1
             self._attempts[batch.number] += 1
             if self.settings.enable_idempotence and batch.sequence is None:
                 batch.sequence = SequencedBatch(self._epoch, self._next_sequence, self.records[batch.number])

@@ -1,10 +1,22 @@
-"""The producer's settings that decide how it batches."""
+"""The producer's settings that decide how it batches, and the bounds of all its settings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from partitioning.errors import InvalidConfigError
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+
+LATEST_MS = 2**53
+"""The latest time and the longest latency: a float tells no milliseconds apart beyond it."""
+
+
+def check_bounds(name: str, value: float, lowest: float, highest: float) -> None:
+    """Raises InvalidConfigError where the value is not a number from `lowest` to `highest`, NaN included."""
+    if not lowest <= value <= highest:
+        raise InvalidConfigError(f"{name} is {value}; give {lowest} to {highest}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +33,9 @@ class BatchingSettings:
     partitioner_availability_timeout_ms: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "linger_ms", "max_block_ms", "partitioner_availability_timeout_ms"):
-            if getattr(self, name) < 0:
-                raise InvalidConfigError(f"{name} is {getattr(self, name)}; give 0 or more")
-        for name in ("buffer_memory", "max_request_size", "max_in_flight_requests_per_connection"):
-            if getattr(self, name) < 1:
-                raise InvalidConfigError(f"{name} is {getattr(self, name)}; give at least 1")
+        check_bounds("batch_size", self.batch_size, 0, INT_MAX)
+        for name in ("linger_ms", "max_block_ms", "partitioner_availability_timeout_ms"):
+            check_bounds(name, getattr(self, name), 0, LONG_MAX)
+        check_bounds("buffer_memory", self.buffer_memory, 1, LONG_MAX)
+        for name in ("max_request_size", "max_in_flight_requests_per_connection"):
+            check_bounds(name, getattr(self, name), 1, INT_MAX)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partitioning.errors import InvalidKeyError
-from partitioning.keys import key_column
+from partitioning.keys import KeyColumn, key_column
 
 KEYS = [b"a", b"", None, b"user-1", "é".encode(), b"x" * 40]
 TEXTS = [None if key is None else key.decode() for key in KEYS]
@@ -44,6 +44,28 @@ class ExportedStream:
         return self.array.__arrow_c_stream__(requested_schema)
 
 
+class Series:
+    """What pandas 3 hands over for objects: Arrow makes of them what it likes."""
+
+    dtype = np.dtype(object)
+
+    def __init__(self, objects):
+        self.objects = objects
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.objects, dtype=object)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return pa.chunked_array([pa.array(self.objects)]).__arrow_c_stream__(requested_schema)
+
+
+def with_offsets(kind, *offsets, data=b"abcdef"):
+    """An Arrow array that lies about where its keys are."""
+    width = np.int64 if str(kind).startswith("large") else np.int32
+    buffers = [None, pa.py_buffer(np.array(offsets, width).tobytes()), pa.py_buffer(data)]
+    return pa.Array.from_buffers(kind, len(offsets) - 1, buffers)
+
+
 def with_hidden_bytes():
     """Nulls whose slots hold bytes, as Arrow allows."""
     filled = pa.array([b"zz" if key is None else key for key in KEYS])
@@ -70,6 +92,7 @@ LAYOUTS = {
     "slice of hidden bytes": pa.concat_arrays([pa.array([b"skipped"]), with_hidden_bytes()]).slice(1),
     "chunked": pa.chunked_array([KEYS[:2], [], KEYS[2:3], KEYS[3:]], pa.binary()),
     "array interface": Exported(pa.array(KEYS, pa.binary())),
+    "Series": Series(KEYS),
     "stream interface": ExportedStream(pa.chunked_array([KEYS[:3], KEYS[3:]], pa.binary())),
 }
 
@@ -122,11 +145,88 @@ def test_a_column_is_taken_as_it_is():
         (pa.array([1, 2]), "not int64"),
         (pa.array([[b"a"]]), "not list<item: binary>"),
         (pa.table({"key": KEYS}), "not struct"),
+        ([None, ""], "key in row 1 is str, not bytes; .*: encode the text"),
+        ([b"", None, 0], "key in row 2 is int"),
+        (np.array([None, ""], dtype=object), "key in row 1 is str"),
+        (Series(["a", "b"]), "key in row 0 is str"),
+        (Series([b"a", None, "b"]), "key in row 2 is str"),
+        (Series([b"a", 7]), "key in row 1 is int"),
+        (Series([object()]), "key in row 0 is object"),
+        (pa.array([1, 2]).dictionary_encode(), "not int64"),
+        (pa.RunEndEncodedArray.from_arrays([2], pa.array([b"a"])), "not run_end_encoded"),
+        (pa.array([1.5], pa.float16()), "not halffloat"),
     ],
 )
 def test_a_column_of_another_type_is_refused(keys, message):
     with pytest.raises(InvalidKeyError, match=message):
         key_column(keys)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        *(
+            (with_offsets(kind, 0, 5, 1, 6), "key in row 1 has the bytes from 5 to 1 of 6")
+            for kind in (pa.binary(), pa.string(), pa.large_binary(), pa.large_string())
+        ),
+        (with_offsets(pa.binary(), 1, -5, 6), "key in row 0 has the bytes from 0 to -6 of 5"),
+        (with_offsets(pa.binary(), 0, 2**31 - 1, 6), "key in row 0 has the bytes from 0 to 2147483647 of 6"),
+        (with_offsets(pa.binary(), 0, 3, 2, 6).slice(1), "key in row 0 has the bytes from 0 to -1 of 3"),
+        (Exported(with_offsets(pa.binary(), 0, 5, 1, 6)), "key in row 1"),
+        (
+            pa.DictionaryArray.from_arrays([0, 1, 2], with_offsets(pa.string(), 0, 5, 1, 6)),
+            "cannot be read: .*non-monotonic",
+        ),
+        (
+            pa.DictionaryArray.from_arrays([0, 9], pa.array([b"a"]), safe=False),
+            "cannot be read: .*out of bounds",
+        ),
+    ],
+)
+def test_an_arrow_column_that_lies_is_refused(keys, message):
+    with pytest.raises(InvalidKeyError, match=message):
+        key_column(keys)
+
+
+def test_a_text_of_any_bytes_stands_for_these():
+    assert rows(key_column(with_offsets(pa.string(), 0, 1, 2, data=b"\xff\xfe"))) == [b"\xff", b"\xfe"]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "data", "nulls", "message"),
+    [
+        ([0, 5, 1, 6], b"abcdef", None, "key in row 1 has the bytes from 5 to 1 of 6"),
+        ([-1, 5], b"abcdef", None, "key in row 0 has the bytes from -1 to 5"),
+        ([0, 2, 2**62], b"abcdef", None, "key in row 1 has the bytes from 2 to 4611686018427387904 of 6"),
+        ([0, 2, 4], b"abcdef", [False, True], "key in row 1 is null but has bytes"),
+        ([0, 2, 4], b"abcdef", [False], "n nulls"),
+        ([], b"", None, r"n \+ 1 offsets"),
+    ],
+)
+def test_a_column_made_by_hand_cannot_lie(offsets, data, nulls, message):
+    nulls = None if nulls is None else np.array(nulls, np.bool_)
+    with pytest.raises(InvalidKeyError, match=message):
+        KeyColumn(np.array(offsets, np.int64), np.frombuffer(data, np.uint8), nulls)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "data"),
+    [
+        (np.array([0, 1], np.int32), np.zeros(1, np.uint8)),
+        (np.array([[0, 1]]), np.zeros(1, np.uint8)),
+        ([0, 1], np.zeros(1, np.uint8)),
+        (np.array([0, 1]), np.zeros(1, np.int8)),
+        (np.array([0, 2]), np.zeros(4, np.uint8)[::2]),
+        (np.array([0, 1]), b"a"),
+    ],
+)
+def test_a_column_of_other_arrays_is_refused(offsets, data):
+    with pytest.raises(InvalidKeyError, match="a KeyColumn of n keys has"):
+        KeyColumn(offsets, data, None)
+
+
+def test_a_column_without_keys_may_begin_anywhere():
+    assert len(KeyColumn(np.array([7]), np.zeros(0, np.uint8), None)) == 0
 
 
 def test_a_list_needs_no_pyarrow():

@@ -75,12 +75,15 @@ def entry(name, value, distribution):
 
 
 @pytest.fixture
-def registry(monkeypatch):
-    """A registry with one strategy of ours and the plug-ins of five packages."""
+def registry(monkeypatch, tmp_path):
+    """A registry with one strategy of ours and the plug-ins of six packages."""
+    (tmp_path / "module_that_exits.py").write_text("import sys\nsys.exit(3)\n")
+    monkeypatch.syspath_prepend(tmp_path)
     points = EntryPoints(
         (
             entry("in-turn", "partitioning.round_robin:RoundRobin", "good"),
             entry("gone", "no_such_module:Thing", "broken"),
+            entry("leaves", "module_that_exits:Thing", "rude"),
             entry("constant", "partitioning.placement:UNKEYED", "odd"),
             entry("twice", "partitioning.sticky:Sticky", "first"),
             entry("twice", "partitioning.sticky:Sticky", "second"),
@@ -103,6 +106,7 @@ def test_a_built_in_name_is_not_taken_by_a_plugin(registry):
     ("name", "error", "message"),
     [
         ("gone", BrokenPluginError, "'gone' of broken cannot be loaded: .*no_such_module"),
+        ("leaves", BrokenPluginError, r"'leaves' of rude cannot be loaded: SystemExit\(3\)"),
         ("constant", BrokenPluginError, "'constant' of odd is not callable"),
         ("twice", StrategyConflictError, "'twice' comes from first and second"),
     ],
@@ -117,9 +121,16 @@ def test_plugins_that_cannot_be_used_are_listed_with_their_fault(registry):
     assert faults["in-turn", "good"] is None
     assert faults["ours", "built-in"] is None
     assert "cannot be loaded" in faults["gone", "broken"]
+    assert "cannot be loaded" in faults["leaves", "rude"]
     assert "not callable" in faults["constant", "odd"]
     assert "first and second" in faults["twice", "first and second"]
     assert "cannot be replaced" in faults["ours", "thief"]
+
+
+def test_an_interrupt_while_a_plugin_is_loaded_passes(registry, tmp_path):
+    (tmp_path / "module_that_exits.py").write_text("raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        registry.infos()
 
 
 def test_the_summary_is_the_first_line_of_the_docstring(registry):

@@ -59,6 +59,7 @@ def test_the_jvms_partitions(twin, key, count, expected):
         ("librdkafka-consistent", [0, 3, 5, 4, 3], [0, 7, 99, 32, 53]),
         ("sarama", [3, 0, 5, 0, 3], [35, 76, 45, 52, 43]),
         ("librdkafka-fnv1a", [3, 0, 5, 0, 3], [35, 76, 45, 52, 43]),
+        ("ruby-kafka", [0, 3, 5, 4, 3], [0, 7, 99, 32, 53]),
         ("sarama-reference", [5, 2, 5, 2, 5], [13, 72, 45, 96, 5]),
         ("pulsar-murmur3", [0, 2, 0, 4, 0], [0, 50, 94, 26, 70]),
         ("pulsar-java", [0, 1, 0, 3, 2], [0, 97, 10, 99, 64]),
@@ -106,6 +107,21 @@ def test_null_and_empty_keys(twin, name):
     null, empty = (partition_for_key(key, 1000, profile=name) for key in (None, b""))
     assert (empty is None) == (profile.empty == "unkeyed")
     assert null == {"empty": empty, "first": 0, "unkeyed": None}[profile.null]
+
+
+def test_ruby_kafka_hashes_no_null_key(twin):
+    assert partition_for_key(None, 12, profile="ruby-kafka") is None
+    assert partition_batch([None], 12, profile="ruby-kafka").tolist() == [-1]
+
+
+@pytest.mark.parametrize("name", [name for name, p in PROFILES.items() if p.null == "empty"])
+def test_bytes_hidden_under_a_null_are_not_hashed(name):
+    values = pa.array([b"key", b"user-1"])
+    validity = pa.py_buffer(b"\x02")  # the first one is null
+    keys = pa.Array.from_buffers(pa.binary(), 2, [validity, *values.buffers()[1:]])
+    assert partition_batch(keys, 1000, profile=name).tolist() == [
+        partition_for_key(key, 1000, profile=name) for key in (None, b"user-1")
+    ]
 
 
 @pytest.mark.parametrize("name", [name for name, p in PROFILES.items() if p.sign == "absolute"])

@@ -133,10 +133,12 @@ def test_a_shorter_queue_is_drawn_more_often():
     assert picks == [0, 0, 0, 0, 1, 2, 2, 2]
 
 
-def test_a_partition_that_is_gone_is_left():
-    topic = Sticky(random=lambda _: Source([11, 1])).for_topic("topic")
-    assert topic.peek(TopicLayout(12)) == 11
-    assert topic.peek(TopicLayout(3)) == 1
+@pytest.mark.parametrize("strategy", [Sticky, StickyPerBatch, StickyByTime])
+@pytest.mark.parametrize("left", [3, 11])  # 11: the partition is just beyond the others
+def test_a_partition_that_is_gone_is_left(strategy, left):
+    topic = strategy(random=lambda _: Source([11, 1])).for_topic("topic")
+    assert topic.partition(None, TopicLayout(12)) == 11
+    assert topic.partition(None, TopicLayout(left)) == 1
 
 
 def test_default_hashes_keyed_records_and_sticks_with_the_others():

@@ -34,8 +34,11 @@ GROUP = Scenario((Topic("orders", 4),), (Consumer("a"), Consumer("b")))
         ([Join(5, Consumer("n", topics=("pay",)))], "'n' subscribes to 'pay'"),
         ([Grow(5, "pay", 9)], "'pay' is not a topic"),
         ([Grow(5, "orders", 4)], "has 4 partitions already"),
-        ([Leave(-1, "a")], "finite time from 0 up"),
-        ([Leave(float("nan"), "a")], "finite time from 0 up"),
+        ([Restart(5, "a", 10**400)], "give a time from 0 to 9007199254740992"),
+        ([Leave(-1, "a")], "a time from 0 to 9007199254740992"),
+        ([Leave(float("nan"), "a")], "leave at nan ms: an event happens at a time from 0 to"),
+        ([Leave(9e18, "a")], "leave at 9e+18 ms: an event happens at a time from 0 to"),
+        ([Grow(10**400, "orders", 5)], "an event happens at a time from 0 to"),
     ],
 )
 def test_an_event_that_cannot_happen_is_named(events, fault):
@@ -64,6 +67,8 @@ def test_a_group_that_cannot_be_is_named(change, fault):
     [
         ({"session_timeout_ms": 0}, "session.timeout.ms is 0"),
         ({"heartbeat_interval_ms": float("inf")}, "heartbeat.interval.ms is inf"),
+        ({"metadata_max_age_ms": float("nan")}, "metadata.max.age.ms is nan"),
+        ({"metadata_max_age_ms": 10**400}, "give a number of milliseconds from 1 to 9007199254740992"),
         ({"heartbeat_interval_ms": 45_000}, "heartbeats must be more frequent"),
         ({"max_poll_interval_ms": 2_000}, "max.poll.interval.ms is 2000"),
     ],

@@ -1,6 +1,7 @@
 import threading
 import time
 import uuid
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, Message
@@ -11,6 +12,7 @@ from partitioning.clients.errors import (
     BrokerUnreachableError,
     UnknownTopicError,
 )
+from partitioning.interface import TopicLayout
 from partitioning.testing.mock_cluster import MockCluster
 from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.producers import producer_for
@@ -35,6 +37,27 @@ def test_asks_once_for_many_records(mocked: Cluster) -> None:
         producer.produce(topic, b"")
     producer.flush(20)
     assert asked == [topic]
+
+
+def test_a_partition_without_a_leader_is_not_available(mocked: Cluster) -> None:
+    class Leaderless(PartitioningProducer):
+        def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
+            found = super().list_topics(topic, timeout)
+            found.topics[topic].partitions[1].leader = -1
+            return found
+
+    available = []
+
+    def record(_: bytes | None, layout: TopicLayout) -> int:
+        available.append(layout.available)
+        return 0
+
+    producer = Leaderless(
+        {"bootstrap.servers": mocked.bootstrap_servers, "log_level": 0}, partitioner=Strategy(record)
+    )
+    producer.produce(mocked.create_topic(3), b"")
+    producer.flush(20)
+    assert available == [(0, 2)]
 
 
 def test_new_partitions_are_used_once_the_count_is_too_old(broker: Kafka) -> None:

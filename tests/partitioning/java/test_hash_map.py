@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from partitioning.errors import TreeBinError
@@ -124,3 +127,15 @@ def test_a_tie_leaves_its_mark_on_what_is_left_of_the_tree() -> None:
 def test_a_tree_without_ties_has_an_order() -> None:
     partitions = HashSet(ALIKE[:1] + CROWD, capacity=64)
     assert set(partitions) == {*ALIKE[:1], *CROWD}
+
+
+def test_a_crowd_takes_no_time_that_grows_with_its_square() -> None:
+    code = (
+        "from partitioning.java.tree_bin import TreeBin\n"
+        "tree = TreeBin(dict.fromkeys(range(9), 0), lambda key: (key,))\n"
+        "for key in range(9, 150_000): tree.add(key, 0)\n"
+        "for key in reversed(range(50_000, 150_000)): tree.remove(key)\n"
+        "assert sorted(tree) == list(range(50_000))"
+    )
+    # A second, and minutes where each key is looked for among those before it.
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,5 +1,8 @@
 """Batches, requests and waits that a stream of records becomes."""
 
+from dataclasses import fields
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -187,6 +190,16 @@ def test_no_records_make_no_batches() -> None:
         ({"leaders": [0, 3]}, InvalidLayoutError, "partition 1 has leader 3"),
         ({"times_ms": [1.0, 0.5]}, InvalidConfigError, "record 1 comes before"),
         ({"value_bytes": 2_000_000}, InvalidConfigError, "RecordTooLargeException"),
+        ({"times_ms": [0.0, float("nan")]}, InvalidConfigError, "time of record 1 is nan"),
+        ({"times_ms": [0.0, float("inf")]}, InvalidConfigError, "time of record 1 is inf"),
+        ({"times_ms": [[0.0], [1.0]]}, InvalidConfigError, "times_ms has 2 dimensions"),
+        ({"times_ms": ["noon", 1.0]}, InvalidConfigError, "times_ms: could not convert"),
+        ({"times_ms": [-1.0, 0.0]}, InvalidConfigError, "time of record 0 is -1.0"),
+        ({"value_bytes": -2}, InvalidConfigError, "lowest of value_bytes is -2"),
+        ({"key_bytes": [0, -2]}, InvalidConfigError, "lowest of key_bytes is -2"),
+        ({"value_bytes": float("nan")}, InvalidConfigError, "value_bytes is of type float64"),
+        ({"partitions": [0, 2**70]}, InvalidConfigError, "partitions is of type object"),
+        ({"partitions": [0, 1, 0]}, InvalidConfigError, "one for each of 2 records"),
     ],
 )
 def test_bad_input(change: dict[str, object], error: type[Exception], words: str) -> None:
@@ -201,7 +214,22 @@ def test_bad_input(change: dict[str, object], error: type[Exception], words: str
         simulate_batching(**{**good, **change})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("setting", ["batch_size", "linger_ms", "buffer_memory", "max_request_size"])
-def test_a_negative_setting_is_refused(setting: str) -> None:
-    with pytest.raises(InvalidConfigError, match=setting):
-        BatchingSettings(**{setting: -1})  # type: ignore[arg-type]
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "setting", [field.name for field in fields(BatchingSettings) if field.type != "bool"]
+)
+def test_a_setting_that_is_negative_or_not_finite_is_refused(setting: str, value: float) -> None:
+    with pytest.raises(InvalidConfigError, match=f"{setting} is {value}"):
+        BatchingSettings(**{setting: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        *product(["latency_ms", "request_ms", "batch_ms"], [-1, float("nan"), float("inf")]),
+        *product(["bytes_per_ms"], [0, -1, float("nan")]),
+    ],
+)
+def test_a_broker_that_takes_no_such_time_is_refused(setting: str, value: float) -> None:
+    with pytest.raises(InvalidConfigError, match=f"{setting} is {value}"):
+        Broker(**{setting: value})

@@ -1,5 +1,8 @@
 """What the producer's settings make of faults."""
 
+import subprocess
+import sys
+
 import pytest
 
 from partitioning.errors import InvalidConfigError
@@ -106,21 +109,71 @@ def test_equal_seeds_give_equal_results() -> None:
         ({"max_in_flight_requests_per_connection": 6}, "at most 5"),
         ({"acks": "1"}, "acks=all"),
         ({"retries": 0}, "retries"),
-        ({"enable_idempotence": False, "max_in_flight_requests_per_connection": 0}, "at least 1"),
+        (
+            {"enable_idempotence": False, "max_in_flight_requests_per_connection": 0},
+            "connection is 0; give 1 to",
+        ),
+        ({"delivery_timeout_ms": float("inf")}, "delivery.timeout.ms is inf"),
+        ({"delivery_timeout_ms": float("nan")}, "delivery.timeout.ms is nan"),
+        ({"retry_backoff_ms": -1}, "retry.backoff.ms is -1"),
+        ({"retry_backoff_ms": float("nan")}, "retry.backoff.ms is nan"),
+        ({"retries": 2**31}, "retries is 2147483648; give 0 to 2147483647"),
         ({"enable_idempotence": False, "acks": "2"}, "'all', '1' or '0'"),
     ],
 )
-def test_combinations_the_java_client_refuses(settings: dict[str, object], fault: str) -> None:
+def test_settings_the_java_client_refuses(settings: dict[str, object], fault: str) -> None:
     with pytest.raises(InvalidConfigError, match=fault):
         DeliverySettings(**settings)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("shares", [{"refused": -0.1}, {"refused": 0.6, "ack_lost": 0.6}])
+@pytest.mark.parametrize(
+    "shares", [{"refused": -0.1}, {"refused": 0.6, "ack_lost": 0.6}, {"ack_lost": float("nan")}]
+)
 def test_shares_of_faults_add_up_to_at_most_one(shares: dict[str, float]) -> None:
     with pytest.raises(InvalidConfigError, match=r"0 \.\. 1"):
         Faults(**shares)
 
 
-def test_an_empty_batch_is_refused() -> None:
-    with pytest.raises(InvalidConfigError, match="fewer than 1 record"):
-        simulate_delivery([10, 0])
+@pytest.mark.parametrize("time", [-1, float("nan"), float("inf")])
+def test_a_leader_changes_at_a_time(time: float) -> None:
+    with pytest.raises(InvalidConfigError, match=f"time 1 of leader_changes is {time}"):
+        Faults(leader_changes=[5, time])
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("interval_ms", -1),
+        ("interval_ms", float("nan")),
+        ("round_trip_ms", -1),
+        ("round_trip_ms", float("inf")),
+        ("replication_ms", -1),
+        ("replication_ms", float("nan")),
+        ("seed", -1),
+    ],
+)
+def test_a_time_or_seed_out_of_range_is_refused(argument: str, value: float) -> None:
+    with pytest.raises(InvalidConfigError, match=f"{argument} is {value}"):
+        simulate_delivery([10], **{argument: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("records", [0, 2**31])
+def test_a_batch_of_no_or_too_many_records_is_refused(records: int) -> None:
+    with pytest.raises(InvalidConfigError, match=f"records in batch 1 is {records}"):
+        simulate_delivery([10, records])
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_run_in_which_no_time_passes_ends(idempotent: bool) -> None:
+    code = (
+        "from partitioning.producer import *\n"
+        f"settings = DeliverySettings(enable_idempotence={idempotent}, retry_backoff_ms=0)\n"
+        "simulate_delivery([1, 1], settings=settings, faults=Faults(request_lost=1.0), round_trip_ms=0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (
+        "InvalidConfigError: after 1002401 requests for 2 batches, at 0.0 ms, there is no end: "
+        in done.stderr
+    )

@@ -1,0 +1,57 @@
+"""Every run comes to an end."""
+
+import pytest
+
+from assignors import RebalanceProtocol, register_assignor
+from assignors.assignment import Assignment
+from assignors.errors import ScenarioError
+from assignors.group import Topic
+from assignors.simulation import Consumer, Grow, Leave, Scenario, simulate, simulate_seeds
+from assignors.simulation.recurring import first_after, last_until
+from assignors.simulation.scenario import LATEST_MS
+from tests.support.recording import strangers
+
+__all__ = ["strangers"]
+
+TOPICS = (Topic("orders", 3),)
+GROWS = Scenario(TOPICS, (Consumer("a"),), (Grow(60_000, "orders", 6),))
+
+
+def test_growth_is_noticed_once_whatever_the_phase():
+    results = list(simulate_seeds(GROWS, range(500)))
+    assert {(each.summary.rebalances, each.summary.unassigned_partitions) for each in results} == {(1, 0)}
+
+
+@pytest.mark.parametrize("phase_ms", [0.0, 0.1, 1 / 3, 299_999.99999999994])
+@pytest.mark.parametrize("every_ms", [1, 1.1, 3_000, 300_000, LATEST_MS])
+@pytest.mark.parametrize("at_ms", [0.0, 0.3, 60_000.0, 123_456_789.123, LATEST_MS])
+def test_the_first_time_after_is_the_last_one_up_to_itself(phase_ms, every_ms, at_ms):
+    last, first = last_until(phase_ms, every_ms, at_ms), first_after(phase_ms, every_ms, at_ms)
+    assert last <= at_ms < first
+    assert last_until(phase_ms, every_ms, first) == first
+
+
+class Restless:
+    """Gives everything to the next member each time it is asked; gives up long after a run should."""
+
+    name = "restless"
+    protocols = frozenset({RebalanceProtocol.COOPERATIVE})
+
+    def __init__(self):
+        self.asked = 0
+
+    def assign(self, group):
+        self.asked += 1
+        assert self.asked < 100_000
+        members = [member.id for member in group.members]
+        turn = members[self.asked % len(members)]
+        owned = [(topic.name, number) for topic in group.topics for number in range(topic.partitions)]
+        return Assignment.for_group(group, {turn: owned})
+
+
+@pytest.mark.usefixtures("strangers")
+def test_a_group_that_never_comes_to_rest_is_told():
+    register_assignor("restless", Restless)
+    scenario = Scenario(TOPICS, tuple(Consumer(name) for name in "abc"), (Leave(5, "c"),), "restless")
+    with pytest.raises(ScenarioError, match=r"rebalances, the last .* partitions revoked; .*'restless'"):
+        simulate(scenario)
