@@ -9,7 +9,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-matrix lint types check bench golden lock clean
+.PHONY: help setup demo test mutations test-matrix lint types check bench golden lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ check: lint types test  ## lint, types and tests
 
 bench: $(READY)  ## run the benchmarks; each reports a ratio against a named competitor
 	@$(BIN)/python -m pytest benchmarks --benchmark-only -o python_files='bench_*.py'
+
+mutations: $(READY)  ## make some sixty small mistakes in a copy, one at a time: do the tests notice each?
+	@$(BIN)/python -m tests.mutations
 
 test-matrix: $(READY)  ## run the Spark tests on PySpark 3.5, 4.0, 4.1 and the newest, classic and Connect
 	@$(BIN)/python -m tests.matrix $(MATRIX)
