@@ -98,14 +98,14 @@ MUTATIONS = [
         # Columns of keys.
         (
             "partitioning/keys.py",
-            'array = array.fill_null("" if "string" in str(array.type) else b"")',
-            "pass",
+            "array.fill_null(",
+            "(lambda _: array)(",
             f"{KEYS} {PLACEMENT}",
         ),
         (
             "partitioning/keys.py",
-            "KeyColumn(offsets - offsets[0], data, nulls)",
-            "KeyColumn(offsets, data, nulls)",
+            "KeyColumn(offsets - offsets[0], data,",
+            "KeyColumn(offsets, data,",
             KEYS,
         ),
         (
@@ -274,7 +274,7 @@ MUTATIONS = [
             "assignors/columnar/broker/records.py",
             "if np.count_nonzero(taken) < len(listed):",
             "if np.count_nonzero(taken) > len(listed):",
-            GOLDEN,
+            ODD_RULES,
         ),
         (
             "assignors/protocol.py",
@@ -316,7 +316,7 @@ MUTATIONS = [
         (
             "spark_integration/sinks/records.py",
             'partition.argsort(kind="stable")',
-            "partition.argsort()[::-1]",
+            "partition.argsort()",
             RECORDS,
         ),
         (
@@ -339,8 +339,8 @@ MUTATIONS = [
         ),
         (
             "spark_integration/sinks/delivery.py",
-            "                producer.poll(0)\n                self._failures.check()\n",
-            "                producer.poll(0)\n",
+            "for batch in batches:",
+            "for batch in [chain.from_iterable(batches)]:",
             "tests/spark_integration/sinks/test_delivery.py",
         ),
         ("spark_integration/auditing/ranges.py", "(sizes > 5) & (sizes != 8)", "(sizes > 5)", RANGES),
