@@ -94,7 +94,7 @@ def write(text: str, out: str | None = None) -> None:
     try:
         Path(out).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise click.UsageError(f"cannot write {out}: {error.strerror}") from error
+        raise click.UsageError(f"cannot write {visible(out)}: {error.strerror}") from error
 
 
 def paint(draw: Callable[[Console], None], *, color: str, width: int | None, out: str | None = None) -> None:
