@@ -55,7 +55,7 @@ def parse_snapshot(content: str | bytes) -> GroupState:
     """
     try:
         snapshot = msgspec.json.decode(content, type=Snapshot)
-    except (msgspec.MsgspecError, UnicodeEncodeError) as error:  # the latter for bytes that were no UTF-8
+    except msgspec.MsgspecError as error:
         raise SourceError(f"not a group snapshot: {error}") from error
     if snapshot.format_version.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
         raise SourceError(
