@@ -9,7 +9,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-matrix lint types check bench golden lock clean
+.PHONY: help setup demo test mutations test-matrix lint types check bench golden lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,9 +30,8 @@ $(READY): dev.lock pyproject.toml
 demo: $(READY)  ## route 336,776 real flights with Spark, write, read back, audit, simulate, diff
 	@$(BIN)/python -m examples.flights
 
-test: $(READY)  ## run every test; those of the real broker need Java 17 and Maven
+test: $(READY)  ## run every test and count those passed and skipped; the real broker needs Java 17 and Maven
 	@$(BIN)/python -m pytest --benchmark-skip
-	@echo "make test: all tests passed."
 
 lint: $(READY)  ## check style
 	@$(BIN)/ruff check .
@@ -45,6 +44,9 @@ check: lint types test  ## lint, types and tests
 
 bench: $(READY)  ## run the benchmarks; each reports a ratio against a named competitor
 	@$(BIN)/python -m pytest benchmarks --benchmark-only -o python_files='bench_*.py'
+
+mutations: $(READY)  ## make some sixty small mistakes in a copy, one at a time: do the tests notice each?
+	@$(BIN)/python -m tests.mutations
 
 test-matrix: $(READY)  ## run the Spark tests on PySpark 3.5, 4.0, 4.1 and the newest, classic and Connect
 	@$(BIN)/python -m tests.matrix $(MATRIX)

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from assignors.cli.shell import paint, write
+from assignors.reports.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +35,7 @@ def placements(
             {"key": key, "partitions": {name: row[index] for name, row in places.items()}}
             for index, key in enumerate(shown)
         ]
-        write(json.dumps({"num_partitions": partitions, "keys": rows}, indent=2, ensure_ascii=False) + "\n")
+        write(json.dumps({"num_partitions": partitions, "keys": rows}, indent=2) + "\n")
         return
     table = _table(["PROFILE", *(repr(key) for key in shown), "CLIENT"], right=range(1, len(keys) + 1))
     for profile in profiles:
@@ -77,11 +78,11 @@ def _strategies(infos: Sequence[StrategyInfo], form: str, color: str, width: int
 
 def _print(rows: Sequence[dict[str, str]], form: str, color: str, width: int | None) -> None:
     if form == "json":
-        write(json.dumps(rows, indent=2, ensure_ascii=False) + "\n")
+        write(json.dumps(rows, indent=2) + "\n")
         return
     table = _table([name.upper() for name in rows[0]])
     for row in rows:
-        table.add_row(*map(Text, row.values()))
+        table.add_row(*(Text(visible(value)) for value in row.values()))
     paint(lambda console: console.print(table), color=color, width=width)
 
 

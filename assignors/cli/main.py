@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from assignors.cli import listings
-from assignors.cli.shell import QuietCommand, output_options, paint, write
+from assignors.cli.shell import QuietCommand, complain, output_options, paint, write
 
 if TYPE_CHECKING:
     from assignors.diff import AssignmentDiff
@@ -112,14 +112,12 @@ def diff(
         write(snapshot_bytes(pair.live).decode(), save)
     found = compare(pair.before, pair.after, match="member-id" if pair.planned and match == "auto" else match)
     for conflict in found.conflicts:
-        click.echo(f"{ctx.command_path}: {conflict.topic}-{conflict.partition} has two owners", err=True)
+        complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")
     if not quiet:
         _report(found, form, every=every, reasons=reasons, color=color, width=width, out=out)
     failed = [limit for limit in limits if not limit.passes(found.summary)]
     for limit in failed:
-        click.echo(
-            f"{ctx.command_path}: check failed: {limit}, it is {limit.value(found.summary):g}", err=True
-        )
+        complain(ctx, f"check failed: {limit}, it is {limit.value(found.summary):g}")
     ctx.exit(bool(failed) if limits else not found.same)
 
 

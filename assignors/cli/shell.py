@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 
 from assignors.errors import AssignorsError
+from assignors.reports.visible import visible
 from partitioning.errors import PartitioningError
 
 if TYPE_CHECKING:
@@ -34,15 +35,21 @@ class QuietCommand(click.Command):
         except (click.ClickException, click.exceptions.Exit):
             raise
         except (KeyboardInterrupt, click.Abort):
-            click.echo(f"{ctx.command_path}: interrupted", err=True)
+            complain(ctx, "interrupted")
             ctx.exit(TROUBLE)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user gets a line and exit code 2
             if ctx.params.get("verbose"):
-                traceback.print_exc()
+                for line in traceback.format_exc().rstrip().split("\n"):
+                    click.echo(visible(line), err=True)
             expected = isinstance(error, AssignorsError | PartitioningError)
             what = str(error) if expected else f"{error!r}; this is a bug, run it with -v and report it"
-            click.echo(f"{ctx.command_path}: {what}", err=True)
+            complain(ctx, what)
             ctx.exit(TROUBLE)
+
+
+def complain(ctx: click.Context, what: str) -> None:
+    """One line on stderr, whatever names are in it."""
+    click.echo(f"{ctx.command_path}: {visible(what)}", err=True)
 
 
 def output_options(*formats: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -78,14 +85,16 @@ def output_options(*formats: str) -> Callable[[Callable[..., None]], Callable[..
 
 
 def write(text: str, out: str | None = None) -> None:
-    """Write a report to standard output, or to a file."""
+    """Write a report to standard output, or to a file, which is UTF-8."""
     if out is None:
+        encoding = sys.stdout.encoding
+        text = text.encode(encoding, "backslashreplace").decode(encoding)  # not all are UTF-8
         click.echo(text, nl=False, color=True)  # colours were decided before; click would drop them in a pipe
         return
     try:
         Path(out).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise click.UsageError(f"cannot write {out}: {error.strerror}") from error
+        raise click.UsageError(f"cannot write {visible(out)}: {error.strerror}") from error
 
 
 def paint(draw: Callable[[Console], None], *, color: str, width: int | None, out: str | None = None) -> None:

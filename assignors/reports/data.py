@@ -1,7 +1,8 @@
 """Reports for programs: JSON, one change a line, CSV.
 
 Keys are snake_case and stable: a minor version adds, never renames. No clock and no path is in them, so equal
-inputs give equal bytes.
+inputs give equal bytes. JSON holds names as they are, in ASCII, which every stream can take; CSV is opened by
+spreadsheets, so it holds them as people are shown them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from assignors.reports.visible import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from assignors.simulation import SimulationResult
 
 FORMAT_VERSION = "1.0"
+
+_FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet takes for the beginning of a formula, in both widths."""
 
 
 def diff_json(diff: AssignmentDiff, *, every: bool = False) -> str:
@@ -47,15 +53,15 @@ def diff_json(diff: AssignmentDiff, *, every: bool = False) -> str:
 def diff_lines(diff: AssignmentDiff, *, every: bool = False) -> Iterator[str]:
     """One change a line (ndjson)."""
     for change in diff.changes(every=every):
-        yield json.dumps(_change(change), ensure_ascii=False) + "\n"
+        yield json.dumps(_change(change)) + "\n"
 
 
 def diff_csv(diff: AssignmentDiff, *, every: bool = False) -> str:
-    """One change a row, under a header."""
+    """One change a row, under a header; an apostrophe precedes what a spreadsheet would compute."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["topic", "partition", "action", "from", "to", "lag", "reason"])
-    writer.writerows(_change(change).values() for change in diff.changes(every=every))
+    writer.writerows(map(_cell, _change(change).values()) for change in diff.changes(every=every))
     return text.getvalue()
 
 
@@ -99,5 +105,12 @@ def _change(change: Change) -> dict[str, Any]:
     }
 
 
+def _cell(value: str | int | None) -> str | int | None:
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.startswith(_FORMULAS) else text
+
+
 def _dump(value: dict[str, Any]) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(value, indent=2) + "\n"

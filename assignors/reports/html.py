@@ -10,6 +10,7 @@ from assignors.reports.availability import availability
 from assignors.reports.ownership import COLOURS, ownership
 from assignors.reports.ranges import duration, partition_ranges
 from assignors.reports.verdict import count, heading, reason, renames, verdict
+from assignors.reports.visible import visible
 
 with needs("an HTML report", "report"):
     import jinja2
@@ -59,6 +60,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("assignors.reports", "templates"),
         autoescape=True,
+        finalize=lambda value: visible(value) if isinstance(value, str) else value,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,

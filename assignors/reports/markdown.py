@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from assignors.reports.ranges import partition_ranges
 from assignors.reports.verdict import heading, movement, reason, renames, verdict
+from assignors.reports.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -68,6 +69,7 @@ def _row(cells: Iterable[str]) -> str:
 
 def _text(text: str) -> str:
     """Names are shown as they are: nothing in them is markup."""
+    text = visible(text)
     for sign in "\\`*_[]|":
         text = text.replace(sign, f"\\{sign}")
-    return text.replace("<", "&lt;").replace("\n", " ")
+    return text.replace("&", "&amp;").replace("<", "&lt;")

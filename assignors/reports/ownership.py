@@ -13,6 +13,7 @@ import numpy as np
 from assignors.partition_list import PartitionList
 from assignors.reports.ranges import partition_ranges
 from assignors.reports.verdict import count
+from assignors.reports.visible import visible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +60,7 @@ class Ownership(NamedTuple):
 
 def ownership(diff: AssignmentDiff) -> Ownership:
     """Lay the picture out."""
-    names = [*(member.name for member in diff.members), "nobody"]
+    names = [*(visible(member.name) for member in diff.members), "nobody"]
     nobody = len(diff.members)
     source, target = (np.where(side < 0, nobody, side) for side in (diff.source, diff.target))
     order = np.lexsort((diff.partition, diff.topic, target, source))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from assignors.extras import needs
 from assignors.reports.ranges import duration, partition_ranges
 from assignors.reports.verdict import count, heading, movement, reason, renames, verdict
+from assignors.reports.visible import visible
 
 with needs("a text report", "cli"):
     from rich.padding import Padding
@@ -34,7 +35,7 @@ def print_diff(diff: AssignmentDiff, console: Console, *, every: bool = False, r
         every: show unchanged members too.
         reasons: show flows by what set their partitions in motion.
     """
-    first, *rest = heading(diff)
+    first, *rest = map(visible, heading(diff))
     console.print(Text.assemble((first, "bold"), *(f"   {part}" for part in rest)), soft_wrap=True)
     members = [each for each in diff.members if every or _changed(each)]
     if members:
@@ -47,29 +48,33 @@ def print_diff(diff: AssignmentDiff, console: Console, *, every: bool = False, r
     for conflict in diff.conflicts:
         before, after = (", ".join(side) or "nobody" for side in (conflict.before, conflict.after))
         console.print(
-            Text(f"! {conflict.topic}-{conflict.partition} has two owners: {before} -> {after}", "bold red"),
+            _text(f"! {conflict.topic}-{conflict.partition} has two owners: {before} -> {after}", "bold red"),
             soft_wrap=True,
         )
     for line in renames(diff):
-        console.print(Text(f"  {line}"), soft_wrap=True)
+        console.print(_text(f"  {line}"), soft_wrap=True)
     if not diff.same:
         style = "yellow" if diff.summary.avoidable_moves else ""
         console.print()
-        console.print(Text(movement(diff), style), soft_wrap=True)
-    console.print(Text(verdict(diff), "bold"), soft_wrap=True)
+        console.print(_text(movement(diff), style), soft_wrap=True)
+    console.print(_text(verdict(diff), "bold"), soft_wrap=True)
     for warning in diff.warnings:
-        console.print(Text(f"note: {warning}", "dim"), soft_wrap=True)
+        console.print(_text(f"note: {warning}", "dim"), soft_wrap=True)
 
 
 def print_simulation(results: Sequence[SimulationResult], console: Console) -> None:
     """Runs side by side, and the rebalances of a single one."""
-    console.print(Text(results[0].scenario.name, "bold"))
+    console.print(_text(results[0].scenario.name, "bold"))
     console.print(_indent(_run_table(results)))
     console.print(
         "  [dim]pauses are summed over members and over partitions; LONGEST is that of one partition[/]"
     )
     if len(results) == 1 and results[0].rebalances:
         console.print(_indent(_rebalance_table(results[0])))
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(visible(text), style)
 
 
 def _changed(member: MemberChange) -> bool:
@@ -106,13 +111,13 @@ def _member_table(diff: AssignmentDiff, members: Sequence[MemberChange]) -> Tabl
         delta = member.after - member.before
         note = "new" if member.before_id is None else "gone" if member.after_id is None else ""
         table.add_row(
-            Text(member.name),
+            _text(member.name),
             str(member.before),
             str(member.after),
             f"{delta:+d}" if delta else "0",
             str(member.kept),
             _bar(member, min(1.0, BAR / widest)),
-            Text(note or ("idle" if member.after == 0 else ""), "yellow"),
+            _text(note or ("idle" if member.after == 0 else ""), "yellow"),
         )
     return table
 
@@ -137,11 +142,11 @@ def _flow_table(diff: AssignmentDiff, *, reasons: bool) -> Table:
     table = _table(("FROM", ""), ("TO", ""), *because, ("N", "right"), ("PARTITIONS", ""))
     for flow in diff.flows_by_reason if reasons else diff.flows:
         table.add_row(
-            Text(flow.source or "nobody"),
-            Text(flow.target or "nobody"),
+            _text(flow.source or "nobody"),
+            _text(flow.target or "nobody"),
             *([reason(flow)] if reasons else []),
             str(len(flow.partitions)),
-            Text(partition_ranges(flow.partitions)),
+            _text(partition_ranges(flow.partitions)),
         )
     return table
 
@@ -161,7 +166,7 @@ def _run_table(results: Sequence[SimulationResult]) -> Table:
     for result in results:
         run = result.summary
         table.add_row(
-            Text(result.scenario.assignor),
+            _text(result.scenario.assignor),
             result.scenario.membership,
             str(run.rebalances),
             duration(run.rebalancing_ms),
@@ -184,6 +189,6 @@ def _rebalance_table(result: SimulationResult) -> Table:
             duration(each.completed_ms - each.started_ms),
             str(each.generation),
             str(each.moved),
-            Text(", ".join(each.causes)),
+            _text(", ".join(each.causes)),
         )
     return table

@@ -116,7 +116,7 @@ def read_pair(
 
 def _file(name: str) -> Source:
     try:
-        text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        text = (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
     except FileNotFoundError:
         raise SourceError(
             f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR or scenario.yaml#STEP"

@@ -10,6 +10,7 @@ from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.range import assign_range
 from assignors.rules.round_robin import assign_round_robin
 from assignors.rules.uniform import assign_uniform
+from assignors.strategies import UniformAssignor
 
 
 @pytest.mark.parametrize("rule", [assign_range, assign_uniform, assign_broker_range])
@@ -23,6 +24,7 @@ def test_nobody_to_go_round_is_an_error():
     assert caught.value.jvm_exception == "IllegalArgumentException"
 
 
+@pytest.mark.parametrize("assign", [assign_uniform, UniformAssignor().assign], ids=["rule", "strategy"])
 @pytest.mark.parametrize(
     ("owned", "other", "message", "jvm_exception"),
     [
@@ -32,11 +34,11 @@ def test_nobody_to_go_round_is_an_error():
         ({"a": [-1]}, ["t", "u"], "t--1, which member 'a' owns, does", "ArrayIndexOutOfBoundsException"),
     ],
 )
-def test_targets_that_no_broker_made_are_named(owned, other, message, jvm_exception):
+def test_targets_that_no_broker_made_are_named(assign, owned, other, message, jvm_exception):
     members = [
         Member(who, topics, owned=[("t", number) for number in owned.get(who, ())])
         for who, topics in {"a": ["t"], "b": other}.items()
     ]
     with pytest.raises(AssignorError, match=message) as caught:
-        assign_uniform(Group([Topic("t", 2), Topic("u", 1)], members))
+        assign(Group([Topic("t", 2), Topic("u", 1)], members))
     assert caught.value.jvm_exception == jvm_exception

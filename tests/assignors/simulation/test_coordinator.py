@@ -168,6 +168,11 @@ def test_a_growth_is_unnoticed_then_assigned():
     assert sum(map(len, result.rebalances[0].assignment.values())) == 15
 
 
+def test_a_partition_that_is_new_was_not_moved():
+    result = run(group(3), Grow(10_000, "orders", 15), assignor="sticky")
+    assert result.rebalances[0].moved == result.summary.moved_partitions == 0
+
+
 def test_a_rebalance_before_the_refresh_hands_out_the_old_partitions_only():
     result = run(group(3), Grow(10_000, "orders", 15), Leave(10_001, "c2"), assignor="sticky", seed=3)
     assert [sum(map(len, each.assignment.values())) for each in result.rebalances] == [12, 15]

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import (
@@ -68,6 +69,28 @@ def test_a_task_does_not_wait_for_ever_where_librdkafka_does(
     monkeypatch.setattr(delivery, "SLACK_S", -59.0)
     with pytest.raises(DeliveryError, match=r"\d records were neither acknowledged nor given up within 1 s"):
         deliver(around_the_end_of(cluster), config(cluster, delivery_timeout_ms="60000"), {"t": 2}, "t")
+
+
+class Losing(Producer):
+    """A producer that reports a record as lost whenever it is polled."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        super().__init__(settings)
+        self._report = settings["on_delivery"]
+
+    def poll(self, *args: float) -> int:
+        self._report(KafkaError(KafkaError._TIMED_OUT), Message(topic="t", partition=1))
+        return super().poll(*args)
+
+
+def test_a_lost_record_ends_the_task_before_more_are_asked_for(
+    cluster: MockCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("confluent_kafka.Producer", Losing)
+    batches = iter([batch(0), batch(0), batch(0)])
+    with pytest.raises(DeliveryError, match="the first: topic 't' partition 1: "):
+        deliver(batches, config(cluster), {"t": 2}, "t")
+    assert len(list(batches)) == 2
 
 
 def test_no_producer_outlives_its_task(monkeypatch: pytest.MonkeyPatch) -> None:

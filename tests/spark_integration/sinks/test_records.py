@@ -1,3 +1,5 @@
+import time
+from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
@@ -64,14 +66,16 @@ def test_a_timestamp_is_cut_to_the_millisecond() -> None:
     [
         ([1, 0, 1, 0, 0], [1, 3, 4, 0, 2]),
         ([0, 0, 1, 1, 1], [0, 1, 2, 3, 4]),
+        ([1, 0] * 50, [*range(1, 100, 2), *range(0, 100, 2)]),
         ([1, None, 1, 0, 0], [0, 1, 2, 3, 4]),
     ],
-    ids=["mixed", "in order", "left to the producer"],
+    ids=["mixed", "in order", "many", "left to the producer"],
 )
 def test_records_come_partition_by_partition_where_each_row_names_its_own(
     partition: list[int | None], values: list[int]
 ) -> None:
-    rows = batch(value=pa.array([b"0", b"1", b"2", b"3", b"4"]), partition=pa.array(partition, pa.int32()))
+    numbers = [b"%d" % number for number in range(len(partition))]
+    rows = batch(value=pa.array(numbers), partition=pa.array(partition, pa.int32()))
     assert [int(record[1]) for record in records(rows, {"t": 2}, "t")] == values
 
 
@@ -144,6 +148,17 @@ def test_columns_that_make_no_record_are_refused(
         check_columns(columns, topic=topic)
 
 
+@pytest.fixture
+def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Local time that is never UTC."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "UTC+7")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_from_greenwich")
 def test_rows_of_a_spark_without_arrow_writers_become_batches() -> None:
     local = NOON.astimezone().replace(tzinfo=None)
     rows = [

@@ -1,0 +1,348 @@
+"""The mutations: small mistakes that a hand could make, and the tests that have to notice each."""
+
+from typing import NamedTuple
+
+
+class Mutation(NamedTuple):
+    """One change.
+
+    Attributes:
+        path: a source file.
+        old: text that it has exactly once.
+        new: what stands there instead.
+        tests: what pytest runs, divided by blanks.
+    """
+
+    path: str
+    old: str
+    new: str
+    tests: str
+
+
+KEYS = "tests/partitioning/test_keys.py"
+PLACEMENT = "tests/partitioning/test_placement.py"
+PROFILES = "tests/partitioning/test_profiles.py"
+HASHING = "tests/partitioning/test_hashing.py"
+STICKY_PARTITIONER = "tests/partitioning/test_sticky.py"
+JAVA = "tests/partitioning/java"
+GOLDEN = "tests/assignors/test_golden.py"
+RULES = "tests/assignors/rules/test_rules_golden.py"
+ODD_RULES = "tests/assignors/rules/test_rules_of_odd_groups.py"
+DIFF = "tests/assignors/diff"
+REPORTS = "tests/assignors/reports"
+COMMAND = "tests/assignors/cli/test_diff_command.py"
+RECORDS = "tests/spark_integration/sinks/test_records.py"
+RANGES = "tests/spark_integration/auditing/test_ranges.py"
+
+MUTATIONS = [
+    Mutation(*row)
+    for row in [
+        # Hashes, their signs, and what null and empty keys do.
+        (
+            "partitioning/hashing/modulo.py",
+            "return abs(hash_value) % num_partitions",
+            "return hash_value % num_partitions",
+            f"{HASHING} {PLACEMENT}",
+        ),
+        (
+            "partitioning/hashing/modulo.py",
+            "hashes.view(np.uint32) & np.uint32(0x7FFFFFFF)",
+            "np.abs(hashes).view(np.uint32)",
+            f"{HASHING} {PLACEMENT}",
+        ),
+        (
+            "partitioning/hashing/murmur2.py",
+            "    tail = length & 3\n    for",
+            "    tail = length & 1\n    for",
+            HASHING,
+        ),
+        ("partitioning/hashing/fnv1a.py", "for _ in range(3):", "for _ in range(2):", HASHING),
+        ("partitioning/hashing/crc32.py", "-length % 4) for", "length % 4) for", HASHING),
+        ("partitioning/hashing/java_string.py", "(data >= 0xF0)", "(data > 0xF0)", HASHING),
+        (
+            "partitioning/hashing/java_string.py",
+            '.encode("utf-16-le"))\n\n\ndef java_string_column',
+            '.encode("utf-16-be"))\n\n\ndef java_string_column',
+            HASHING,
+        ),
+        (
+            "partitioning/profiles.py",
+            '"ruby-kafka", "crc32", "unsigned"',
+            '"ruby-kafka", "crc32", "mask"',
+            PLACEMENT,
+        ),
+        (
+            "partitioning/profiles.py",
+            '"ruby-kafka", "crc32", "unsigned", "unkeyed", "hashed"',
+            '"ruby-kafka", "crc32", "unsigned", "empty", "hashed"',
+            PLACEMENT,
+        ),
+        (
+            "partitioning/profiles.py",
+            '"librdkafka", "crc32", "unsigned", "unkeyed", "unkeyed"',
+            '"librdkafka", "crc32", "unsigned", "unkeyed", "hashed"',
+            PROFILES,
+        ),
+        (
+            "partitioning/placement.py",
+            'if not key and profile.empty == "unkeyed":',
+            'if not key and profile.empty == "hashed":',
+            PLACEMENT,
+        ),
+        (
+            "partitioning/placement.py",
+            'UNKEYED if rule.null == "unkeyed" else 0',
+            "UNKEYED",
+            PLACEMENT,
+        ),
+        # Columns of keys.
+        (
+            "partitioning/keys.py",
+            "array.fill_null(",
+            "(lambda _: array)(",
+            f"{KEYS} {PLACEMENT}",
+        ),
+        (
+            "partitioning/keys.py",
+            "KeyColumn(offsets - offsets[0], data,",
+            "KeyColumn(offsets, data,",
+            KEYS,
+        ),
+        (
+            "partitioning/columns.py",
+            "second = key & ((1 << widths[1]) - 1)",
+            "second = key & ((1 << widths[2]) - 1)",
+            "tests/partitioning/test_columns.py",
+        ),
+        # Records without a key.
+        (
+            "partitioning/sticky.py",
+            "self._current >= layout.partitions:\n            self._move(layout)",
+            "self._current > layout.partitions:\n            self._move(layout)",
+            STICKY_PARTITIONER,
+        ),
+        (
+            "partitioning/sticky.py",
+            "self._current >= layout.partitions:\n            self._current =",
+            "self._current > layout.partitions:\n            self._current =",
+            STICKY_PARTITIONER,
+        ),
+        (
+            "partitioning/sticky.py",
+            "        return partition < layout.partitions\n",
+            "        return partition <= layout.partitions\n",
+            STICKY_PARTITIONER,
+        ),
+        ("partitioning/sticky.py", "self._produced >= (self", "self._produced > (self", STICKY_PARTITIONER),
+        (
+            "partitioning/sticky.py",
+            "max(queue_sizes.values()) + 1",
+            "max(queue_sizes.values())",
+            STICKY_PARTITIONER,
+        ),
+        ("partitioning/sticky.py", "bisect_right(self", "bisect_left(self", STICKY_PARTITIONER),
+        (
+            "partitioning/round_robin.py",
+            "self._order.sort()",
+            "pass",
+            "tests/partitioning/test_round_robin.py",
+        ),
+        (
+            "partitioning/clients/topics.py",
+            "partition.leader >= 0)",
+            "partition.leader >= -1)",
+            "tests/partitioning/clients/test_topics.py",
+        ),
+        (
+            "partitioning/coordinator.py",
+            "0 if value == -(1 << 31) else abs(value) % count",
+            "abs(value) % count",
+            "tests/partitioning/test_coordinator.py",
+        ),
+        (
+            "partitioning/growth.py",
+            "1 - gcd(before, after) / after",
+            "1 - before / after",
+            "tests/partitioning/test_growth.py",
+        ),
+        # The producer.
+        (
+            "partitioning/producer/idempotence.py",
+            "batch.epoch < self.epoch",
+            "batch.epoch <= self.epoch",
+            "tests/partitioning/producer/test_idempotence.py",
+        ),
+        (
+            "partitioning/producer/idempotence.py",
+            "self.epoch >= 0 and batch.first",
+            "self.epoch > 0 and batch.first",
+            "tests/partitioning/producer/test_idempotence.py",
+        ),
+        (
+            "partitioning/producer/record_size.py",
+            "max(key_bytes, 0)",
+            "key_bytes",
+            "tests/partitioning/producer/test_accumulator_golden.py",
+        ),
+        # Java's maps.
+        ("partitioning/java/sizes.py", "return length * 3 // 4", "return length * 3 // 4 - 1", JAVA),
+        ("partitioning/java/hash_map.py", "> TREEIFY - head", "> TREEIFY", JAVA),
+        ("partitioning/java/hash_map.py", "len(keys) <= UNTREEIFY", "len(keys) < UNTREEIFY", JAVA),
+        (
+            "partitioning/java/tree_bin.py",
+            "return node.hash < other.hash",
+            "return node.hash > other.hash",
+            JAVA,
+        ),
+        (
+            "partitioning/java/strings.py",
+            'return text.encode("utf-16-be"',
+            'return text.encode("utf-8"',
+            JAVA,
+        ),
+        # Assignors as rules.
+        (
+            "assignors/rules/range.py",
+            "extra = self.remaining_consumers_with_extra_partition > 0",
+            "extra = self.remaining_consumers_with_extra_partition >= 0",
+            RULES,
+        ),
+        (
+            "assignors/rules/range.py",
+            "        for partitions in ranges.assignment.values():\n            partitions.sort(",
+            "        for partitions in [[]]:\n            partitions.sort(",
+            RULES,
+        ),
+        ("assignors/rules/round_robin.py", "turn = place + 1", "turn = place", RULES),
+        (
+            "assignors/rules/sticky_claims.py",
+            "if generation < other_generation:",
+            "if generation <= other_generation:",
+            f"{RULES} {ODD_RULES}",
+        ),
+        (
+            "assignors/rules/sticky_claims.py",
+            "generation > previous[partition][1]",
+            "generation >= previous[partition][1]",
+            f"{RULES} {ODD_RULES}",
+        ),
+        (
+            "assignors/rules/sticky_constrained.py",
+            "if owned < self._min_quota:",
+            "if owned <= self._min_quota:",
+            RULES,
+        ),
+        (
+            "assignors/rules/sticky_constrained.py",
+            "        self._unfilled_under_min_quota.sort(key=utf16_key)\n",
+            "",
+            RULES,
+        ),
+        (
+            "assignors/rules/uniform_homogeneous.py",
+            "remaining_members > self.remaining",
+            "remaining_members >= self.remaining",
+            RULES,
+        ),
+        (
+            "assignors/rules/cooperative_sticky.py",
+            "if partition in all_revoked_partitions",
+            "if partition not in all_revoked_partitions",
+            RULES,
+        ),
+        # Assignors as columns, and the gate.
+        (
+            "assignors/columnar/range.py",
+            "np.arange(len(members)) < extra",
+            "np.arange(len(members)) <= extra",
+            GOLDEN,
+        ),
+        ("assignors/columnar/round_robin.py", "% len(numbers)] + 1", "% len(numbers)]", GOLDEN),
+        (
+            "assignors/columnar/sticky/claims.py",
+            "    if np.bincount(ids, minlength=1).max() > 1:\n        raise OddGroup\n",
+            "",
+            GOLDEN,
+        ),
+        (
+            "assignors/columnar/sticky/claims.py",
+            "(number.view(np.uint32) >= numbering",
+            "(number.view(np.uint32) > numbering",
+            GOLDEN,
+        ),
+        (
+            "assignors/columnar/broker/records.py",
+            "if np.count_nonzero(taken) < len(listed):",
+            "if np.count_nonzero(taken) > len(listed):",
+            ODD_RULES,
+        ),
+        (
+            "assignors/protocol.py",
+            "    topics = sorted(subscription.topics, key=utf16_key)\n",
+            "    topics = list(subscription.topics)\n",
+            "tests/assignors/test_golden_bytes.py tests/assignors/test_protocol.py",
+        ),
+        (
+            "assignors/wire.py",
+            "if not 0 <= length <= left:",
+            "if not length <= left:",
+            "tests/assignors/test_protocol.py",
+        ),
+        # Diffs, simulations, reports and commands.
+        (
+            "assignors/diff/compare.py",
+            "            absent[0],\n            absent[1],\n            source == target,",
+            "            source == target,\n            absent[0],\n            absent[1],",
+            DIFF,
+        ),
+        ("assignors/diff/matching.py", "score[row] >= RENAME_PCT", "score[row] > RENAME_PCT", DIFF),
+        ("assignors/diff/checks.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),
+        (
+            "assignors/simulation/partitions.py",
+            "(self._last_consumer >= 0) &",
+            "",
+            "tests/assignors/simulation",
+        ),
+        ("assignors/reports/html.py", "autoescape=True", "autoescape=False", REPORTS),
+        ("assignors/reports/markdown.py", "    text = visible(text)\n", "", REPORTS),
+        (
+            "assignors/cli/main.py",
+            "ctx.exit(bool(failed) if limits else not found.same)",
+            "ctx.exit(bool(failed) or not found.same)",
+            COMMAND,
+        ),
+        ("assignors/cli/shell.py", "TROUBLE = 2", "TROUBLE = 1", COMMAND),
+        # What Spark's executors do without Spark.
+        (
+            "spark_integration/sinks/records.py",
+            'partition.argsort(kind="stable")',
+            "partition.argsort()",
+            RECORDS,
+        ),
+        (
+            "spark_integration/sinks/records.py",
+            "time and time.astimezone(UTC)",
+            "time and time.replace(tzinfo=UTC)",
+            RECORDS,
+        ),
+        (
+            "spark_integration/sinks/records.py",
+            "0 <= partition < counts[topic]",
+            "0 <= partition <= counts[topic]",
+            RECORDS,
+        ),
+        (
+            "spark_integration/sinks/options.py",
+            "return SinkOptions(defaults | config,",
+            "return SinkOptions(config | defaults,",
+            "tests/spark_integration/sinks/test_options.py",
+        ),
+        (
+            "spark_integration/sinks/delivery.py",
+            "for batch in batches:",
+            "for batch in [chain.from_iterable(batches)]:",
+            "tests/spark_integration/sinks/test_delivery.py",
+        ),
+        ("spark_integration/auditing/ranges.py", "(sizes > 5) & (sizes != 8)", "(sizes > 5)", RANGES),
+    ]
+]
