@@ -8,7 +8,6 @@ import numpy as np
 
 from assignors.columnar.member_order import hash_order, java_order, member_order
 from assignors.columnar.numbering import Numbering, topics_that_exist
-from assignors.columnar.odd_group import OddGroup
 from assignors.columnar.range_racks import RackMatching
 from assignors.columnar.subscriptions import Subscriptions
 from partitioning.java import hash_map_keys
@@ -30,8 +29,6 @@ def assign_range(group: Group) -> Assignment:
     """
     members = group.members
     subscriptions = Subscriptions.of(members)
-    if subscriptions.are_odd:
-        raise OddGroup
     visits = hash_order([member.id for member in members]) if len(subscriptions.lists) > 1 else ()
     subscribed = hash_map_keys(list(subscriptions.seen_in(visits))) if members else []
     known = topics_that_exist(group, subscribed)

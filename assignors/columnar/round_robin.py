@@ -27,9 +27,9 @@ def assign_round_robin(group: Group) -> Assignment:
         OddGroup: the rule has to answer.
     """
     members = group.members
-    subscriptions = Subscriptions.of(members)
-    if subscriptions.are_odd or not members:
+    if not members:
         raise OddGroup
+    subscriptions = Subscriptions.of(members)
     known = topics_that_exist(group, subscriptions.seen_in(range(len(members))))
     names = list(known)
     topics = [names[row] for row in java_order(range(len(names)), names)]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assignors.columnar.odd_group import OddGroup
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -22,19 +24,12 @@ class Subscriptions:
     """The subscriptions of a group.
 
     Attributes:
-        lists: the distinct subscriptions, as the members list them.
+        lists: the distinct subscriptions, as the members list them; none names a topic twice.
         of_member: index into `lists` of each member, intp of shape (members,).
     """
 
     lists: list[tuple[str, ...]]
     of_member: NDArray[np.intp]
-
-    @property
-    def are_odd(self) -> bool:
-        """Whether a subscription names a topic twice, or one is empty while others are not."""
-        return any(
-            len(set(topics)) < len(topics) or (not topics and len(self.lists) > 1) for topics in self.lists
-        )
 
     @property
     def are_equal(self) -> bool:
@@ -43,7 +38,18 @@ class Subscriptions:
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> Subscriptions:
-        """The subscriptions of these members."""
+        """The subscriptions of these members.
+
+        Raises:
+            OddGroup: one of them names a topic twice.
+        """
+        subscriptions = cls._of(members)
+        if any(len(set(topics)) < len(topics) for topics in subscriptions.lists):
+            raise OddGroup
+        return subscriptions
+
+    @classmethod
+    def _of(cls, members: Sequence[Member]) -> Subscriptions:
         lists = [member.topics for member in members]
         if lists and not any(map(is_not, lists, repeat(lists[0]))):
             return cls([tuple(lists[0])], np.zeros(len(lists), np.intp))

@@ -67,16 +67,15 @@ class BrokerNumbering(Numbering):
 
     def in_set_order(self, names: Sequence[str]) -> TopicRow:
         """A subscription's topics that exist, in the order of the HashSet of its names."""
-        distinct = list(dict.fromkeys(names))
-        order = hash_map_order(string_hashes(distinct), capacity=hash_set_capacity(len(names)), keys=distinct)
-        rows = np.array([self.index.get(name, -1) for name in distinct], np.intp)[order]
+        order = hash_map_order(string_hashes(names), capacity=hash_set_capacity(len(names)), keys=names)
+        rows = np.array([self.index.get(name, -1) for name in names], np.intp)[order]
         rows = rows[rows >= 0]
         return rows[self.counts[rows] > 0]
 
     def in_id_order(self, names: Sequence[str]) -> TopicRow:
         """The same in the order of the HashSet of ids that is made from the one of names."""
         topics = self.in_set_order(names)
-        capacity = hash_set_capacity(len(set(names)))
+        capacity = hash_set_capacity(len(names))
         return topics[hash_map_order(self._hashes[topics], capacity=capacity, keys=self.halves[topics])]
 
     @cached_property

@@ -63,7 +63,7 @@ def _places(subscription: Sequence[str], numbering: BrokerNumbering, *, equal: b
     Where all subscriptions are equal, topics that do not exist do not count for the length of its table.
     """
     added = numbering.in_set_order(subscription)
-    length = np.array([table_length(hash_map_capacity(len(added) if equal else len(set(subscription))))])
+    length = np.array([table_length(hash_map_capacity(len(added if equal else subscription)))])
     hashes = numbering.spread_hashes[added]
     rows = rows_of(iteration_order(np.zeros(1, np.intp), np.array([len(added)]), hashes, length, length))
     place = np.zeros(len(numbering.topics), np.intp)

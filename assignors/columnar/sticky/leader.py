@@ -51,7 +51,7 @@ def _decide(
 ) -> tuple[Numbering, Claims, Outcome]:
     """Who gets what, and what that was decided from."""
     subscriptions = Subscriptions.of(group.members)
-    if subscriptions.are_odd or not group.members:
+    if not group.members or (len(subscriptions.lists) > 1 and () in subscriptions.lists):
         raise OddGroup
     topics = topics_that_exist(group, set().union(*subscriptions.lists))
     names = list(topics)
