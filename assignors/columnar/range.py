@@ -35,14 +35,15 @@ def assign_range(group: Group) -> Assignment:
     names = hash_map_keys([name for name in subscribed if name in known])
     order = member_order(members)
 
-    matching = RackMatching.of([known[name] for name in names], members, subscriptions, order)
+    topics = [known[name] for name in names]
+    matching = RackMatching.of(topics, members, subscriptions, order)
     if matching is not None:
-        names = [names[row] for row in java_order(range(len(names)), names)]
-    numbering = Numbering.of(members, subscriptions, ((name, known[name].partitions) for name in names))
+        topics = [topics[row] for row in java_order(range(len(names)), names)]
+    numbering = Numbering.of(members, subscriptions, topics)
     if matching is None:
-        owner = range_owners(numbering.counts, subscriptions.audiences(names, order))
+        owner = range_owners(numbering.counts, subscriptions.audiences(numbering.topics, order))
     else:
-        owner = matching.owners(names)
+        owner = matching.owners(numbering.topics)
     return numbering.assignment_by_owner(owner)
 
 

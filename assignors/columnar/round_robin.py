@@ -32,8 +32,8 @@ def assign_round_robin(group: Group) -> Assignment:
     subscriptions = Subscriptions.of(members)
     known = topics_that_exist(group, subscriptions.seen_in(range(len(members))))
     names = list(known)
-    topics = [names[row] for row in java_order(range(len(names)), names)]
-    numbering = Numbering.of(members, subscriptions, ((name, known[name].partitions) for name in topics))
+    topics = [known[names[row]] for row in java_order(range(len(names)), names)]
+    numbering = Numbering.of(members, subscriptions, topics)
     order = member_order(members)
     return numbering.assignment_by_owner(order[_seats(numbering, order)])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import repeat
-from operator import is_not
+from operator import is_not, ne
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,15 +26,12 @@ class Subscriptions:
     Attributes:
         lists: the distinct subscriptions, as the members list them; none names a topic twice.
         of_member: index into `lists` of each member, intp of shape (members,).
+        are_equal: whether all members subscribe to the same topics, in whatever order they name them.
     """
 
     lists: list[tuple[str, ...]]
     of_member: NDArray[np.intp]
-
-    @property
-    def are_equal(self) -> bool:
-        """Whether all members subscribe to the same topics, in whatever order they name them."""
-        return len(self.lists) <= 1 or len({frozenset(topics) for topics in self.lists}) == 1
+    are_equal: bool
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> Subscriptions:
@@ -43,25 +40,11 @@ class Subscriptions:
         Raises:
             OddGroup: one of them names a topic twice.
         """
-        subscriptions = cls._of(members)
-        if any(len(set(topics)) < len(topics) for topics in subscriptions.lists):
+        lists, of_member = _distinct([member.topics for member in members])
+        sets = [frozenset(topics) for topics in lists]
+        if any(map(ne, map(len, sets), map(len, lists))):
             raise OddGroup
-        return subscriptions
-
-    @classmethod
-    def _of(cls, members: Sequence[Member]) -> Subscriptions:
-        lists = [member.topics for member in members]
-        if lists and not any(map(is_not, lists, repeat(lists[0]))):
-            return cls([tuple(lists[0])], np.zeros(len(lists), np.intp))
-        codes: dict[tuple[str, ...], int] = {}
-        by_identity: dict[int, int] = {}
-        code, latest = -1, None
-        for identity, topics in dict(zip(map(id, lists), lists, strict=True)).items():
-            if topics != latest:  # comparing neighbours is cheaper than hashing each of them
-                code = codes.setdefault(tuple(topics), len(codes))
-            by_identity[identity], latest = code, topics
-        of_member = np.fromiter(map(by_identity.__getitem__, map(id, lists)), np.intp, len(lists))
-        return cls(list(codes), of_member)
+        return cls(lists=lists, of_member=of_member, are_equal=not any(map(ne, sets, sets[1:])))
 
     def seen_in(self, order: Iterable[int]) -> dict[str, None]:
         """Every subscribed topic, in the order they are first seen when members are visited in `order`."""
@@ -106,3 +89,17 @@ class Audiences:
     of_topic: list[int]
     members: list[NDArray[np.integer]]
     of_subscription: list[list[int]]
+
+
+def _distinct(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
+    """The different ones of some lists, and which of them each list is."""
+    if lists and not any(map(is_not, lists, repeat(lists[0]))):
+        return [tuple(lists[0])], np.zeros(len(lists), np.intp)
+    codes: dict[tuple[str, ...], int] = {}
+    by_identity: dict[int, int] = {}
+    code, latest = -1, None
+    for identity, topics in dict(zip(map(id, lists), lists, strict=True)).items():
+        if topics != latest:  # comparing neighbours is cheaper than hashing each of them
+            code = codes.setdefault(tuple(topics), len(codes))
+        by_identity[identity], latest = code, topics
+    return list(codes), np.fromiter(map(by_identity.__getitem__, map(id, lists)), np.intp, len(lists))

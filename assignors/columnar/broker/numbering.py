@@ -10,6 +10,7 @@ from uuid import UUID
 import numpy as np
 
 from assignors.columnar.numbering import Numbering
+from assignors.columns import bounds
 from assignors.topic_ids import made_id, topic_id
 from partitioning.java import hash_map_order, hash_set_capacity, string_hashes
 from partitioning.java.hash_codes import spread
@@ -54,7 +55,7 @@ class BrokerNumbering(Numbering):
             members=members,
             topics=tuple(names + gone),
             counts=counts,
-            starts=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+            starts=bounds(counts),
             subscriptions=subscriptions,
             topic_ids=[topic_id(topic) for topic in existing] + [made_id(name) for name in gone],
         )

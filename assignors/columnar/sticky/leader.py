@@ -55,10 +55,8 @@ def _decide(
         raise OddGroup
     topics = topics_that_exist(group, set().union(*subscriptions.lists))
     names = list(topics)
-    by_name = [names[row] for row in java_order(range(len(names)), names)]
-    numbering = Numbering.of(
-        group.members, subscriptions, ((name, topics[name].partitions) for name in by_name)
-    )
+    by_name = [topics[names[row]] for row in java_order(range(len(names)), names)]
+    numbering = Numbering.of(group.members, subscriptions, by_name)
     claims = read_claims(numbering, recall(numbering), highest)
     assign = assign_constrained if subscriptions.are_equal else assign_general
     return numbering, claims, assign(numbering, claims, Racks.of(topics, numbering))
