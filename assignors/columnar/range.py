@@ -13,12 +13,14 @@ from assignors.columnar.subscriptions import Subscriptions
 from partitioning.java import hash_map_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
     from assignors.columnar.numbering import JoinPosition
     from assignors.columnar.subscriptions import Audiences
-    from assignors.group import Group
+    from assignors.group import Group, Member
 
 
 def assign_range(group: Group) -> Assignment:
@@ -29,8 +31,7 @@ def assign_range(group: Group) -> Assignment:
     """
     members = group.members
     subscriptions = Subscriptions.of(members)
-    visits = hash_order([member.id for member in members]) if len(subscriptions.lists) > 1 else ()
-    subscribed = hash_map_keys(list(subscriptions.seen_in(visits))) if members else []
+    subscribed = hash_map_keys(_seen(members, subscriptions))
     known = topics_that_exist(group, subscribed)
     names = hash_map_keys([name for name in subscribed if name in known])
     order = member_order(members)
@@ -45,6 +46,15 @@ def assign_range(group: Group) -> Assignment:
     else:
         owner = matching.owners(numbering.topics)
     return numbering.assignment_by_owner(owner)
+
+
+def _seen(members: Sequence[Member], subscriptions: Subscriptions) -> list[str]:
+    """Every subscribed topic, in the order they are first seen in the HashMap of members."""
+    if len(subscriptions.lists) == 1:
+        return list(subscriptions.lists[0])
+    visits = hash_order([member.id for member in members])
+    codes = dict.fromkeys(subscriptions.of_member[visits].tolist())
+    return list(dict.fromkeys(topic for code in codes for topic in subscriptions.lists[code]))
 
 
 def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPosition:

@@ -30,7 +30,7 @@ def assign_round_robin(group: Group) -> Assignment:
     if not members:
         raise OddGroup
     subscriptions = Subscriptions.of(members)
-    known = topics_that_exist(group, subscriptions.seen_in(range(len(members))))
+    known = topics_that_exist(group, set().union(*subscriptions.lists))
     names = list(known)
     topics = [known[names[row]] for row in java_order(range(len(names)), names)]
     numbering = Numbering.of(members, subscriptions, topics)

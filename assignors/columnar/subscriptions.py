@@ -12,7 +12,7 @@ import numpy as np
 from assignors.columnar.odd_group import OddGroup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -45,13 +45,6 @@ class Subscriptions:
         if any(map(ne, map(len, sets), map(len, lists))):
             raise OddGroup
         return cls(lists=lists, of_member=of_member, are_equal=not any(map(ne, sets, sets[1:])))
-
-    def seen_in(self, order: Iterable[int]) -> dict[str, None]:
-        """Every subscribed topic, in the order they are first seen when members are visited in `order`."""
-        if len(self.lists) == 1:
-            return dict.fromkeys(self.lists[0])
-        codes = dict.fromkeys(self.of_member[list(order)].tolist())
-        return dict.fromkeys(topic for code in codes for topic in self.lists[code])
 
     def audiences(self, topics: Sequence[str], order: NDArray[np.integer]) -> Audiences:
         """The subscribers of these topics, of which each has some, with members listed in `order`."""

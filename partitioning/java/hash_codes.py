@@ -46,9 +46,10 @@ def uuid_hash(value: uuid.UUID) -> int:
 
 def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
     """Hash codes as `HashMap` uses them: the upper half mixed into the lower."""
-    if len(hashes) == 0 or (hashes.min() >= 0 and hashes.max() < 1 << 16):
+    unsigned = hashes.view(np.uint32)
+    if unsigned.max(initial=0) < 1 << 16:
         return hashes
-    return hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)
+    return hashes ^ (unsigned >> np.uint32(16)).view(np.int32)
 
 
 def spread_hash(key: Key) -> int:
