@@ -59,7 +59,7 @@ def spread_hash(key: Key) -> int:
     elif isinstance(key, TopicPartition):
         code = 31 * (31 + key[1]) + _known_hash(key[0])
     else:
-        code = uuid_hash(key) if isinstance(key, uuid.UUID) else key  # that of an Integer is its value
+        code = _known_uuid_hash(key) if isinstance(key, uuid.UUID) else key  # that of an Integer is its value
     code &= 0xFFFFFFFF
     code ^= code >> 16
     return code - (1 << 32) if code >> 31 else code
@@ -75,6 +75,7 @@ def rank(key: Key) -> Rank:
 
 
 _known_hash = lru_cache(maxsize=1 << 17)(string_hash)
+_known_uuid_hash = lru_cache(maxsize=1 << 17)(uuid_hash)
 
 
 def _signed(value: int, bits: int) -> int:
