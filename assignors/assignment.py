@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.columns import bounds
 from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class Assignment(Mapping[str, PartitionList]):
             tuple(place),
             names,
             np.array([topics.get(name, 0) for name in names], np.int64),
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+            bounds(sizes),
             np.array([row[name] for name in columns.names], np.int32)[columns.topics],
             columns.partitions,
             transferring=(PartitionList.of(held), receivers),
@@ -150,7 +151,7 @@ class Assignment(Mapping[str, PartitionList]):
 
     @cached_property
     def _base(self) -> NDArray[np.int64]:
-        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self._counts)])
+        return bounds(self._counts)
 
     @cached_property
     def _topic_rows(self) -> dict[str, int]:

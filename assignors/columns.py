@@ -19,6 +19,13 @@ def join(first: NDArray[T], second: NDArray[T]) -> NDArray[T]:
     return np.concatenate([first, second]) if len(second) else first
 
 
+def bounds(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Where runs of these sizes begin, one after the other, and last where they end."""
+    found = np.zeros(len(sizes) + 1, np.int64)
+    sizes.cumsum(out=found[1:])
+    return found
+
+
 def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """Brings the rows of each member together.
 
@@ -26,8 +33,7 @@ def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.in
         The rows in their new order, which keeps the order inside a member, and where each member starts:
         member m has rows `starts[m]:starts[m + 1]`.
     """
-    sizes = np.bincount(member, minlength=members)
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    starts = bounds(np.bincount(member, minlength=members))
     if members <= 1 << 16:
         member = member.astype(np.uint16)  # NumPy sorts these by radix
-    return np.argsort(member, kind="stable"), starts
+    return member.argsort(kind="stable"), starts

@@ -7,6 +7,7 @@ data of the sticky assignors (KIP-341).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from assignors.errors import ProtocolError
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.wire import Reader, Writer
 from partitioning.columns import sort_rows
-from partitioning.java import hash_map_order, string_hashes, utf16_key
+from partitioning.java import HashMap, utf16_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -229,15 +230,16 @@ def _grouped(partitions: PartitionList) -> PartitionList:
 
 def _hashed(partitions: PartitionList) -> PartitionList:
     """By topic as a HashMap filled by `computeIfAbsent`, one call a row, iterates."""
-    present, first = np.unique(partitions.topics, return_index=True)
-    topics = present[np.argsort(first)]
-    names = [partitions.names[topic] for topic in topics.tolist()]
-    called_again = bool(first.max(initial=0) < len(partitions) - 1)
-    order = hash_map_order(string_hashes(names), insert="head", called_again=called_again, keys=names)
-    return _in_order(partitions, topics[order])
+    _, first = np.unique(partitions.topics, return_index=True)
+    asked: HashMap[str, int] = HashMap()
+    # Of the calls for a topic that is there, the last one of all says whether the table grows once more.
+    for row in sorted({*first.tolist(), *range(len(partitions))[-1:]}):
+        topic = int(partitions.topics[row])
+        asked.compute_if_absent(partitions.names[topic], partial(int, topic))
+    return _in_order(partitions, list(asked.values()))
 
 
-def _in_order(partitions: PartitionList, topics: NDArray[np.int32]) -> PartitionList:
+def _in_order(partitions: PartitionList, topics: NDArray[np.int32] | list[int]) -> PartitionList:
     rank = np.empty(len(partitions.names), np.int32)
     rank[topics] = np.arange(len(topics), dtype=np.int32)
     rows = np.argsort(rank[partitions.topics], kind="stable")

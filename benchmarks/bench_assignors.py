@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 import pytest
 
-from assignors import get_assignor
+from assignors import AssignorError, Explainer, Reason, get_assignor
 from tests.support.oracle import Oracle
 from tests.support.workloads import Workload, digest
 
@@ -52,6 +52,8 @@ UNEQUAL = {
     "1000/50/1000": (1000, 50, 1000),
     "5000/10/100": (5000, 10, 100),
 }
+FALSE_CLAIM = (("member1", "topic99", 1000),)
+TWO_CLAIMS = (("member1", "topic0", 3), ("member2", "topic0", 5))
 EVENTS = ["full", "join", "leave"]
 ALL = ["cooperative-sticky", "sticky", "range", "roundrobin", "uniform", "broker-range"]
 
@@ -71,7 +73,8 @@ class Row(NamedTuple):
             f"{min(times):.2f} | {median(times):.2f}" if times else "- | -"
             for times in (self.theirs, self.ours)
         )
-        ratio = f"{min(self.theirs) / min(self.ours):.1f}" if self.theirs else "-"
+        faster = min(self.theirs) / min(self.ours) if self.theirs else None
+        ratio = "-" if faster is None else f"{faster:.1f}" if faster >= 0.1 else f"{faster:.2f}"
         return (
             f"| {self.assignor} | {self.cell} | {self.event} | {self.against} | {theirs} | {ours} | {ratio} |"
         )
@@ -188,8 +191,11 @@ kafka-group-coordinator {self.versions["kafka"]}, warm, on Java {self.versions["
 franz-go: competitors/franz_go.
 A cell is members/partitions per member/topics; "unequal" members subscribe in five blocks, "racks" are three
 with two replicas a partition; "full" is a new group, "join" and "leave" one more or one less member in a
-group that carries on. {TURNS * ROUNDS} rounds of each side, in turns of {ROUNDS}, or of one where a rival's
-takes over a second. The ratio of the best rounds says how many times faster we are.
+group that carries on. Odd groups are left to the rule, which stays under 50 µs a partition: with a "false
+claim" of a partition that does not exist, with "two claims" of what others have too, and "crowded", where
+64 members of each block share one topic and their numbers meet in few bins of a HashSet.
+{TURNS * ROUNDS} rounds of each side, in turns of {ROUNDS}, or of one where a rival's takes over a second.
+The ratio of the best rounds says how many times faster we are.
 Our answers are the JVM's. Again: `SAVE_TABLES=1 make bench`; a run of some cells replaces their lines.
 
 | assignor | cell | event | against | theirs best | median | ours best | median | ratio |
@@ -249,6 +255,40 @@ def test_racks(benchmark, table, name, size, event):
     table.race(benchmark, name, f"{size} racks", workload, Jvm(table.oracle, name, workload))
 
 
+@pytest.mark.parametrize("name", ["cooperative-sticky", "sticky"])
+def test_odd_false_claim(benchmark, table, name):
+    workload = Workload(*SIZES["10000/10/100"], "join", claims=FALSE_CLAIM)
+    table.race(benchmark, name, "10000/10/100 false claim", workload, Jvm(table.oracle, name, workload))
+
+
+def test_odd_false_claim_refused(benchmark, table):
+    """Uniform fails on such a group, as the JVM does."""
+    group = Workload(*SIZES["10000/10/100"], "join", claims=FALSE_CLAIM).group(get_assignor("uniform"))
+
+    def refused():
+        with pytest.raises(AssignorError, match="topic99-1000, which member 'member1' owns, does not exist"):
+            get_assignor("uniform").assign(group)
+
+    benchmark.pedantic(refused, rounds=ROUNDS)
+    best = benchmark.stats.stats.min * 1e3
+    table.lines.append(f"A false claim that `uniform` refuses, 10000/10/100 join: {best:.0f} ms.")
+
+
+@pytest.mark.parametrize("name", ["cooperative-sticky", "sticky"])
+def test_odd_two_claims(benchmark, table, name):
+    workload = Workload(*UNEQUAL["5000/10/100"], "join", "unequal", claims=TWO_CLAIMS)
+    rival = Jvm(table.oracle, name, workload) if "PATIENT" in os.environ else None
+    table.race(benchmark, name, "5000/10/100 unequal, two claims", workload, rival)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_odd_crowded(benchmark, table, event):
+    workload = Workload(5 * 64, 156, 5, event, "unequal")
+    table.race(
+        benchmark, "uniform", "320/156/5 unequal, crowded", workload, Jvm(table.oracle, "uniform", workload)
+    )
+
+
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs Go")
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("size", SIZES)
@@ -267,6 +307,30 @@ def test_reading_every_answer(benchmark, table):
     assert sum(map(len, lists)) == 1_000_000
     best = benchmark.stats.stats.min * 1e3
     table.lines.append(f"Reading 1,000,000 partitions as `TopicPartition`: {best:.0f} ms.")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_explaining_everything(benchmark, table, name):
+    """The rule decides once more, and says of each partition why it is where it is."""
+    group = Workload(*SIZES["1000/50/1000"], "join").group(get_assignor(name))
+    seconds = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        assignment = get_assignor(name).assign(group)
+        seconds.append(time.perf_counter() - start)
+    partitions = [(topic.name, number) for topic in group.topics for number in range(topic.partitions)]
+
+    def explained():
+        explainer = Explainer(group, assignment, assignor=name)
+        return [explainer.explain(partition) for partition in partitions]
+
+    explanations = benchmark.pedantic(explained, rounds=3)
+    assert not {Reason.NOBODY, Reason.NOT_TOLD} & {each.reason for each in explanations}
+    best = benchmark.stats.stats.min
+    table.lines.append(
+        f"Explaining {len(partitions):,} partitions, `{name}`, 1000/50/1000 join: {best * 1e3:.0f} ms, "
+        f"{best / min(seconds):.0f} times as long as to assign them."
+    )
 
 
 def test_carrying_a_group_on(benchmark, table):

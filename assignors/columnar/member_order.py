@@ -24,7 +24,7 @@ def member_order(members: Sequence[Member]) -> NDArray[np.intp]:
     """
     ids = [member.id for member in members]
     instances = [member.instance_id for member in members]
-    if not any(instance is not None for instance in instances):
+    if instances.count(None) == len(instances):
         return np.array(java_order(range(len(ids)), ids), np.intp)
     static = [row for row in hash_order(ids).tolist() if instances[row] is not None]
     dynamic = [row for row, instance in enumerate(instances) if instance is None]

@@ -10,7 +10,7 @@ import numpy as np
 
 from assignors.assignment import Assignment
 from assignors.columnar.member_order import hash_order, java_order
-from assignors.columns import group_rows
+from assignors.columns import bounds, group_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,18 +57,15 @@ class Numbering:
 
     @classmethod
     def of(
-        cls, members: Sequence[Member], subscriptions: Subscriptions, topics: Iterable[tuple[str, int]]
+        cls, members: Sequence[Member], subscriptions: Subscriptions, topics: Sequence[Topic]
     ) -> Numbering:
-        """The numbering of these members and topics, the topics with their partition counts."""
-        counted = list(topics)
-        counts = np.array([count for _, count in counted], np.int64)
-        starts = np.zeros(len(counted) + 1, np.int64)
-        np.cumsum(counts, out=starts[1:])
+        """The numbering of these members and topics."""
+        counts = np.array([topic.partitions for topic in topics], np.int64)
         return cls(
             members=members,
-            topics=tuple([name for name, _ in counted]),
+            topics=tuple([topic.name for topic in topics]),
             counts=counts,
-            starts=starts,
+            starts=bounds(counts),
             subscriptions=subscriptions,
         )
 

@@ -8,18 +8,19 @@ import numpy as np
 
 from assignors.columnar.member_order import hash_order, java_order, member_order
 from assignors.columnar.numbering import Numbering, topics_that_exist
-from assignors.columnar.odd_group import OddGroup
 from assignors.columnar.range_racks import RackMatching
 from assignors.columnar.subscriptions import Subscriptions
 from partitioning.java import hash_map_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
     from assignors.columnar.numbering import JoinPosition
     from assignors.columnar.subscriptions import Audiences
-    from assignors.group import Group
+    from assignors.group import Group, Member
 
 
 def assign_range(group: Group) -> Assignment:
@@ -30,23 +31,30 @@ def assign_range(group: Group) -> Assignment:
     """
     members = group.members
     subscriptions = Subscriptions.of(members)
-    if subscriptions.are_odd:
-        raise OddGroup
-    visits = hash_order([member.id for member in members]) if len(subscriptions.lists) > 1 else ()
-    subscribed = hash_map_keys(list(subscriptions.seen_in(visits))) if members else []
+    subscribed = hash_map_keys(_seen(members, subscriptions))
     known = topics_that_exist(group, subscribed)
     names = hash_map_keys([name for name in subscribed if name in known])
     order = member_order(members)
 
-    matching = RackMatching.of([known[name] for name in names], members, subscriptions, order)
+    topics = [known[name] for name in names]
+    matching = RackMatching.of(topics, members, subscriptions, order)
     if matching is not None:
-        names = [names[row] for row in java_order(range(len(names)), names)]
-    numbering = Numbering.of(members, subscriptions, ((name, known[name].partitions) for name in names))
+        topics = [topics[row] for row in java_order(range(len(names)), names)]
+    numbering = Numbering.of(members, subscriptions, topics)
     if matching is None:
-        owner = range_owners(numbering.counts, subscriptions.audiences(names, order))
+        owner = range_owners(numbering.counts, subscriptions.audiences(numbering.topics, order))
     else:
-        owner = matching.owners(names)
+        owner = matching.owners(numbering.topics)
     return numbering.assignment_by_owner(owner)
+
+
+def _seen(members: Sequence[Member], subscriptions: Subscriptions) -> list[str]:
+    """Every subscribed topic, in the order they are first seen in the HashMap of members."""
+    if len(subscriptions.lists) == 1:
+        return list(subscriptions.lists[0])
+    visits = hash_order([member.id for member in members])
+    codes = dict.fromkeys(subscriptions.of_member[visits].tolist())
+    return list(dict.fromkeys(topic for code in codes for topic in subscriptions.lists[code]))
 
 
 def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPosition:

@@ -51,7 +51,7 @@ class RackMatching:
             subscriptions: their subscriptions.
             order: positions of the members, in the order in which they get their ranges.
         """
-        if not any(member.rack for member in members) or all(topic.racks is None for topic in topics):
+        if all(topic.racks is None for topic in topics) or not any(member.rack for member in members):
             return None
         bits: dict[str, int] = {}
         rack = [_bit(member.rack, bits) if member.rack else 0 for member in members]

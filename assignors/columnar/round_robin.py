@@ -27,13 +27,13 @@ def assign_round_robin(group: Group) -> Assignment:
         OddGroup: the rule has to answer.
     """
     members = group.members
-    subscriptions = Subscriptions.of(members)
-    if subscriptions.are_odd or not members:
+    if not members:
         raise OddGroup
-    known = topics_that_exist(group, subscriptions.seen_in(range(len(members))))
+    subscriptions = Subscriptions.of(members)
+    known = topics_that_exist(group, set().union(*subscriptions.lists))
     names = list(known)
-    topics = [names[row] for row in java_order(range(len(names)), names)]
-    numbering = Numbering.of(members, subscriptions, ((name, known[name].partitions) for name in topics))
+    topics = [known[names[row]] for row in java_order(range(len(names)), names)]
+    numbering = Numbering.of(members, subscriptions, topics)
     order = member_order(members)
     return numbering.assignment_by_owner(order[_seats(numbering, order)])
 

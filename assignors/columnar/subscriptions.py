@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import repeat
-from operator import is_not
+from operator import is_not, ne
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assignors.columnar.odd_group import OddGroup
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -22,47 +24,27 @@ class Subscriptions:
     """The subscriptions of a group.
 
     Attributes:
-        lists: the distinct subscriptions, as the members list them.
+        lists: the distinct subscriptions, as the members list them; none names a topic twice.
         of_member: index into `lists` of each member, intp of shape (members,).
+        are_equal: whether all members subscribe to the same topics, in whatever order they name them.
     """
 
     lists: list[tuple[str, ...]]
     of_member: NDArray[np.intp]
-
-    @property
-    def are_odd(self) -> bool:
-        """Whether a subscription names a topic twice, or one is empty while others are not."""
-        return any(
-            len(set(topics)) < len(topics) or (not topics and len(self.lists) > 1) for topics in self.lists
-        )
-
-    @property
-    def are_equal(self) -> bool:
-        """Whether all members subscribe to the same topics, in whatever order they name them."""
-        return len(self.lists) <= 1 or len({frozenset(topics) for topics in self.lists}) == 1
+    are_equal: bool
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> Subscriptions:
-        """The subscriptions of these members."""
-        lists = [member.topics for member in members]
-        if lists and not any(map(is_not, lists, repeat(lists[0]))):
-            return cls([tuple(lists[0])], np.zeros(len(lists), np.intp))
-        codes: dict[tuple[str, ...], int] = {}
-        by_identity: dict[int, int] = {}
-        code, latest = -1, None
-        for identity, topics in dict(zip(map(id, lists), lists, strict=True)).items():
-            if topics != latest:  # comparing neighbours is cheaper than hashing each of them
-                code = codes.setdefault(tuple(topics), len(codes))
-            by_identity[identity], latest = code, topics
-        of_member = np.fromiter(map(by_identity.__getitem__, map(id, lists)), np.intp, len(lists))
-        return cls(list(codes), of_member)
+        """The subscriptions of these members.
 
-    def seen_in(self, order: Iterable[int]) -> dict[str, None]:
-        """Every subscribed topic, in the order they are first seen when members are visited in `order`."""
-        if len(self.lists) == 1:
-            return dict.fromkeys(self.lists[0])
-        codes = dict.fromkeys(self.of_member[list(order)].tolist())
-        return dict.fromkeys(topic for code in codes for topic in self.lists[code])
+        Raises:
+            OddGroup: one of them names a topic twice.
+        """
+        lists, of_member = _distinct([member.topics for member in members])
+        sets = [frozenset(topics) for topics in lists]
+        if any(map(ne, map(len, sets), map(len, lists))):
+            raise OddGroup
+        return cls(lists=lists, of_member=of_member, are_equal=not any(map(ne, sets, sets[1:])))
 
     def audiences(self, topics: Sequence[str], order: NDArray[np.integer]) -> Audiences:
         """The subscribers of these topics, of which each has some, with members listed in `order`."""
@@ -100,3 +82,17 @@ class Audiences:
     of_topic: list[int]
     members: list[NDArray[np.integer]]
     of_subscription: list[list[int]]
+
+
+def _distinct(lists: Sequence[Sequence[str]]) -> tuple[list[tuple[str, ...]], NDArray[np.intp]]:
+    """The different ones of some lists, and which of them each list is."""
+    if lists and not any(map(is_not, lists, repeat(lists[0]))):
+        return [tuple(lists[0])], np.zeros(len(lists), np.intp)
+    codes: dict[tuple[str, ...], int] = {}
+    by_identity: dict[int, int] = {}
+    code, latest = -1, None
+    for identity, topics in dict(zip(map(id, lists), lists, strict=True)).items():
+        if topics != latest:  # comparing neighbours is cheaper than hashing each of them
+            code = codes.setdefault(tuple(topics), len(codes))
+        by_identity[identity], latest = code, topics
+    return list(codes), np.fromiter(map(by_identity.__getitem__, map(id, lists)), np.intp, len(lists))

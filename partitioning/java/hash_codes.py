@@ -46,9 +46,10 @@ def uuid_hash(value: uuid.UUID) -> int:
 
 def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
     """Hash codes as `HashMap` uses them: the upper half mixed into the lower."""
-    if len(hashes) == 0 or (hashes.min() >= 0 and hashes.max() < 1 << 16):
+    unsigned = hashes.view(np.uint32)
+    if unsigned.max(initial=0) < 1 << 16:
         return hashes
-    return hashes ^ (hashes.view(np.uint32) >> np.uint32(16)).view(np.int32)
+    return hashes ^ (unsigned >> np.uint32(16)).view(np.int32)
 
 
 def spread_hash(key: Key) -> int:
@@ -58,7 +59,7 @@ def spread_hash(key: Key) -> int:
     elif isinstance(key, TopicPartition):
         code = 31 * (31 + key[1]) + _known_hash(key[0])
     else:
-        code = uuid_hash(key) if isinstance(key, uuid.UUID) else key  # that of an Integer is its value
+        code = _known_uuid_hash(key) if isinstance(key, uuid.UUID) else key  # that of an Integer is its value
     code &= 0xFFFFFFFF
     code ^= code >> 16
     return code - (1 << 32) if code >> 31 else code
@@ -74,6 +75,7 @@ def rank(key: Key) -> Rank:
 
 
 _known_hash = lru_cache(maxsize=1 << 17)(string_hash)
+_known_uuid_hash = lru_cache(maxsize=1 << 17)(uuid_hash)
 
 
 def _signed(value: int, bits: int) -> int:

@@ -59,9 +59,9 @@ def hash_map_order(
     if length <= 1 << 16:
         buckets = buckets.astype(np.uint16)  # NumPy sorts these by radix
     if insert == "head":
-        order: NDArray[np.intp] = len(buckets) - 1 - np.argsort(buckets[::-1], kind="stable")
+        order = len(buckets) - 1 - buckets[::-1].argsort(kind="stable")
     else:
-        order = np.argsort(buckets, kind="stable")
+        order = buckets.argsort(kind="stable")
     if growth.trees:
         place = np.argsort(order)
         for rows in growth.tree_rows(mixed):

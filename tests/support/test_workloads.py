@@ -27,6 +27,10 @@ WORKLOADS = [
     Workload(30, 5, 6, "leave", "unequal", racks=4),
     Workload(100, 20, 50, "leave"),
 ]
+CLAIMS = [
+    Workload(40, 5, 8, "leave", claims=(("member1", "topic7", 25),)),
+    Workload(40, 5, 8, "join", "unequal", claims=(("member1", "topic0", 3), ("member2", "topic0", 5))),
+]
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +42,16 @@ def oracle() -> Iterator[Oracle]:
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 @pytest.mark.parametrize("workload", WORKLOADS, ids=str)
 def test_digests_agree(oracle: Oracle, assignor: str, workload: Workload) -> None:
+    assert_digests_agree(oracle, assignor, workload)
+
+
+@pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
+@pytest.mark.parametrize("workload", CLAIMS, ids=str)
+def test_digests_of_odd_groups_agree(oracle: Oracle, assignor: str, workload: Workload) -> None:
+    assert_digests_agree(oracle, assignor, workload)
+
+
+def assert_digests_agree(oracle: Oracle, assignor: str, workload: Workload) -> None:
     told = oracle.ask("time", assignor=assignor, **workload.request)
     group = workload.group(get_assignor(assignor))
     assert digest(group, get_assignor(assignor).assign(group)) == told["digest"]

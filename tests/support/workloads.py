@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from assignors.assignment import Assignment
 from assignors.group import Group, Member, Topic
+from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from assignors.assignment import Assignment
     from assignors.interface import Assignor
 
 BLOCKS = 5
@@ -34,6 +35,8 @@ class Workload:
             carries on; "leave": "member0" leaves such a group.
         subscriptions: "equal", or "unequal" in five blocks.
         racks: number of racks, with two replicas of each partition; 0: none.
+        claims: members of a group that carries on, each with the topic and the number of a partition that it
+            believes it got too.
     """
 
     members: int
@@ -42,6 +45,7 @@ class Workload:
     event: Literal["full", "join", "leave"] = "full"
     subscriptions: Literal["equal", "unequal"] = "equal"
     racks: int = 0
+    claims: tuple[tuple[str, str, int], ...] = ()
 
     @property
     def request(self) -> dict[str, Any]:
@@ -55,6 +59,9 @@ class Workload:
 
     def after(self, group: Group, assignment: Assignment) -> Group:
         """The group to assign, given what `before` was assigned."""
+        for member, *partition in self.claims:
+            more = {**assignment, member: [*assignment[member], TopicPartition(*partition)]}
+            assignment = Assignment.of(more)
         if self.event == "join":
             last = self._member(self.members - 1)
             return group.next(assignment, join=[Member("newMember", last.topics, rack=last.rack)])

@@ -10,6 +10,7 @@ from uuid import UUID
 import numpy as np
 
 from assignors.columnar.numbering import Numbering
+from assignors.columns import bounds
 from assignors.topic_ids import made_id, topic_id
 from partitioning.java import hash_map_order, hash_set_capacity, string_hashes
 from partitioning.java.hash_codes import spread
@@ -54,7 +55,7 @@ class BrokerNumbering(Numbering):
             members=members,
             topics=tuple(names + gone),
             counts=counts,
-            starts=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+            starts=bounds(counts),
             subscriptions=subscriptions,
             topic_ids=[topic_id(topic) for topic in existing] + [made_id(name) for name in gone],
         )
@@ -67,16 +68,15 @@ class BrokerNumbering(Numbering):
 
     def in_set_order(self, names: Sequence[str]) -> TopicRow:
         """A subscription's topics that exist, in the order of the HashSet of its names."""
-        distinct = list(dict.fromkeys(names))
-        order = hash_map_order(string_hashes(distinct), capacity=hash_set_capacity(len(names)), keys=distinct)
-        rows = np.array([self.index.get(name, -1) for name in distinct], np.intp)[order]
+        order = hash_map_order(string_hashes(names), capacity=hash_set_capacity(len(names)), keys=names)
+        rows = np.array([self.index.get(name, -1) for name in names], np.intp)[order]
         rows = rows[rows >= 0]
         return rows[self.counts[rows] > 0]
 
     def in_id_order(self, names: Sequence[str]) -> TopicRow:
         """The same in the order of the HashSet of ids that is made from the one of names."""
         topics = self.in_set_order(names)
-        capacity = hash_set_capacity(len(set(names)))
+        capacity = hash_set_capacity(len(names))
         return topics[hash_map_order(self._hashes[topics], capacity=capacity, keys=self.halves[topics])]
 
     @cached_property

@@ -10,7 +10,7 @@ from assignors.assignment import Assignment
 from assignors.columnar.broker.mixed import mixed_targets
 from assignors.columnar.broker.slots import Slots
 from assignors.columnar.odd_group import OddGroup, rows_of
-from assignors.columns import join
+from assignors.columns import bounds, join
 from partitioning.columns import ranges
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
@@ -51,7 +51,7 @@ def assign_targets(
         members=tuple([member.id for member in group.members]),
         topics=numbering.topics,
         counts=numbering.counts,
-        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        offsets=bounds(sizes),
         topic=slots.per_row(slots.topic.astype(np.int32)),
         partition=slots.partition,
         subscribed=numbering.has_subscriber,

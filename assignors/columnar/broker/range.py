@@ -9,11 +9,12 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.columnar.broker.numbering import BrokerNumbering
 from assignors.columnar.member_order import member_order
-from assignors.columnar.odd_group import rows_of
+from assignors.columnar.odd_group import OddGroup
 from assignors.columnar.range import range_owners
 from assignors.columnar.subscriptions import Subscriptions
+from assignors.columns import bounds
 from partitioning.columns import sort_positions
-from partitioning.java.many_maps import iteration_order
+from partitioning.java.hash_order import sized_map_order
 from partitioning.java.sizes import hash_map_capacity, table_length
 
 if TYPE_CHECKING:
@@ -46,12 +47,11 @@ def assign_broker_range(group: Group) -> Assignment:
         places = [_places(topics, numbering, equal=False) for topics in subscriptions.lists]
         place = np.stack(places)[subscriptions.of_member[owner], topic]
     rows = sort_positions(owner, place)
-    sizes = np.bincount(owner, minlength=len(members))
     return Assignment(
         members=numbering.ids,
         topics=numbering.topics,
         counts=numbering.counts,
-        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
+        offsets=bounds(np.bincount(owner, minlength=len(members))),
         topic=topic[rows],
         partition=numbering.number_of[rows],
     )
@@ -63,9 +63,10 @@ def _places(subscription: Sequence[str], numbering: BrokerNumbering, *, equal: b
     Where all subscriptions are equal, topics that do not exist do not count for the length of its table.
     """
     added = numbering.in_set_order(subscription)
-    length = np.array([table_length(hash_map_capacity(len(added) if equal else len(set(subscription))))])
-    hashes = numbering.spread_hashes[added]
-    rows = rows_of(iteration_order(np.zeros(1, np.intp), np.array([len(added)]), hashes, length, length))
+    length = table_length(hash_map_capacity(len(added if equal else subscription)))
+    rows, is_crowded = sized_map_order(numbering.spread_hashes[added], length)
+    if is_crowded:
+        raise OddGroup
     place = np.zeros(len(numbering.topics), np.intp)
-    place[added if rows is None else added[rows]] = np.arange(len(added))
+    place[added[rows]] = np.arange(len(added))
     return place

@@ -51,14 +51,12 @@ def _decide(
 ) -> tuple[Numbering, Claims, Outcome]:
     """Who gets what, and what that was decided from."""
     subscriptions = Subscriptions.of(group.members)
-    if subscriptions.are_odd or not group.members:
+    if not group.members or (len(subscriptions.lists) > 1 and () in subscriptions.lists):
         raise OddGroup
     topics = topics_that_exist(group, set().union(*subscriptions.lists))
     names = list(topics)
-    by_name = [names[row] for row in java_order(range(len(names)), names)]
-    numbering = Numbering.of(
-        group.members, subscriptions, ((name, topics[name].partitions) for name in by_name)
-    )
+    by_name = [topics[names[row]] for row in java_order(range(len(names)), names)]
+    numbering = Numbering.of(group.members, subscriptions, by_name)
     claims = read_claims(numbering, recall(numbering), highest)
     assign = assign_constrained if subscriptions.are_equal else assign_general
     return numbering, claims, assign(numbering, claims, Racks.of(topics, numbering))

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignors import Member
+from assignors import Member, Topic
 from assignors.columnar.numbering import Numbering
 from assignors.columnar.sticky.load import Load
 from assignors.columnar.sticky.readers import Readers
@@ -16,7 +16,7 @@ from assignors.columnar.subscriptions import Subscriptions
 def load(*sizes, idle=()):
     members = [Member(f"m{number}", ["t"]) for number in range(len(sizes))]
     takes_part = np.array([number not in idle for number in range(len(sizes))])
-    readers = Readers.of(Numbering.of(members, Subscriptions.of(members), [("t", 1)]))
+    readers = Readers.of(Numbering.of(members, Subscriptions.of(members), [Topic("t", 1)]))
     return Load(np.array(sizes), takes_part, readers)
 
 

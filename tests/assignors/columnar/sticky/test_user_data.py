@@ -14,7 +14,7 @@ from assignors.strategies import StickyAssignor
 
 
 def recalled(*members: Member):
-    numbering = Numbering.of(members, Subscriptions.of(members), [("t", 4), ("u", 4)])
+    numbering = Numbering.of(members, Subscriptions.of(members), [Topic("t", 4), Topic("u", 4)])
     memory = recall_user_data(numbering)
     return [
         (list(partitions), since)

@@ -67,6 +67,18 @@ def _shared(assignor: str) -> Iterator[Json]:
         step(topics({"t": 4, "u": 1}), [member("a", ["t", "t", "u"]), member("b", ["t", "u"])]),
     )
     yield named(
+        "a_topic_named_twice_where_subscriptions_differ",
+        step(topics({"t": 4, "u": 3}), [member("a", ["t", "t"]), member("b", ["u"])]),
+        step(
+            topics({"t": 4, "u": 5}),
+            [
+                member("a", ["t", "u", "t"], carry=True),
+                member("b", ["u", "u"], carry=True),
+                member("c", ["u"]),
+            ],
+        ),
+    )
+    yield named(
         "colliding_member_ids_in_either_order",
         step(topics({"t": 3}), [member("Aa", ["t"]), member("BB", ["t"])]),
         step(topics({"t": 3}), [member("BB", ["t"]), member("Aa", ["t"])]),

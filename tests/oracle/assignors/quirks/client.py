@@ -70,6 +70,17 @@ def _shared(assignor: str) -> Iterator[Json]:
         step({"t": 5}, [member("c1", ["t", "t"]), member("c2", ["t"]), member("c3", ["t", "t", "t"])]),
     )
     yield named(
+        "a_topic_named_twice_where_racks_matter",
+        step(
+            laid_out({"t": 5, "u": 4, "v": 4}, ABC, 1),
+            [
+                member("c1", ["t", "u", "t", "v"], rack="a"),
+                member("c2", ["v", "u", "v", "v"], rack="b"),
+                member("c3", ["t", "t"], rack="c"),
+            ],
+        ),
+    )
+    yield named(
         "surrogates_sort_before_the_last_of_the_basic_plane",
         step(
             {"t": 2},

@@ -30,6 +30,7 @@ import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
  * subscriptions are five blocks of topics and members, as in Kafka's own benchmark. With racks = R, members are on
  * rack i % R and the two replicas of partition p on racks p % R and (p + 1) % R. The event is "full" (nobody owns
  * anything), "join" ("newMember" joins the rest, which carry on from a full assignment) or "leave" ("member0" leaves).
+ * Of claims, [member, topic, partition] each, members believe that they got them too.
  * Only the call is timed: what members carry was made, and went through the protocol's bytes, before.
  */
 final class Timing {
@@ -40,7 +41,7 @@ final class Timing {
 
     static ObjectNode run(JsonNode request) {
         String assignor = request.get("assignor").textValue();
-        Group group = group(request, assignor);
+        Group group = group(request);
         List<Inputs.Topic> topics = group.topics;
         List<Inputs.Member> members = group.members;
         int warmUp = request.path("warm_up").asInt(0);
@@ -67,13 +68,13 @@ final class Timing {
             .put("digest", digest(topics, members, lists));
     }
 
-    private static Group group(JsonNode request, String assignor) {
+    private static Group group(JsonNode request) {
         ObjectNode asked = request.deepCopy();
         asked.remove(List.of("warm_up", "rounds"));
         if (!asked.equals(latest.request)) {
             latest = new Group(null, null, null); // two large groups are too much
             List<Inputs.Topic> topics = topics(request);
-            latest = new Group(asked, topics, members(request, topics, assignor));
+            latest = new Group(asked, topics, members(request, topics));
         }
         return latest;
     }
@@ -136,7 +137,7 @@ final class Timing {
         return topics;
     }
 
-    private static List<Inputs.Member> members(JsonNode request, List<Inputs.Topic> topics, String assignor) {
+    private static List<Inputs.Member> members(JsonNode request, List<Inputs.Topic> topics) {
         int count = request.get("members").intValue();
         boolean equal = request.path("subscriptions").asText("equal").equals("equal");
         int racks = request.path("racks").asInt(0);
@@ -155,20 +156,30 @@ final class Timing {
             case "full" -> fresh;
             case "join" -> {
                 Inputs.Member last = fresh.remove(count - 1);
-                List<Inputs.Member> members = carried(assignor, topics, fresh, fresh);
+                List<Inputs.Member> members = carried(request, topics, fresh, fresh);
                 members.add(new Inputs.Member(
                     "newMember", last.topics(), null, last.rack(), null, null, null, null));
                 yield members;
             }
-            case "leave" -> carried(assignor, topics, fresh, fresh.subList(1, count));
+            case "leave" -> carried(request, topics, fresh, fresh.subList(1, count));
             default -> throw new IllegalArgumentException("event is full, join or leave");
         };
     }
 
     private static List<Inputs.Member> carried(
-            String assignor, List<Inputs.Topic> topics, List<Inputs.Member> before, List<Inputs.Member> after) {
-        Scenario.Leader leader = Scenario.leader(assignor);
-        leader.handOut(before, leader.assign(topics, before), 1);
+            JsonNode request, List<Inputs.Topic> topics, List<Inputs.Member> before, List<Inputs.Member> after) {
+        Scenario.Leader leader = Scenario.leader(request.get("assignor").textValue());
+        Scenario.Answer answer = leader.assign(topics, before);
+        Map<String, List<TopicPartition>> believed = new HashMap<>(answer.lists());
+        for (JsonNode claim : request.path("claims")) {
+            TopicPartition partition = new TopicPartition(claim.get(1).textValue(), claim.get(2).intValue());
+            believed.computeIfPresent(claim.get(0).textValue(), (member, list) -> {
+                List<TopicPartition> more = new ArrayList<>(list);
+                more.add(partition);
+                return more;
+            });
+        }
+        leader.handOut(before, new Scenario.Answer(believed, answer.transferring()), 1);
         List<Inputs.Member> members = new ArrayList<>();
         for (Inputs.Member m : after) {
             members.add(leader.recall(
