@@ -1,4 +1,4 @@
-"""How much is believed: Kafka's own limits, and bounds that keep hostile numbers from taking a machine's memory.
+"""How much is believed: Kafka's own limits, and bounds that spare the machine's memory.
 
 Numbers and texts come from files, captures and command lines, so each is bounded before anything is made of
 it. The bounds are far above what a cluster can hold: no real group meets them.

@@ -107,8 +107,7 @@ class GroupState:
         """
         if counts:
             widest = max(counts, key=counts.__getitem__)
-            where = f"the group, {counts[widest]:,} of them in {widest!r},"
-            check_partitions(sum(counts.values()), SourceError, where)
+            check_partitions(sum(counts.values()), SourceError, f"the group with topic {widest!r}")
         row = {name: number for number, name in enumerate(counts)}
         known = np.array([row.get(name, -1) for name in self.topics], np.int64)[self.topic]
         start = np.cumsum([0, *counts.values()])

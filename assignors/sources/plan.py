@@ -12,6 +12,7 @@ from assignors.diff.state import GroupState, MemberIdentity
 from assignors.errors import SourceError
 from assignors.explain import Explainer
 from assignors.group import Group, Member, StickyUserData, Topic
+from assignors.limits import check_members, check_partitions
 from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.registry import get_assignor
 from assignors.settling import settle
@@ -55,6 +56,8 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
         AssignorError: the strategy cannot assign this group.
     """
     what_if = what_if or WhatIf()
+    joining = what_if.add_members
+    check_members(len(state.members) + joining, SourceError, f"--add-members {joining}: the group")
     state = as_complete(state)
     strategy = get_assignor(assignor)
     warnings = list(state.warnings)
@@ -77,7 +80,7 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
         if number not in leaving
     ]
     identities = [identity for number, identity in enumerate(state.members) if number not in leaving]
-    for name in _new_names(state, what_if.add_members):
+    for name in _new_names(state, joining):
         identities.append(MemberIdentity(name))
         members.append(Member(name, topics))
     if not members:
@@ -110,6 +113,7 @@ def _counts(state: GroupState, what_if: WhatIf) -> dict[str, int]:
         if topic not in counts:
             known = ", ".join(sorted(counts)) or "no topic"
             raise SourceError(f"--partitions {topic}={count}: the group reads {known}")
+        check_partitions(count, SourceError, f"--partitions {topic}={count}: the topic")
         if count < counts[topic]:
             raise SourceError(
                 f"--partitions {topic}={count}: it has {counts[topic]} already; a topic only grows"

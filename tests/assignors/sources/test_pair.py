@@ -34,7 +34,7 @@ def test_a_capture_and_a_snapshot_of_one_group_are_the_same(snapshot):
 
 def test_standard_input_is_a_source(monkeypatch, snapshot):
     for path in (MEMBERS, snapshot):
-        monkeypatch.setattr("sys.stdin", io.StringIO(Path(path).read_text()))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(path).read_bytes())))
         assert len(read_source("-").state.members) == 5
 
 
