@@ -41,6 +41,15 @@ def read_text(path: str | PathLike[str] | None, limit: int = MAX_FILE_BYTES) -> 
             content = file.read(limit + 1)
     if len(content) > limit:
         raise SourceError(f"the file has more than {limit:,} bytes, the most that is read")
+    return decode_text(content)
+
+
+def decode_text(content: bytes) -> str:
+    """The text in the bytes of a file.
+
+    Raises:
+        SourceError: they are no text; the message says what they are instead.
+    """
     packed = next((name for magic, name in _PACKED.items() if content.startswith(magic)), None)
     if packed is not None:
         raise SourceError(f"the file is compressed ({packed}); unpack it first")

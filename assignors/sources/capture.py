@@ -109,7 +109,7 @@ def _read_table(text: str) -> tuple[tuple[str, ...], list[_Row], str]:
             if columns and [*columns] != [*found]:
                 raise SourceError(f"line {line}: a second table of another kind; keep one capture per file")
             columns = found
-        elif gone := _ABSENT.search(content):
+        elif gone := _ABSENT.search(content, 0, 500):
             raise SourceError(
                 f"line {line}: the capture says that group {gone[1] or gone[2]!r} does not exist"
             )
@@ -201,8 +201,12 @@ def _parse_assignment(row: _Row, column: str) -> list[tuple[str, int]]:
             "capture --describe without --members instead"
         )
     for form in _WITH_TOPICS:
-        parts = list(form.finditer(text))
-        if "".join(part.group() for part in parts) == text:
+        parts: list[re.Match[str]] = []
+        end = 0
+        while part := form.match(text, end):
+            parts.append(part)
+            end = part.end()
+        if end == len(text):
             return [
                 (part[1], row.parse(number, column, MAX_PARTITION))
                 for part in parts
