@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from assignors.errors import SourceError
 from assignors.limits import MAX_FILE_BYTES
@@ -35,13 +35,18 @@ def read_text(path: str | PathLike[str] | None, limit: int = MAX_FILE_BYTES) -> 
         SourceError: it is no text, or longer; the message does not name the file.
     """
     if path is None:
-        content = sys.stdin.buffer.read(limit + 1)
-    else:
-        with Path(path).open("rb") as file:
-            content = file.read(limit + 1)
-    if len(content) > limit:
-        raise SourceError(f"the file has more than {limit:,} bytes, the most that is read")
-    return decode_text(content)
+        return decode_text(_read(sys.stdin.buffer, limit))
+    with Path(path).open("rb") as file:
+        return decode_text(_read(file, limit))
+
+
+def _read(file: BinaryIO, limit: int) -> bytes:
+    content = bytearray()
+    while chunk := file.read(2**20):
+        content += chunk
+        if len(content) > limit:
+            raise SourceError(f"the file has more than {limit:,} bytes, the most that is read")
+    return bytes(content)
 
 
 def decode_text(content: bytes) -> str:
