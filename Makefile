@@ -9,7 +9,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-matrix lint types check bench golden lock clean
+.PHONY: help setup demo test test-matrix lint types check bench fuzz golden lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,12 @@ check: lint types test  ## lint, types and tests
 
 bench: $(READY)  ## run the benchmarks; each reports a ratio against a named competitor
 	@$(BIN)/python -m pytest benchmarks --benchmark-only -o python_files='bench_*.py'
+
+CASES ?= 100000
+SEED ?= 0
+
+fuzz: $(READY)  ## give hostile input to all that reads; `make test` does it briefly; CASES=1000000 SEED=1
+	@$(BIN)/python -m tests.fuzz --cases $(CASES) --seed $(SEED)
 
 test-matrix: $(READY)  ## run the Spark tests on PySpark 3.5, 4.0, 4.1 and the newest, classic and Connect
 	@$(BIN)/python -m tests.matrix $(MATRIX)
