@@ -1,4 +1,4 @@
-"""Scenario files of all three formats, read and not run."""
+"""Scenario files of all three formats, read and, where they are small, run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assignors.simulation import Scenario
+from assignors.simulation import Scenario, simulate
 from tests.fuzz.mutation import mutate
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ def check(case: tuple[str, bytes]) -> None:
     ending, content = case
     path = Path(FOLDER.name, f"scenario{ending}")
     path.write_bytes(content)
-    Scenario.from_file(path)
+    scenario = Scenario.from_file(path)
+    if len(scenario.consumers) < 50 and sum(topic.partitions for topic in scenario.topics) < 500:
+        simulate(scenario)
 
 
 TARGETS = {"scenarios": (make, check)}

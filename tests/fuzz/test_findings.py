@@ -1,4 +1,7 @@
-"""Files that once ended in a crash, a raw exception, gigabytes or a wrong answer, and how each ends now."""
+"""Files that once ended in a crash, a raw exception, gigabytes or a wrong answer, and how each ends now.
+
+So do some that a bound could do wrong: an alias of itself, one long word.
+"""
 
 import re
 import tracemalloc
@@ -84,10 +87,9 @@ SCENARIOS = [
     ),
     ("digits.toml", "seed=" + "9" * 5_000, "5000 digits"),
     ("word.toml", "a" * 500_000, "Expected '='"),
-    ("nested.json", '{"topics":' + "[" * 100_000, r"\$.topics"),
+    ("nested.json", '{"events":[{"at_ms":' + "[" * 100_000, "nested too deeply"),
     ("partitions.json", '{"topics":{"t":2147483647},"consumers":1}', "<= 16777216"),
     ("consumers.json", '{"topics":{"t":1},"consumers":2000000000}', "<= 1048576"),
-    ("digits.json", '{"topics":{"t":1},"consumers":1,"seed":' + "9" * 5_000 + "}", r"\$.seed"),
     ("packed.json", b"\x1f\x8b\x08", "compressed"),
 ]
 GROUPS = [
@@ -103,13 +105,12 @@ GROUPS = [
     ),
     ("lag.txt", offsets(lag="9" * 26), "line 2: LAG is '99.*', not a number from 0 to 9223372036854775807"),
     ("digits.txt", offsets("9" * 5_000), "line 2: PARTITION is '99"),
-    ("power.txt", offsets("²"), "line 2: PARTITION is '²'"),
     ("comma.txt", members("t(0,)"), r"line 2: cannot read the assignment 't\(0,\)'"),
     ("wraps-too.txt", members("t(4294967296)"), "line 2: ASSIGNMENT is '4294967296'"),
     ("word.txt", members("t" * 100_000), "line 2: cannot read the assignment 'ttt"),
     ("blank.txt", offsets() + "\na" * 4_000_000, "line 3: the row ends before PARTITION"),
     ("notes.txt", "a\n" * 4_000_000, "no output of kafka-consumer-groups"),
-    ("absent.txt", "onsumer group '" * 300_000, "no output of kafka-consumer-groups"),
+    ("absent.txt", "consumer group '" * 300_000, "no output of kafka-consumer-groups"),
 ]
 
 
