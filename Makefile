@@ -9,7 +9,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test mutations test-matrix lint types check bench golden lock clean
+.PHONY: help setup demo test test-matrix lint types check bench fuzz mutations golden lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,12 @@ bench: $(READY)  ## run the benchmarks; each reports a ratio against a named com
 
 mutations: $(READY)  ## make some sixty small mistakes in a copy, one at a time: do the tests notice each?
 	@$(BIN)/python -m tests.mutations
+
+CASES ?= 100000
+SEED ?= 0
+
+fuzz: $(READY)  ## give hostile input to all that reads; `make test` does it briefly; CASES=1000000 SEED=1
+	@$(BIN)/python -m tests.fuzz --cases $(CASES) --seed $(SEED)
 
 test-matrix: $(READY)  ## run the Spark tests on PySpark 3.5, 4.0, 4.1 and the newest, classic and Connect
 	@$(BIN)/python -m tests.matrix $(MATRIX)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.columns import bounds
+from assignors.errors import InvalidGroupError
+from assignors.limits import check_partitions
 from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 
 if TYPE_CHECKING:
@@ -71,6 +73,9 @@ class Assignment(Mapping[str, PartitionList]):
         """An assignment from plain lists, such as one read back from a live group.
 
         Partition counts are those the lists show: the highest number of each topic plus one.
+
+        Raises:
+            InvalidGroupError: a number that is no partition's, or counts above what is worked on.
         """
         columns = {member: PartitionList.of(partitions) for member, partitions in lists.items()}
         index: dict[str, int] = {}
@@ -88,6 +93,7 @@ class Assignment(Mapping[str, PartitionList]):
         partition = np.concatenate([np.empty(0, np.int32), *(part.partitions for part in columns.values())])
         counts = np.zeros(len(index), np.int64)
         np.maximum.at(counts, topic, partition.astype(np.int64) + 1)
+        check_partitions(int(counts.sum()), InvalidGroupError, "the assignment, by its highest numbers,")
         offsets = np.cumsum([0, *(len(part) for part in columns.values())], dtype=np.int64)
         return cls(tuple(columns), tuple(index), counts, offsets, topic, partition)
 

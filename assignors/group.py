@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assignors.errors import InvalidGroupError
+from assignors.limits import MAX_TOPIC_NAME, check_members, check_partitions
 from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.protocol import encode_sticky_user_data
 from partitioning.columns import sort_rows
 from partitioning.java import utf16_key
+from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     import uuid
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
     from assignors.assignment import Assignment
     from partitioning.topic_partition import TopicPartition
+
+_partitions_of = attrgetter("partitions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,15 @@ class Topic:
     id: uuid.UUID | None = None
 
     def __post_init__(self) -> None:
-        if self.partitions < 0:
-            raise InvalidGroupError(f"topic {self.name!r} has {self.partitions} partitions; give 0 or more")
+        if not 0 <= self.partitions <= MAX_PARTITIONS:
+            raise InvalidGroupError(
+                f"topic {self.name!r} has {self.partitions} partitions; give 0 to {MAX_PARTITIONS}"
+            )
+        if len(self.name) > MAX_TOPIC_NAME:
+            raise InvalidGroupError(
+                f"topic {self.name[:40]!r}... has a name of {len(self.name)} characters; "
+                f"a broker allows {MAX_TOPIC_NAME}"
+            )
         if self.racks is not None and len(self.racks) != self.partitions:
             raise InvalidGroupError(
                 f"topic {self.name!r} has {self.partitions} partitions but racks for {len(self.racks)}; "
@@ -104,7 +116,8 @@ class Group:
         generation: generation of the group before this rebalance; 0 for a group that never rebalanced.
 
     Raises:
-        InvalidGroupError: two topics of one name or two members of one id.
+        InvalidGroupError: two topics of one name, two members of one id, or more of either than
+            `assignors.limits` allows.
     """
 
     topics: Sequence[Topic]
@@ -112,6 +125,8 @@ class Group:
     generation: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
+        check_partitions(sum(map(_partitions_of, self.topics)), InvalidGroupError, "the group")
+        check_members(len(self.members), InvalidGroupError, "the group")
         for what, names in (
             ("topic", [topic.name for topic in self.topics]),
             ("member", [member.id for member in self.members]),

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
+from assignors.errors import InvalidGroupError
+from assignors.limits import MAX_PARTITION
 from partitioning.columns import ranges
 from partitioning.topic_partition import TopicPartition
 
@@ -96,13 +98,27 @@ class PartitionList(Sequence[TopicPartition]):
 
     @classmethod
     def of(cls, partitions: Iterable[TopicPartition | tuple[str, int]]) -> PartitionList:
-        """The same partitions as columns; a `PartitionList` comes back as it is."""
+        """The same partitions as columns; a `PartitionList` comes back as it is.
+
+        Raises:
+            InvalidGroupError: a partition number that does not fit 32 bits.
+        """
         if isinstance(partitions, PartitionList):
             return partitions
         index: dict[str, int] = {}
         pairs = [(index.setdefault(topic, len(index)), partition) for topic, partition in partitions]
-        columns = np.array(pairs, dtype=np.int32).reshape(-1, 2)
-        return cls(tuple(index), columns[:, 0].copy(), columns[:, 1].copy())
+        try:
+            topics, numbers = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+            fits = np.array_equal(numbers, numbers.astype(np.int32))
+        except OverflowError:
+            fits = False
+        if not fits:
+            row, number = next(pair for pair in pairs if not -(2**31) <= pair[1] < 2**31)
+            raise InvalidGroupError(
+                f"{[*index][row]}-{number} is no partition: its number does not fit 32 bits; "
+                f"give 0 to {MAX_PARTITION}"
+            )
+        return cls(tuple(index), topics.astype(np.int32), numbers.astype(np.int32))
 
     def by_topic(self) -> PartitionList:
         """The partitions grouped by topic, topics in the order in which they first occur."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.errors import ProtocolError
+from assignors.errors import InvalidGroupError, ProtocolError
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.wire import Reader, Writer
 from partitioning.columns import sort_rows
@@ -206,8 +206,8 @@ def _known_version(version: int) -> int:
 def _columns(partitions: Iterable[TopicPartition | tuple[str, int]]) -> PartitionList:
     try:
         return PartitionList.of(partitions)
-    except OverflowError as error:
-        raise ProtocolError("a partition number does not fit 32 bits; give 0 to 2147483647") from error
+    except InvalidGroupError as error:
+        raise ProtocolError(str(error)) from error
 
 
 def _sorted(partitions: PartitionList) -> PartitionList:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from assignors.cli import listings
 from assignors.cli.shell import QuietCommand, complain, output_options, paint, write
+from assignors.errors import SourceError
+from assignors.files import read_text
+from assignors.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, parse_number
+from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from assignors.diff import AssignmentDiff
@@ -44,7 +47,11 @@ def copartition() -> None:
     "--check", "checks", multiple=True, metavar="EXPR", help="A limit such as moved_pct<=10; repeatable."
 )
 @click.option(
-    "--add-members", type=click.IntRange(min=0), default=0, metavar="N", help="plan: members that join."
+    "--add-members",
+    type=click.IntRange(0, MAX_GROUP_MEMBERS),
+    default=0,
+    metavar="N",
+    help="plan: members that join.",
 )
 @click.option("--remove-member", multiple=True, metavar="ID", help="plan: a member that leaves; repeatable.")
 @click.option("--partitions", multiple=True, metavar="TOPIC=N", help="plan: a topic that grows; repeatable.")
@@ -102,7 +109,7 @@ def diff(
         before,
         after,
         config=_client_settings(bootstrap_server, settings, command_config),
-        what_if=WhatIf(add_members, remove_member, {topic: int(n) for topic, n in map(_growth, partitions)}),
+        what_if=WhatIf(add_members, remove_member, dict(map(_growth, partitions))),
     )
     if reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
@@ -151,18 +158,20 @@ def _report(
         write("".join(data.diff_lines(found, every=every)), out)
 
 
-def _growth(text: str) -> tuple[str, str]:
-    topic, _, count = text.rpartition("=")
-    if not topic or not count.isdecimal():
-        raise click.BadParameter(f"{text!r} is not TOPIC=N", param_hint="--partitions")
+def _growth(text: str) -> tuple[str, int]:
+    topic, _, digits = text.rpartition("=")
+    count = parse_number(digits, MAX_GROUP_PARTITIONS)
+    if not topic or count is None:
+        raise click.BadParameter(
+            f"{text!r} is not TOPIC=N with N up to {MAX_GROUP_PARTITIONS}", param_hint="--partitions"
+        )
     return topic, count
 
 
 def _client_settings(server: str | None, settings: tuple[str, ...], path: str | None) -> dict[str, str]:
     config: dict[str, str] = {}
     if path is not None:
-        lines = (line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines())
-        settings = (*(line for line in lines if line and line[0] not in "#!"), *settings)
+        config |= _settings_file(path)
     for setting in settings:
         key, separator, value = setting.partition("=")
         if not separator:
@@ -170,6 +179,22 @@ def _client_settings(server: str | None, settings: tuple[str, ...], path: str | 
         config[key.strip()] = value.strip()
     if server is not None:
         config["bootstrap.servers"] = server
+    return config
+
+
+def _settings_file(path: str) -> dict[str, str]:
+    try:
+        lines = [line.strip() for line in read_text(path).splitlines()]
+    except SourceError as error:
+        raise SourceError(f"{path}: {error}") from error
+    config = {}
+    for number, line in enumerate(lines, 1):
+        if not line or line[0] in "#!":
+            continue
+        key, separator, value = line.partition("=")
+        if not separator:  # the line is not shown: it may hold a password
+            raise SourceError(f"{path}, line {number}: not KEY=VALUE")
+        config[key.strip()] = value.strip()
     return config
 
 
@@ -219,7 +244,7 @@ def simulate(
 @click.option(
     "-n",
     "--partitions",
-    type=click.IntRange(min=1, max=2**31 - 1),
+    type=click.IntRange(1, MAX_PARTITIONS),
     required=True,
     help="Partitions of the topic.",
 )

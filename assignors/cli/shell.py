@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from rich.console import Console
 
 from assignors.errors import AssignorsError
+from assignors.limits import MAX_REPORT_WIDTH
 from assignors.reports.visible import visible
 from partitioning.errors import PartitioningError
 
@@ -37,6 +40,10 @@ class QuietCommand(click.Command):
         except (KeyboardInterrupt, click.Abort):
             complain(ctx, "interrupted")
             ctx.exit(TROUBLE)
+        except OSError as error:
+            complain(ctx, f"{error.filename or 'output'}: {error.strerror or error}")
+            _discard(sys.stdout)
+            ctx.exit(TROUBLE)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user gets a line and exit code 2
             if ctx.params.get("verbose"):
                 for line in traceback.format_exc().rstrip().split("\n"):
@@ -50,6 +57,12 @@ class QuietCommand(click.Command):
 def complain(ctx: click.Context, what: str) -> None:
     """One line on stderr, whatever names are in it."""
     click.echo(f"{ctx.command_path}: {visible(what)}", err=True)
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what a full disk did not take go nowhere, or the interpreter tries to write it again at its end."""
+    with suppress(OSError, ValueError):  # a stream in memory has no descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def output_options(*formats: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -74,7 +87,9 @@ def output_options(*formats: str) -> Callable[[Callable[..., None]], Callable[..
                     show_default=True,
                     help="Colours; auto honours NO_COLOR and FORCE_COLOR.",
                 ),
-                click.option("--width", type=click.IntRange(min=40), help="Columns of text output."),
+                click.option(
+                    "--width", type=click.IntRange(40, MAX_REPORT_WIDTH), help="Columns of text output."
+                ),
                 click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from."),
             )
         ):
@@ -110,7 +125,8 @@ def paint(draw: Callable[[Console], None], *, color: str, width: int | None, out
         force_terminal=probe.is_terminal,
         no_color=True if color == "never" else None if color == "auto" else False,
         color_system="standard" if probe.is_terminal else None,
-        width=width or (probe.width if screen is not None and screen.isatty() else _PIPED_WIDTH),
+        width=width
+        or (min(probe.width, MAX_REPORT_WIDTH) if screen is not None and screen.isatty() else _PIPED_WIDTH),
         highlight=False,
     )
     draw(console)

@@ -359,8 +359,10 @@ def _names(
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """worker-9 before worker-10."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+    """worker-9 before worker-10: of two numbers the longer one is the greater, whatever their length."""
+    parts = re.split(r"([0-9]+)", name)
+    parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
+    return [(len(part) if place % 2 else -1, part) for place, part in enumerate(parts)]
 
 
 def _owners(

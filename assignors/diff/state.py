@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.assignment import Assignment
+from assignors.errors import SourceError
+from assignors.limits import check_partitions
+from assignors.partition_list import PartitionList
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.explain import Explainer
-    from assignors.partition_list import PartitionList
     from partitioning.topic_partition import TopicPartition
 
 
@@ -95,4 +97,26 @@ class GroupState:
             partition=np.concatenate([self.partition, partitions.partitions]),
             lag=None if self.lag is None else np.concatenate([self.lag, np.full(len(topic), -1, np.int64)]),
             complete=True,
+        )
+
+    def completed(self, counts: Mapping[str, int]) -> GroupState:
+        """This state with a row for every partition of these topics; those without one are nobody's.
+
+        Raises:
+            SourceError: they are more than a group may have.
+        """
+        if counts:
+            widest = max(counts, key=counts.__getitem__)
+            check_partitions(sum(counts.values()), SourceError, f"the group with topic {widest!r}")
+        row = {name: number for number, name in enumerate(counts)}
+        known = np.array([row.get(name, -1) for name in self.topics], np.int64)[self.topic]
+        start = np.cumsum([0, *counts.values()])
+        listed = (known >= 0) & (self.partition < np.diff(start, append=0)[known])
+        free = np.ones(int(start[-1]), np.bool_)
+        free[start[known[listed]] + self.partition[listed]] = False
+        flat = np.flatnonzero(free)
+        topic = np.searchsorted(start, flat, side="right") - 1
+        numbers = flat - start[topic]
+        return self.with_unowned(
+            PartitionList(tuple(counts), topic.astype(np.int32), numbers.astype(np.int32))
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from assignors.errors import ScenarioError
 from assignors.extras import needs
+from assignors.limits import check_members, check_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,6 +162,8 @@ class Scenario:
             raise ScenarioError(f"seed is {self.seed}; give a number from 0 to 2**64 - 1")
         if self.heartbeats not in {"independent", "in-step"}:
             raise ScenarioError(f"heartbeats is {self.heartbeats!r}; give 'independent' or 'in-step'")
+        joining = sum(isinstance(event, Join) for event in self.events)
+        check_members(len(self.consumers) + joining, ScenarioError, "the scenario, those that join included,")
         _check_events(self)
 
     @property
@@ -213,6 +216,7 @@ def _check_events(scenario: Scenario) -> None:
             _check_topics(event.consumer, counts)
         else:
             _check_stop(event, what, back_at)
+    check_partitions(sum(counts.values()), ScenarioError, "the scenario at its end")
 
 
 def _check_topics(consumer: Consumer, counts: dict[str, int]) -> None:

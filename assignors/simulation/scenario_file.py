@@ -26,7 +26,15 @@ import msgspec
 
 from assignors.errors import ScenarioError
 from assignors.extras import needs
+from assignors.files import read_text
 from assignors.group import Topic
+from assignors.limits import (
+    MAX_FILE_BYTES,
+    MAX_GROUP_MEMBERS,
+    MAX_GROUP_PARTITIONS,
+    MAX_ID,
+    MAX_SCENARIO_EVENTS,
+)
 from assignors.simulation.scenario import (
     Consumer,
     Crash,
@@ -39,21 +47,17 @@ from assignors.simulation.scenario import (
     Settings,
     rolling_restart,
 )
+from assignors.simulation.scenario_text import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml
 
 if TYPE_CHECKING:
     from os import PathLike
 
-_DECODERS = {
-    ".json": msgspec.json.decode,
-    ".toml": msgspec.toml.decode,
-    ".yaml": msgspec.yaml.decode,
-    ".yml": msgspec.yaml.decode,
-}
+_DECODERS = {".json": decode_json, ".toml": decode_toml, ".yaml": decode_yaml, ".yml": decode_yaml}
 _SETTINGS = {setting.name.replace("_", "."): setting.name for setting in fields(Settings)}
 
-_Count = Annotated[int, msgspec.Meta(ge=1)]
+_Count = Annotated[int, msgspec.Meta(ge=1, le=MAX_GROUP_PARTITIONS)]
 _Time = Annotated[float, msgspec.Meta(ge=0)]
-_Name = Annotated[str, msgspec.Meta(min_length=1)]
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID)]
 
 
 class _Consumer(msgspec.Struct, forbid_unknown_fields=True):
@@ -101,7 +105,7 @@ class _Grow(_Event, tag="grow"):
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     topics: dict[_Name, _Count]
-    consumers: Annotated[int, msgspec.Meta(ge=0)] | list[str | _Consumer]
+    consumers: Annotated[int, msgspec.Meta(ge=0, le=MAX_GROUP_MEMBERS)] | list[str | _Consumer]
     static: bool = False
     assignor: str = "cooperative-sticky"
     settings: dict[str, float] = {}
@@ -118,14 +122,13 @@ def read_scenario(path: str | PathLike[str]) -> Scenario:
     if decode is None:
         raise ScenarioError(f"{file}: a scenario file ends in {', '.join(sorted(_DECODERS))}")
     try:
-        if file.suffix.lower() in {".yaml", ".yml"}:
-            with needs(f"reading {file}", "cli"):
-                import yaml  # noqa: F401, PLC0415 - msgspec uses it without saying how to get it
-        content = decode(file.read_bytes(), type=_File)
+        text = read_text(file, MAX_FILE_BYTES if decode is decode_json else MAX_SLOW_BYTES)
+        with needs(f"reading {file}", "cli"):
+            content = decode(text, _File)
         return _scenario(content, file.stem)
     except OSError as error:
         raise ScenarioError(f"{file}: {error.strerror or error}") from error
-    except (msgspec.MsgspecError, UnicodeDecodeError, ScenarioError) as error:
+    except ValueError as error:
         raise ScenarioError(f"{file}: {error}") from error
 
 
@@ -137,6 +140,12 @@ def _scenario(content: _File, stem: str) -> Scenario:
     )
     consumers = [_consumer(each, static=content.static) for each in names]
     known = {consumer.name: consumer for consumer in consumers}
+    rolling = sum(isinstance(event, _RollingRestart) for event in content.events)
+    if (count := len(content.events) + rolling * len(consumers)) > MAX_SCENARIO_EVENTS:
+        raise ScenarioError(
+            f"{count:,} events, a rolling restart counted once a consumer; {MAX_SCENARIO_EVENTS:,} are the "
+            "most - at `$.events`"
+        )
     events: list[Event] = []
     for event in content.events:
         match event:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.diff.state import MemberIdentity
 from assignors.errors import SourceError
+from assignors.limits import MAX_OFFSET, MAX_PARTITION, parse_number
 from assignors.sources.rows import Rows
+from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from assignors.diff.state import GroupState
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 _NOTHING = "-"
 _WORDS = {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "HOST", "#PARTITIONS"}
 """Columns that cannot hold a blank; group, client and member ids can."""
+_NEVER_BLANK = {"PARTITION", "CONSUMER-ID"}
+"""Columns in which the tool prints a dash where there is nothing."""
+_MOST_NOTICES = 1_000
+"""Lines, such as warnings of the tool, in which the header is looked for."""
 _STATUSES = {
     "has no active members": "Empty",
     "is rebalancing": "PreparingRebalance",
@@ -26,11 +32,12 @@ _STATUSES = {
 _ABSENT = re.compile(
     r"[Cc]onsumer group '(.*)' does not exist|GroupIdNotFoundException: Group (.*) not found"
 )
+_NUMBERS = "[0-9]+(?:,[0-9]+)*"
 _WITH_TOPICS = (
-    re.compile(r"([A-Za-z0-9._-]+)\(([0-9,]+)\)(?:, )?"),  # before 3.8
-    re.compile(r"([A-Za-z0-9._-]+):([0-9,]+)(?:;|$)"),  # from 4.0 on
+    re.compile(rf"([A-Za-z0-9._-]+)\(({_NUMBERS})\)(?:, )?"),  # before 3.8
+    re.compile(rf"([A-Za-z0-9._-]+):({_NUMBERS})(?:;|$)"),  # from 4.0 on
 )
-_WITHOUT_TOPICS = re.compile(r"\([0-9,]+\)(, \([0-9,]+\))*")  # 3.8 and 3.9
+_WITHOUT_TOPICS = re.compile(rf"\({_NUMBERS}\)(, \({_NUMBERS}\))*")  # 3.8 and 3.9
 
 
 class _Row(NamedTuple):
@@ -48,15 +55,18 @@ class _Row(NamedTuple):
             raise SourceError(f"line {self.line}: {column} is missing; capture the output again")
         return value
 
-    def number(self, column: str) -> int | None:
+    def number(self, column: str, most: int) -> int | None:
         value = self.get(column)
-        if value is None:
-            return None
-        if not value.isdecimal():
+        return None if value is None else self.parse(value, column, most)
+
+    def parse(self, text: str, column: str, most: int) -> int:
+        number = parse_number(text, most)
+        if number is None:
             raise SourceError(
-                f"line {self.line}: {column} is {value!r}, not a number; capture the output again"
+                f"line {self.line}: {column} is {text[:40]!r}, not a number from 0 to {most}; "
+                "capture the output again"
             )
-        return int(value)
+        return number
 
 
 def parse_capture(text: str) -> tuple[GroupState, GroupState | None]:
@@ -99,12 +109,14 @@ def _read_table(text: str) -> tuple[tuple[str, ...], list[_Row], str]:
             if columns and [*columns] != [*found]:
                 raise SourceError(f"line {line}: a second table of another kind; keep one capture per file")
             columns = found
-        elif gone := _ABSENT.search(content):
+        elif gone := _ABSENT.search(content, 0, 500):
             raise SourceError(
                 f"line {line}: the capture says that group {gone[1] or gone[2]!r} does not exist"
             )
         elif any(notice in content for notice in _STATUSES):
             notices.append(content)
+        elif line > _MOST_NOTICES and not columns:
+            break
         elif words and columns:
             rows.append(_Row(line, _slice(line, content, columns)))
         elif words:
@@ -129,6 +141,8 @@ def _slice(line: int, content: str, columns: dict[str, int]) -> dict[str, str]:
                 "capture the output again without reformatting it"
             )
         fields[name] = field.strip()
+        if name in _NEVER_BLANK and not fields[name]:
+            raise SourceError(f"line {line}: the row ends before {name}; capture the output again")
     return fields
 
 
@@ -150,9 +164,9 @@ def _described(rows: list[_Row], name: str | None, status: str | None) -> GroupS
         if owner is not None:
             owned = True
             collected.member(_identity(row))
-        partition = row.number("PARTITION")
+        partition = row.number("PARTITION", MAX_PARTITION)
         if partition is not None:
-            lag = row.number("LAG")
+            lag = row.number("LAG", MAX_OFFSET)
             collected.partition(row.need("TOPIC"), partition, owner, -1 if lag is None else lag)
     warnings = ["--describe shows neither idle members nor partitions without an owner and a commit"]
     if not owned:
@@ -166,9 +180,10 @@ def _members(rows: list[_Row], column: str, name: str | None, status: str | None
         identity = _identity(row)
         collected.member(identity)
         given = _parse_assignment(row, column)
-        if column != "TARGET-ASSIGNMENT" and row.number("#PARTITIONS") not in {None, len(given)}:
+        listed = row.number("#PARTITIONS", MAX_PARTITIONS)
+        if column != "TARGET-ASSIGNMENT" and listed not in {None, len(given)}:
             raise SourceError(
-                f"line {row.line}: {identity.id} has {row.get('#PARTITIONS')} partitions but {len(given)} "
+                f"line {row.line}: {identity.id} has {listed} partitions but {len(given)} "
                 "are listed; the capture is cut off, take it again"
             )
         for topic, partition in given:
@@ -186,7 +201,15 @@ def _parse_assignment(row: _Row, column: str) -> list[tuple[str, int]]:
             "capture --describe without --members instead"
         )
     for form in _WITH_TOPICS:
-        parts = list(form.finditer(text))
-        if "".join(part.group() for part in parts) == text:
-            return [(part[1], int(number)) for part in parts for number in part[2].split(",")]
-    raise SourceError(f"line {row.line}: cannot read the assignment {text!r}; capture the output again")
+        parts: list[re.Match[str]] = []
+        end = 0
+        while part := form.match(text, end):
+            parts.append(part)
+            end = part.end()
+        if end == len(text):
+            return [
+                (part[1], row.parse(number, column, MAX_PARTITION))
+                for part in parts
+                for number in part[2].split(",")
+            ]
+    raise SourceError(f"line {row.line}: cannot read the assignment {text[:200]!r}; capture the output again")

@@ -12,6 +12,7 @@ from assignors.diff.state import GroupState, MemberIdentity
 from assignors.errors import SourceError
 from assignors.explain import Explainer
 from assignors.group import Group, Member, StickyUserData, Topic
+from assignors.limits import check_members, check_partitions
 from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.registry import get_assignor
 from assignors.settling import settle
@@ -55,6 +56,8 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
         AssignorError: the strategy cannot assign this group.
     """
     what_if = what_if or WhatIf()
+    joining = what_if.add_members
+    check_members(len(state.members) + joining, SourceError, f"--add-members {joining}: the group")
     state = as_complete(state)
     strategy = get_assignor(assignor)
     warnings = list(state.warnings)
@@ -77,7 +80,7 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
         if number not in leaving
     ]
     identities = [identity for number, identity in enumerate(state.members) if number not in leaving]
-    for name in _new_names(state, what_if.add_members):
+    for name in _new_names(state, joining):
         identities.append(MemberIdentity(name))
         members.append(Member(name, topics))
     if not members:
@@ -93,22 +96,24 @@ def as_complete(state: GroupState) -> GroupState:
     """The state with a row for every partition, up to the highest seen where counts are unknown."""
     if state.complete:
         return state
-    unseen = []
-    for number, topic in enumerate(state.topics):
-        seen = set(state.partition[state.topic == number].tolist())
-        unseen += [(topic, partition) for partition in range(max(seen, default=-1)) if partition not in seen]
     warning = "partition counts are taken from the highest partition seen"
-    return replace(state.with_unowned(PartitionList.of(unseen)), warnings=(*state.warnings, warning))
+    return replace(state.completed(_seen(state)), warnings=(*state.warnings, warning))
+
+
+def _seen(state: GroupState) -> dict[str, int]:
+    """Partition counts by the highest partition of each topic."""
+    counts = np.zeros(len(state.topics), np.int64)
+    np.maximum.at(counts, state.topic, state.partition.astype(np.int64) + 1)
+    return dict(zip(state.topics, counts.tolist(), strict=True))
 
 
 def _counts(state: GroupState, what_if: WhatIf) -> dict[str, int]:
-    highest = np.zeros(len(state.topics), np.int64)
-    np.maximum.at(highest, state.topic, state.partition.astype(np.int64) + 1)
-    counts = dict(zip(state.topics, highest.tolist(), strict=True))
+    counts = _seen(state)
     for topic, count in what_if.partitions.items():
         if topic not in counts:
             known = ", ".join(sorted(counts)) or "no topic"
             raise SourceError(f"--partitions {topic}={count}: the group reads {known}")
+        check_partitions(count, SourceError, f"--partitions {topic}={count}: the topic")
         if count < counts[topic]:
             raise SourceError(
                 f"--partitions {topic}={count}: it has {counts[topic]} already; a topic only grows"
@@ -157,10 +162,8 @@ def _state(
 ) -> GroupState:
     given = GroupState.of(assignment)
     of_id = {identity.id: identity for identity in identities}
-    handed_out = {given.topics[number] for number in np.unique(given.topic)}
-    unread = [(topic, number) for topic in counts.keys() - handed_out for number in range(counts[topic])]
     return replace(
-        given.with_unowned(PartitionList.of(unread)),
+        given.completed(counts),
         members=tuple(of_id[member.id] for member in given.members),
         name=name,
         status="planned",

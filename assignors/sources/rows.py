@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from array import array
+from itertools import repeat
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from assignors.diff.state import GroupState, MemberIdentity
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
 
 class Rows:
-    """Members and partitions as they are read; members and topics are numbered at first sight."""
+    """Members and partitions as they are read; members and topics are numbered at first sight.
+
+    Partition numbers and lags must fit the columns: readers bound them where they can name the place.
+    """
 
     def __init__(self) -> None:
         self._members: dict[str, MemberIdentity] = {}
         self._number: dict[str, int] = {}
         self._topics: dict[str, int] = {}
-        self._rows: list[tuple[int, int, int, int]] = []
+        self._member = array("i")
+        self._topic = array("i")
+        self._partition = array("i")
+        self._lag = array("q")
 
     def member(self, identity: MemberIdentity) -> None:
         """A member that is in the group, whether or not it has partitions."""
@@ -23,8 +36,18 @@ class Rows:
 
     def partition(self, topic: str, partition: int, owner: str | None, lag: int = -1) -> None:
         """A partition and who has it."""
-        member = -1 if owner is None else self._number[owner]
-        self._rows.append((member, self._topics.setdefault(topic, len(self._topics)), partition, lag))
+        self.partitions(topic, (partition,), owner, (lag,))
+
+    def partitions(
+        self, topic: str, partitions: Sequence[int], owner: str | None, lags: Iterable[int] | None = None
+    ) -> None:
+        """Partitions of one topic that one member has, or nobody."""
+        count = len(partitions)
+        number = self._topics.setdefault(topic, len(self._topics))
+        self._member.extend(repeat(-1 if owner is None else self._number[owner], count))
+        self._topic.extend(repeat(number, count))
+        self._partition.extend(partitions)
+        self._lag.extend(repeat(-1, count) if lags is None else lags)
 
     def state(
         self,
@@ -35,13 +58,13 @@ class Rows:
         warnings: tuple[str, ...] = (),
     ) -> GroupState:
         """What was collected."""
-        member, topic, partition, lag = np.array(self._rows, np.int64).reshape(-1, 4).T
+        lag = np.array(self._lag, np.int64)
         return GroupState(
             tuple(self._members.values()),
             tuple(self._topics),
-            member.astype(np.int32),
-            topic.astype(np.int32),
-            partition.astype(np.int32),
+            np.array(self._member, np.int32),
+            np.array(self._topic, np.int32),
+            np.array(self._partition, np.int32),
             lag if (lag >= 0).any() else None,
             complete=complete,
             name=name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from assignors.diff.state import GroupState, MemberIdentity
 from assignors.errors import SourceError
 from assignors.extras import needs
+from assignors.limits import MAX_GROUP_PARTITIONS, MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
 from assignors.sources.rows import Rows
 
 if TYPE_CHECKING:
@@ -19,18 +21,22 @@ with needs("a snapshot", "cli"):
 
 FORMAT_VERSION = "1.0"
 
-_Partition = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+_Partition = Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_GROUP_PARTITIONS)]
+_Lag = Annotated[int, msgspec.Meta(ge=-1, le=MAX_OFFSET)]
+_Name = Annotated[str, msgspec.Meta(max_length=MAX_TOPIC_NAME)]
+_Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
 
 
 class SnapshotMember(msgspec.Struct, omit_defaults=True):
     """A member and its partitions, by topic."""
 
-    id: str
-    instance_id: str | None = None
-    client_id: str | None = None
-    host: str | None = None
-    topics: list[str] | None = None
-    partitions: dict[str, list[_Partition]] = {}
+    id: _Id
+    instance_id: _Id | None = None
+    client_id: _Id | None = None
+    host: _Id | None = None
+    topics: list[_Name] | None = None
+    partitions: dict[_Name, list[_Partition]] = {}
 
 
 class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defaults=True):
@@ -40,11 +46,11 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     members: list[SnapshotMember]
     group: str | None = None
     state: str | None = None
-    topics: dict[str, _Partition] = {}
+    topics: dict[_Name, _Count] = {}
     """Partition count of each topic; none where the counts were not known."""
-    unassigned: dict[str, list[_Partition]] = {}
+    unassigned: dict[_Name, list[_Partition]] = {}
     """Partitions nobody has; those of topics with a count need not be listed."""
-    lag: dict[str, dict[_Partition, int]] = {}
+    lag: dict[_Name, dict[_Partition, _Lag]] = {}
 
 
 def parse_snapshot(content: str | bytes) -> GroupState:
@@ -55,6 +61,8 @@ def parse_snapshot(content: str | bytes) -> GroupState:
     """
     try:
         snapshot = msgspec.json.decode(content, type=Snapshot)
+    except RecursionError:
+        raise SourceError("not a group snapshot: it is nested too deeply") from None
     except msgspec.MsgspecError as error:
         raise SourceError(f"not a group snapshot: {error}") from error
     if snapshot.format_version.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
@@ -63,34 +71,36 @@ def parse_snapshot(content: str | bytes) -> GroupState:
         )
     read = {*snapshot.unassigned, *(topic for member in snapshot.members for topic in member.partitions)}
     complete = bool(snapshot.topics) and read <= snapshot.topics.keys()
-    return _rows(snapshot).state(complete=complete, name=snapshot.group, status=snapshot.state)
+    state = _rows(snapshot).state(name=snapshot.group, status=snapshot.state)
+    return replace(state.completed(snapshot.topics), complete=complete)
 
 
 def _rows(snapshot: Snapshot) -> Rows:
     rows = Rows()
-    missing = {topic: set(range(count)) for topic, count in snapshot.topics.items()}
+    listed: dict[str, set[int]] = {topic: set() for topic in snapshot.lag}
 
-    def add(topic: str, partition: int, owner: str | None, place: str) -> None:
-        if topic in missing and partition >= snapshot.topics[topic]:
-            count = snapshot.topics[topic]
+    def add(topic: str, partitions: list[int], owner: str | None, place: str) -> None:
+        count = snapshot.topics.get(topic)
+        if count is not None and max(partitions, default=-1) >= count:
             raise SourceError(
-                f"{topic}-{partition} does not exist, {topic} has {count} partitions - at `{place}`"
+                f"{topic}-{max(partitions)} does not exist, {topic} has {count} partitions - at `{place}`"
             )
-        missing.get(topic, set()).discard(partition)
-        rows.partition(topic, partition, owner, snapshot.lag.get(topic, {}).get(partition, -1))
+        lags = snapshot.lag.get(topic)
+        rows.partitions(topic, partitions, owner, lags and [lags.get(each, -1) for each in partitions])
+        if lags:
+            listed[topic].update(partitions)
 
     for number, member in enumerate(snapshot.members):
         topics = None if member.topics is None else tuple(member.topics)
         rows.member(MemberIdentity(member.id, member.instance_id, member.client_id, member.host, topics))
         for topic, partitions in member.partitions.items():
-            for partition in partitions:
-                add(topic, partition, member.id, f"$.members[{number}].partitions")
+            add(topic, partitions, member.id, f"$.members[{number}].partitions")
     for topic, partitions in snapshot.unassigned.items():
-        for partition in partitions:
-            add(topic, partition, None, "$.unassigned")
-    for topic, left in missing.items():
-        for partition in sorted(left):
-            add(topic, partition, None, "$.topics")
+        add(topic, partitions, None, "$.unassigned")
+    # Of the partitions that nothing lists, those with a lag; those without are added as columns.
+    for topic, count in snapshot.topics.items():
+        lags = snapshot.lag.get(topic, {})
+        add(topic, [each for each in lags if each < count and each not in listed[topic]], None, "$.topics")
     return rows
 
 

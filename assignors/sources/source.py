@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assignors.errors import SourceError
+from assignors.files import read_text
+from assignors.limits import parse_number
 from assignors.simulation import Scenario, simulate
 from assignors.sources.capture import parse_capture
 from assignors.sources.live import read_live
 from assignors.sources.plan import WhatIf, as_complete, plan
 from assignors.sources.replay import step_state
 from assignors.sources.snapshot import parse_snapshot
+from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,8 +106,12 @@ def read_pair(
             )
         return Pair(only.state, only.later, live=only.state if only.live else None)
     if planning:
-        known = read_source(before if after == planning[-1] else after, config)
-        given = as_complete(known.state)
+        name = before if after == planning[-1] else after
+        known = read_source(name, config)
+        try:
+            given = as_complete(known.state)
+        except SourceError as error:
+            raise SourceError(f"{_told(name)}: {error}") from error
         made = plan(given, planning[-1].removeprefix("plan:"), what_if)
         sides = (given, made) if after == planning[-1] else (made, given)
         return Pair(*sides, planned=True, live=known.state if known.live else None)
@@ -116,15 +122,15 @@ def read_pair(
 
 def _file(name: str) -> Source:
     try:
-        text = (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode()
+        text = read_text(None if name == "-" else name)
     except FileNotFoundError:
         raise SourceError(
             f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR or scenario.yaml#STEP"
         ) from None
     except OSError as error:
         raise SourceError(f"{name}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{name}: not UTF-8 text ({error})") from error
+    except SourceError as error:
+        raise SourceError(f"{_told(name)}: {error}") from error
     if Path(name).suffix.lower() == ".json" and '"group-snapshot"' not in text:
         return _scenario(name)
     try:
@@ -132,7 +138,11 @@ def _file(name: str) -> Source:
             return Source(parse_snapshot(text))
         return Source(*parse_capture(text))
     except SourceError as error:
-        raise SourceError(f"{'standard input' if name == '-' else name}: {error}") from error
+        raise SourceError(f"{_told(name)}: {error}") from error
+
+
+def _told(name: str) -> str:
+    return "standard input" if name == "-" else name
 
 
 def _scenario(path: str) -> Source:
@@ -141,6 +151,8 @@ def _scenario(path: str) -> Source:
 
 
 def _scenario_step(path: str, step: str) -> Source:
-    if not step.removeprefix("-").isdecimal():
+    number = parse_number(step.removeprefix("-"), MAX_PARTITIONS)
+    if number is None:
         raise SourceError(f"{path}#{step}: a step is a number, 0 the first and -1 the last")
-    return Source(step_state(simulate(Scenario.from_file(path)), int(step)))
+    number = -number if step.startswith("-") else number
+    return Source(step_state(simulate(Scenario.from_file(path)), number))

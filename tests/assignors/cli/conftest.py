@@ -29,12 +29,12 @@ def run():
 def start(tmp_path):
     """Start `copartition` or `assignment-diff` as a process of its own."""
 
-    def popen(command, *arguments, before="", **kwargs):
+    def popen(command, *arguments, before="", stdout=subprocess.PIPE, **kwargs):
         script = f"{before}\nfrom assignors.cli import {command} as main\nmain()"
         return subprocess.Popen(
             [sys.executable, "-c", script, *map(str, arguments)],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
             **kwargs,

@@ -37,6 +37,13 @@ def test_checks_turn_differences_within_limits_into_0(run, reconciling):
         (["MEMBERS", "live:g", "-X", "acks"], "'acks' is not KEY=VALUE"),
         (["MEMBERS", "live:g", "-b", "h:1", "-X", "acsk=1"], "No such configuration property"),
         (["MEMBERS", "MEMBERS", "--out", "/nowhere/x"], "/nowhere/x"),
+        (["MEMBERS", "MEMBERS", "--out", "/dev/full"], "cannot write /dev/full: No space left"),
+        (["MEMBERS", "MEMBERS", "--width", "10001"], "10001 is not in the range 40<=x<=10000"),
+        (["MEMBERS", "plan:sticky", "--add-members", "1048577"], "not in the range 0<=x<=1048576"),
+        (["MEMBERS", "plan:sticky", "--add-members", "1048576"], "has 1,048,581 members; 1,048,576 are"),
+        (["MEMBERS", "plan:sticky", "--partitions", "orders=16777217"], "with N up to 16777216"),
+        (["MEMBERS", "plan:sticky", "--partitions", "orders=" + "9" * 5000], "with N up to 16777216"),
+        (["MEMBERS", "x.yaml#" + "9" * 5000], "a step is a number"),
     ],
 )
 def test_trouble_is_2_and_said_on_stderr_only(run, members, arguments, fault):
@@ -158,3 +165,26 @@ def test_a_live_group_can_be_kept(run, broker, tmp_path):
     saved = run("diff", f"live:{group}", f"live:{group}", *options, "--save", kept)
     assert (saved.exit_code, saved.stderr) == (0, "")
     assert run("diff", kept, f"live:{group}", *options).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"# note\nsasl.password: hunter2\n", "client.properties, line 2: not KEY=VALUE"),
+        (b"sasl.password=hunter2\xff", "client.properties: the file is not UTF-8 text"),
+        (b"\x1f\x8bhunter2", "client.properties: the file is compressed (gzip); unpack it first"),
+    ],
+)
+def test_a_file_of_settings_is_refused_without_what_is_in_it(run, members, tmp_path, content, fault):
+    path = tmp_path / "client.properties"
+    path.write_bytes(content)
+    result = run("diff", members, members, "--command-config", path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert fault in result.stderr
+    assert "hunter2" not in result.stderr
+
+
+def test_a_file_of_settings_may_have_a_byte_order_mark(run, members, tmp_path):
+    path = tmp_path / "client.properties"
+    path.write_bytes(b"\xef\xbb\xbfbootstrap.servers=localhost:9\nacsk=1")
+    assert "No such configuration property" in run("diff", members, "live:g", "--command-config", path).stderr

@@ -1,6 +1,7 @@
 """The commands as processes: exit codes, streams, colours, pipes."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +59,13 @@ def test_a_closed_pipe_ends_quietly(start, members):
     process.stdout = None
     _, err = process.communicate(timeout=60)
     assert err == ""
+
+
+def test_a_full_disk_is_no_bug(start):
+    with Path("/dev/full").open("w") as full:
+        process = start("copartition", "profiles", stdout=full)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (2, "copartition profiles: output: No space left on device\n")
 
 
 @pytest.mark.parametrize("missing", ["click", "rich"])

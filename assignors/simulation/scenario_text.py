@@ -1,0 +1,126 @@
+"""The values that a YAML, TOML or JSON text says, whatever it says.
+
+The libraries that read these formats take what they are given: PyYAML's C code overflows the stack on nested
+brackets, `tomllib` takes memory by the square of a key's parts, and both pass on whatever Python raises for a
+number or a date that is none. So a text is bounded before it is read, and each fault becomes a ValueError.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from assignors.limits import MAX_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+MAX_SLOW_BYTES = 2**19
+"""Bytes of a YAML or TOML file; JSON is read a hundred times faster and may be longer."""
+_MAX_DEPTH = 20
+"""A scenario has four levels."""
+_MAX_VALUES = 100_000
+"""Values of a YAML file, with those that aliases repeat."""
+_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
+
+
+def decode_json(text: str, type_: type[T]) -> T:
+    """A value from JSON.
+
+    Raises:
+        ValueError: the text is no JSON, or not of this type.
+    """
+    return _decode(msgspec.json.decode, text, type_)
+
+
+def decode_toml(text: str, type_: type[T]) -> T:
+    """A value from TOML.
+
+    Raises:
+        ValueError: the text is no TOML, or not of this type.
+    """
+    if key := _LONG_KEY.search(text):
+        line = text.count("\n", 0, key.start()) + 1
+        raise ValueError(f"line {line}: a key of more than 100 parts, {key[0][:40]!r}...")
+    return _decode(msgspec.toml.decode, text, type_)
+
+
+def decode_yaml(text: str, type_: type[T]) -> T:
+    """A value from YAML.
+
+    Raises:
+        ValueError: the text is no YAML, or not of this type.
+        ModuleNotFoundError: PyYAML is not installed.
+    """
+    import yaml  # noqa: PLC0415 - an optional package
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc]
+        """Says where a value is that cannot be made."""
+
+        def construct_object(self, node: Any, deep: bool = False) -> Any:
+            try:
+                value = super().construct_object(node, deep)
+                if isinstance(value, int):
+                    value.to_bytes(8, signed=value < 0)
+            except yaml.YAMLError:
+                raise
+            except Exception as error:
+                said = repr(node.value[:40]) if isinstance(node, yaml.ScalarNode) else "a collection"
+                told = f"{said} is no {node.tag.rpartition(':')[2]} that can be read"
+                raise yaml.MarkedYAMLError(problem=told, problem_mark=node.start_mark) from error
+            return value
+
+    try:
+        _bound(yaml, base, text)
+        values = yaml.load(text, Loader)  # noqa: S506 - its base is a safe loader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise ValueError(f"{place}{error.problem}") from error
+    except yaml.YAMLError as error:  # a character that YAML does not allow
+        raise ValueError(" ".join(str(error).split())) from error
+    return _decode(msgspec.convert, values, type_)
+
+
+def _bound(yaml: Any, loader: Any, text: str) -> None:
+    """Read the events of a YAML text, which takes no stack, and refuse what would take too much as a tree."""
+    sizes: dict[str, int] = {}
+    unfinished: list[tuple[str | None, int]] = []
+    values = 0
+    for event in yaml.parse(text, loader):
+        if isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = unfinished.pop()
+            if anchor is not None:
+                sizes[anchor] = values - before
+            continue
+        if isinstance(event, yaml.AliasEvent):
+            values += sizes.get(event.anchor, 1)
+        elif isinstance(event, yaml.NodeEvent):
+            values += 1
+            if isinstance(event, yaml.CollectionStartEvent):
+                unfinished.append((event.anchor, values))
+        longest = len(getattr(event, "value", ""))
+        for fault, found, most in (
+            ("levels of nesting", len(unfinished), _MAX_DEPTH),
+            ("characters in one value", longest, MAX_ID),
+            ("values, which JSON may have", values, _MAX_VALUES),
+        ):
+            if found > most:
+                raise yaml.MarkedYAMLError(
+                    problem=f"more than {most:,} {fault}", problem_mark=event.start_mark
+                )
+
+
+def _decode(decode: Callable[..., T], content: Any, type_: type[T]) -> T:
+    try:
+        return decode(content, type=type_)
+    except RecursionError:
+        raise ValueError("the values are nested too deeply") from None
+    except (msgspec.MsgspecError, OverflowError) as error:
+        raise ValueError(str(error)) from error

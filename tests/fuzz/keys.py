@@ -1,0 +1,63 @@
+"""Key columns: lists and, where pyarrow is installed, Arrow arrays of every kind of bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from partitioning import grow, partition_batch, partition_for_key
+from partitioning.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from random import Random
+
+try:
+    import pyarrow as pa
+except ModuleNotFoundError:
+    pa = None
+
+KEYS = [None, b"", b"\0", b"a", b"abc", b"abcd", b"\xff\xfe", b"\xed\xa0\x80", "ä€😀".encode(), b"x" * 1000]
+COUNTS = [-1, 0, 1, 2, 3, 1000, 2**31 - 1, 2**31, 2**64]
+KINDS = ["list", "array", "binary", "large_binary", "string", "binary_view", "chunked", "dictionary"]
+
+
+def make(rng: Random) -> tuple[list[bytes | None], str, int, str]:
+    keys = [rng.choice(KEYS) for _ in range(rng.choice((0, 1, 2, 3, 17)))]
+    return keys, rng.choice(KINDS), rng.choice(COUNTS), rng.choice([*PROFILES])
+
+
+def check(case: tuple[list[bytes | None], str, int, str]) -> None:
+    keys, kind, count, profile = case
+    if kind == "string":
+        keys = [key if key is None or _is_text(key) else b"?" for key in keys]
+    column = _column(keys, kind)
+    found = partition_batch(column, count, profile=profile)
+    alone = [partition_for_key(key, count, profile=profile) for key in keys]
+    assert found.tolist() == [-1 if each is None else each for each in alone]
+    grow(column, count, count + 1, profile=profile)
+
+
+def _column(keys: list[bytes | None], kind: str) -> object:
+    if kind == "list" or pa is None:
+        return keys
+    if kind == "array":
+        return np.array([*keys, None], object)[:-1]
+    if kind == "chunked":
+        return pa.chunked_array([keys[:1], [], keys[1:]], pa.binary())
+    if kind == "dictionary":
+        return pa.array(keys, pa.binary()).dictionary_encode()
+    if kind == "string":
+        return pa.array([None if key is None else key.decode() for key in keys], pa.string())
+    return pa.array(keys, getattr(pa, kind)())
+
+
+def _is_text(key: bytes) -> bool:
+    try:
+        key.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+TARGETS = {"keys": (make, check)}

@@ -1,0 +1,108 @@
+"""Runs cases and counts what comes out of them that must not."""
+
+from __future__ import annotations
+
+import signal
+import time
+import traceback
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING
+
+from assignors.errors import AssignorsError
+from partitioning.errors import PartitioningError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SECONDS = 1.0
+"""Processor time that a case may take."""
+
+Target = tuple["Callable[[Random], object]", "Callable[[object], None]"]
+"""What makes a case and what tries it; a case has a repr that can be pasted into a test."""
+
+
+class TooSlowError(BaseException):
+    """A case took longer than it may; no `except Exception` swallows it."""
+
+
+@dataclass
+class Finding:
+    """A case with an outcome that must not be."""
+
+    target: str
+    number: int
+    case: object
+    error: BaseException
+
+    @property
+    def place(self) -> str:
+        """What went wrong and the line of ours in which it did: two of one place are one fault."""
+        frames = traceback.extract_tb(self.error.__traceback__)
+        ours = [
+            frame
+            for frame in frames
+            if "site-packages" not in frame.filename and "/tests/" not in frame.filename
+        ]
+        last = (ours or frames)[-1]
+        return f"{type(self.error).__name__} at {'/'.join(last.filename.split('/')[-2:])}:{last.lineno}"
+
+
+@dataclass
+class Tally:
+    """What was tried."""
+
+    cases: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def attempt(check: Callable[[object], None], case: object) -> BaseException | None:
+    """What came out of a case: nothing, an error of the package's trees, or something that must not."""
+    try:
+        with _limit():
+            check(case)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is the outcome
+        return error
+    return None
+
+
+def expected(error: BaseException) -> bool:
+    """Whether the error is one the package raises on purpose."""
+    return isinstance(error, AssignorsError | PartitioningError)
+
+
+def run(targets: dict[str, Target], seed: int, cases: int, *, first: int = 0) -> Tally:
+    """Try that many cases of each target; the number of a case and the seed make it again."""
+    tally = Tally()
+    for name, (make, check) in targets.items():
+        for number in range(first, first + cases):
+            case = make(Random(f"{seed}/{name}/{number}"))
+            error = attempt(check, case)
+            tally.cases[name] += 1
+            if error is not None and expected(error):
+                tally.refused[name] += 1
+            elif error is not None:
+                tally.findings.append(Finding(name, number, case, error))
+    return tally
+
+
+@contextmanager
+def _limit() -> Iterator[None]:
+    def stop(signum: int, frame: object) -> None:
+        raise TooSlowError(f"more than {SECONDS:g} s")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    start = time.process_time()
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    if time.process_time() - start > SECONDS:  # it was in C code, which signals do not interrupt
+        raise TooSlowError(f"more than {SECONDS:g} s")
