@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
 
+from partitioning.clients.delivery import milliseconds
 from partitioning.clients.errors import BrokerUnreachableError, UnknownTopicError
 from partitioning.clients.placing import TopicPlacer, layout_of, strategy
 from partitioning.errors import InvalidConfigError
@@ -26,9 +27,11 @@ ANY_PARTITION = -1
 """What confluent-kafka takes for "no explicit partition"."""
 
 _REFRESH_MS = 300_000  # librdkafka's own default
+_MOST_REFRESH_MS = 3_600_000  # likewise
 _ASK_AGAIN_S = 0.1
 _REFRESH_WITHIN_S = 1.0
 _REFRESH_AGAIN_S = 10.0
+_PARTITION_IS_GONE = (KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART)
 _MAYBE_SOON = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
 
 
@@ -84,7 +87,12 @@ class Topics:
                 )
         if not max_block_ms > 0:
             raise InvalidConfigError(f"max_block_ms is {max_block_ms}; give more than 0")
-        refresh_ms = int(config.get("topic.metadata.refresh.interval.ms", _REFRESH_MS))
+        try:
+            refresh_ms = milliseconds(
+                config, "topic.metadata.refresh.interval.ms", _REFRESH_MS, _MOST_REFRESH_MS, -1
+            )
+        except ValueError as error:
+            raise InvalidConfigError(str(error)) from error
         self._max_age_s = refresh_ms / 1000 if refresh_ms >= 0 else math.inf
         self._max_block_s = max_block_ms / 1000
         self._partitioner = strategy(partitioner)
@@ -94,6 +102,12 @@ class Topics:
         """A topic whose layout is trusted; None where the cluster must be asked."""
         topic = self._topics.get(name)
         return topic if topic is not None and monotonic() < topic.fresh_until else None
+
+    def heard(self, name: str, error: KafkaError) -> None:
+        """A record of this topic was refused; its layout is not trusted where a partition is gone."""
+        topic = self._topics.get(name)
+        if topic is not None and error.code() in _PARTITION_IS_GONE:
+            topic.fresh_until = -math.inf
 
     def refreshed(self, name: str, ask: Ask) -> Topic:
         """A topic, after asking the cluster for its layout.

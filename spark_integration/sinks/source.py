@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark import cloudpickle
 from pyspark.sql import datasource
 
+import partitioning.clients.delivery
 import spark_integration.errors
 import spark_integration.sinks
 from spark_integration.columns import PARTITIONS
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 # Executors unpickle the writer without having this package.
-for _package in (spark_integration.errors, spark_integration.sinks):
+for _package in (partitioning.clients.delivery, spark_integration.errors, spark_integration.sinks):
     cast(Any, cloudpickle).register_pickle_by_value(_package)
 
 # Arrow batches reach a stream's writer since Spark 4.1, rows before.

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from partitioning.clients import delivery as patience
 from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import (
     BrokerUnreachableError,
@@ -65,7 +66,7 @@ def test_a_broker_that_goes_away_meanwhile_fails_the_task(cluster: MockCluster) 
 def test_a_task_does_not_wait_for_ever_where_librdkafka_does(
     cluster: MockCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "SLACK_S", -59.0)
+    monkeypatch.setattr(patience, "SLACK_S", -59.0)
     with pytest.raises(DeliveryError, match=r"\d records were neither acknowledged nor given up within 1 s"):
         deliver(around_the_end_of(cluster), config(cluster, delivery_timeout_ms="60000"), {"t": 2}, "t")
 
