@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from partitioning.clients.errors import DeliveryError
-from partitioning.errors import InvalidConfigError, MissingDependencyError
+from partitioning.errors import MissingDependencyError
 
 try:
     from confluent_kafka import KafkaError, KafkaException, Producer
@@ -16,8 +16,8 @@ except ImportError as missing:
         "PartitioningProducer needs confluent-kafka: install it with: pip install 'copartition[kafka]'"
     ) from missing
 
-from partitioning.clients.delivery import WAIT_S, Deliveries
-from partitioning.clients.topics import ANY_PARTITION, Topics, encoded
+from partitioning.clients.delivery import WAIT_S
+from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
     from confluent_kafka._types import DeliveryCallback, HeadersType
 
+    from partitioning.clients.delivery import Deliveries
     from partitioning.clients.topics import Topic
     from partitioning.interface import Partitioner
 
@@ -66,10 +67,7 @@ class PartitioningProducer(Producer):
         max_block_ms: float = 5000,
     ) -> None:
         self._topics = Topics(config, partitioner, max_block_ms)
-        try:
-            self._deliveries = Deliveries(config, DeliveryError, "records without a delivery callback")
-        except ValueError as error:
-            raise InvalidConfigError(str(error)) from error
+        self._deliveries = deliveries_of(config, "records without a delivery callback")
         self._on_delivery = self._watcher(config.get("on_delivery"))
         super().__init__(dict(config))
 

@@ -7,6 +7,7 @@ confluent-kafka's, which cannot be pickled.
 from __future__ import annotations
 
 import math
+import re
 import time
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 import confluent_kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, TypeGuard
 
     from confluent_kafka import KafkaError, KafkaException, Message
@@ -26,7 +27,9 @@ SLACK_S = 60.0
 _LIMITS = ("delivery.timeout.ms", "message.timeout.ms")  # two names of one setting
 _LIMIT_MS = 300_000
 _MOST_MS = 2**31 - 1
-_PURGED = (confluent_kafka.KafkaError._PURGE_QUEUE, confluent_kafka.KafkaError._PURGE_INFLIGHT)
+PURGED = (confluent_kafka.KafkaError._PURGE_QUEUE, confluent_kafka.KafkaError._PURGE_INFLIGHT)
+TAKEN_ALONG = (*PURGED, confluent_kafka.KafkaError._FATAL)
+"""How records end that a fatal error took along."""
 
 
 class Deliveries:
@@ -73,7 +76,7 @@ class Deliveries:
         """Take note of a record's fate; a delivery callback."""
         if error is None:
             return
-        if error.code() in _PURGED:
+        if error.code() in PURGED:
             self._purged += 1
             return
         first = f"topic {message.topic()!r} partition {message.partition()}: {error.str()}"
@@ -178,6 +181,11 @@ def said(error: KafkaError) -> str:
             "give it the permission to write"
         )
     return text
+
+
+def told(errors: Iterable[KafkaError]) -> str:
+    """What librdkafka says, each fault once: it comes once a try, each time with another duration."""
+    return "; ".join(dict.fromkeys(re.sub(r" \(after .*?\)", "", error.str()) for error in errors))
 
 
 def milliseconds(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:

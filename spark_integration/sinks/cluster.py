@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from spark_integration.errors import (
@@ -37,6 +36,8 @@ def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WIT
     """
     from confluent_kafka import KafkaException, Producer  # noqa: PLC0415 - optional
 
+    from partitioning.clients.delivery import told  # noqa: PLC0415 - needs it, too
+
     reasons: list[KafkaError] = []
     try:
         client = Producer({**config, "error_cb": reasons.append, "log_level": 0})
@@ -47,9 +48,7 @@ def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WIT
             topics = client.list_topics(timeout=timeout_s).topics
         except KafkaException as error:
             client.poll(0)
-            # The same fault comes once a try, each time with another duration.
-            told = [re.sub(r" \(after .*?\)", "", reason.str()) for reason in [error.args[0], *reasons]]
-            why = "; ".join(dict.fromkeys(told))
+            why = told([error.args[0], *reasons])
             raise BrokerUnreachableError(
                 f"no broker of {config['bootstrap.servers']!r} answered within {timeout_s:g} s: {why}. "
                 "Is the address right, the broker up, and are the security settings those of the cluster?"
