@@ -111,3 +111,22 @@ def check_count(topic: str, actual: int, computed_for: int | None) -> None:
             f"column 'partition' was computed for {computed_for} partitions, and topic {topic!r} has "
             f"{actual}: compute it with kafka_partition(key, {actual})"
         )
+
+
+def check_unchanged(before: Mapping[str, int], now: Mapping[str, int]) -> None:
+    """Raise if a topic has another partition count than when its rows were sent.
+
+    Args:
+        before: partition counts of the topics that were written.
+        now: those of the cluster's topics.
+
+    Raises:
+        PartitionCountError: one differs.
+    """
+    for topic, count in before.items():
+        if (actual := now.get(topic, 0)) != count:
+            raise PartitionCountError(
+                f"topic {topic!r} had {count} partitions when this write began and has {actual} now: "
+                "all rows were acknowledged, but some may not be where the topic as it is has their keys. "
+                f"Compute column 'partition' with kafka_partition(key, {actual}) and write these rows again"
+            )

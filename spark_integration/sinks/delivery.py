@@ -13,7 +13,7 @@ from spark_integration.sinks.cluster import ANSWER_WITHIN_S
 from spark_integration.sinks.records import records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
     from confluent_kafka import Producer
@@ -27,7 +27,7 @@ def deliver(
     counts: Mapping[str, int],
     topic: str | None,
     computed_for: int | None = None,
-) -> None:
+) -> frozenset[str]:
     """Produce every row and return once the broker has acknowledged all of them.
 
     Memory is bounded by librdkafka's queue: while it is full, this waits.
@@ -39,6 +39,9 @@ def deliver(
         topic: topic of every record; None where the rows name theirs.
         computed_for: the count of the partition column; None where that is not known.
 
+    Returns:
+        The topics that were written.
+
     Raises:
         RecordError: a row that cannot be a record; rows of earlier batches may have been written.
         PartitionCountError: a row's topic has another count than its partition was computed for; likewise.
@@ -47,22 +50,25 @@ def deliver(
     filled = (batch for batch in batches if batch.num_rows)
     first = next(filled, None)
     if first is None:
-        return
+        return frozenset()
+    topics: set[str] = set()
+
+    def converted() -> Iterator[Iterable[Record]]:
+        for batch in chain([first], filled):
+            yield records(batch, counts, topic, computed_for)
+            topics.update([topic] if topic is not None else batch.column("topic").unique().to_pylist())
+
     deliveries = Deliveries(config, DeliveryError, "or more records")
     settings = {**config, "delivery.report.only.error": True, "on_delivery": deliveries.report}
     producer = confluent_kafka.Producer(settings)
     try:
-        _run(
-            producer,
-            deliveries,
-            (records(batch, counts, topic, computed_for) for batch in chain([first], filled)),
-            topic,
-        )
+        _run(producer, deliveries, converted(), topic)
     finally:
         # Not left to the garbage collector: a worker that Spark uses again would go on connecting.
         # Closing would wait without end for what is still queued.
         if not len(producer):
             deliveries.serve(lambda _: producer.close(), 0)
+    return frozenset(topics)
 
 
 def _run(

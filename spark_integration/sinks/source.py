@@ -14,7 +14,9 @@ Options:
         (also KAFKA_SECURITY_PROTOCOL, KAFKA_SASL_* and KAFKA_SSL_* where the driver runs).
 
 Before a row is sent the driver asks the cluster for the topic and its partitions; each task checks its rows
-against them, an Arrow batch at a time.
+against them, an Arrow batch at a time. Where rows name their partitions the driver asks again when all tasks
+have ended: a write, or a micro-batch, during which the topic got more partitions fails, so that it can be
+repeated with the new count.
 
 At least once. A task ends when the brokers have acknowledged all its rows (flush), and fails when one is not
 acknowledged within `kafka.delivery.timeout.ms` (two minutes; a minute more where librdkafka itself is
@@ -34,7 +36,7 @@ A batch of records waits up to 50 ms until it is full (`kafka.linger.ms`), at th
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from pyspark import cloudpickle
@@ -44,17 +46,19 @@ import partitioning.clients.delivery
 import spark_integration.errors
 import spark_integration.sinks
 from spark_integration.columns import PARTITIONS
-from spark_integration.errors import SinkConfigError
-from spark_integration.sinks.cluster import checked_counts
+from spark_integration.errors import SinkConfigError, SparkIntegrationError
+from spark_integration.sinks.cluster import check_unchanged, checked_counts, partition_counts
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.options import read_options
 from spark_integration.sinks.records import as_batches, check_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql.types import StructType
+
+    from spark_integration.sinks.options import SinkOptions
 
 # Executors unpickle the writer without having this package.
 for _package in (partitioning.clients.delivery, spark_integration.errors, spark_integration.sinks):
@@ -76,26 +80,59 @@ class KafkaSink(datasource.DataSource):
         """Called by Spark on the driver, before any task starts."""
         if overwrite:
             raise SinkConfigError("a topic can only be appended to: use mode('append')")
-        return _BatchWriter(_destination(schema, self.options))
+        return _BatchWriter(_destination(schema, self.options).checked())
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, N802
         """Called by Spark on the driver for each micro-batch; every output mode appends."""
-        writer: datasource.DataSourceStreamWriter = _StreamWriter(_destination(schema, self.options))
+        destination, refused = _destination(schema, self.options), None
+        try:
+            destination = destination.checked()
+        except SparkIntegrationError as error:
+            # Spark makes a writer to write with, another to commit and another to abort. One that cannot be
+            # made to abort would hide why: so it is told when it is used.
+            refused = error
+        writer: datasource.DataSourceStreamWriter = _StreamWriter(destination, refused)
         return writer
 
 
 @dataclass(frozen=True)
 class _Destination:
-    """What tasks need to know."""
+    """What tasks need to know.
 
-    config: Mapping[str, str]
+    Attributes:
+        asked: where to write.
+        noted: the count that the partition column was computed for; None where it does not say.
+        has_partitions: whether there is such a column.
+        counts: partition count of every topic that may be written, by the cluster's own account.
+    """
+
+    asked: SinkOptions
+    noted: int | None
+    has_partitions: bool
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def checked(self) -> _Destination:
+        return replace(self, counts=checked_counts(self.asked, self.noted))
+
+    def take(self, batches: Iterator[pa.RecordBatch]) -> _Written:
+        asked = self.asked
+        topics = deliver(batches, asked.config, self.counts, asked.topic, self.noted or asked.partitions)
+        return _Written({topic: self.counts[topic] for topic in topics} if self.has_partitions else {})
+
+
+@dataclass(frozen=True)
+class _Written(datasource.WriterCommitMessage):
+    """What a task tells the driver: the topics it wrote to, with the counts that it checked rows against."""
+
     counts: Mapping[str, int]
-    topic: str | None
-    computed_for: int | None
 
-    def take(self, batches: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
-        deliver(batches, self.config, self.counts, self.topic, self.computed_for)
-        return datasource.WriterCommitMessage()
+
+def _check_unchanged(
+    messages: Iterable[datasource.WriterCommitMessage | None], now: Mapping[str, int]
+) -> None:
+    for message in messages:
+        if message is not None:
+            check_unchanged(cast(_Written, message).counts, now)
 
 
 class _BatchWriter(datasource.DataSourceArrowWriter):
@@ -105,19 +142,32 @@ class _BatchWriter(datasource.DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
         return self._destination.take(iterator)
 
+    def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
+        if self._destination.has_partitions:
+            _check_unchanged(messages, partition_counts(self._destination.asked.config))
+
 
 class _StreamWriter(_StreamWriterBase):  # type: ignore[misc]
-    def __init__(self, destination: _Destination) -> None:
+    def __init__(self, destination: _Destination, refused: SparkIntegrationError | None) -> None:
         self._destination = destination
+        self._refused = refused
 
     def write(self, iterator: Iterator[Any]) -> datasource.WriterCommitMessage:
+        if self._refused is not None:
+            raise self._refused
         return self._destination.take(as_batches(iterator))
+
+    def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803
+        if self._refused is not None:
+            raise self._refused
+        _check_unchanged(messages, self._destination.counts)  # asked for when this writer was made
 
 
 def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination:
     asked = read_options(options, os.environ)
-    columns = {field.name: field for field in schema.fields}
-    check_columns({name: field.dataType.simpleString() for name, field in columns.items()}, topic=asked.topic)
+    columns = {column.name: column for column in schema.fields}
+    check_columns(
+        {name: column.dataType.simpleString() for name, column in columns.items()}, topic=asked.topic
+    )
     noted = columns["partition"].metadata.get(PARTITIONS) if "partition" in columns else None
-    counts = checked_counts(asked, noted)
-    return _Destination(asked.config, counts, asked.topic, noted or asked.partitions)
+    return _Destination(asked, noted, "partition" in columns)

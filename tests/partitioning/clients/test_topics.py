@@ -92,14 +92,10 @@ def test_a_topic_made_again_with_fewer_partitions_is_asked_for_at_once(broker: K
     assert [message.partition() for message in read(broker.bootstrap_servers, topic, 1)] == [1]
 
 
-@pytest.mark.parametrize(
-    "value", ["", "soon", None, "nan", float("inf"), -2, 3_600_001, "9" * 5000, 10**5000]
-)
+@pytest.mark.parametrize("value", ["", "soon", None, "nan", float("inf"), -2, 2**31, "9" * 5000])
 @pytest.mark.parametrize("name", ["topic.metadata.refresh.interval.ms", "delivery.timeout.ms"])
 def test_a_time_without_a_meaning_is_refused(name: str, value: object) -> None:
-    if (name, value) == ("delivery.timeout.ms", 3_600_001):
-        value = 2**31
-    with pytest.raises(InvalidConfigError, match=f"'{name}'|4300 digits"):
+    with pytest.raises(InvalidConfigError, match=f"'{name}'"):
         PartitioningProducer({name: value})
 
 
