@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from assignors.cli import listings
+from assignors.cli.client_settings import client_settings
 from assignors.cli.shell import QuietCommand, output_options, paint, write
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def diff(
     pair = read_pair(
         before,
         after,
-        config=_client_settings(bootstrap_server, settings, command_config),
+        config=client_settings(bootstrap_server, settings, command_config),
         what_if=WhatIf(add_members, remove_member, {topic: int(n) for topic, n in map(_growth, partitions)}),
     )
     if reasons and pair.after.explainer is None:
@@ -158,21 +158,6 @@ def _growth(text: str) -> tuple[str, str]:
     if not topic or not count.isdecimal():
         raise click.BadParameter(f"{text!r} is not TOPIC=N", param_hint="--partitions")
     return topic, count
-
-
-def _client_settings(server: str | None, settings: tuple[str, ...], path: str | None) -> dict[str, str]:
-    config: dict[str, str] = {}
-    if path is not None:
-        lines = (line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines())
-        settings = (*(line for line in lines if line and line[0] not in "#!"), *settings)
-    for setting in settings:
-        key, separator, value = setting.partition("=")
-        if not separator:
-            raise click.BadParameter(f"{setting!r} is not KEY=VALUE", param_hint="-X")
-        config[key.strip()] = value.strip()
-    if server is not None:
-        config["bootstrap.servers"] = server
-    return config
 
 
 @copartition.command(cls=QuietCommand, context_settings=HELP)

@@ -34,7 +34,7 @@ def test_checks_turn_differences_within_limits_into_0(run, reconciling):
         (["MEMBERS", "MEMBERS", "--reasons"], "name plan:ASSIGNOR as AFTER"),
         (["plan:sticky", "MEMBERS", "--reasons"], "name plan:ASSIGNOR as AFTER"),
         (["MEMBERS", "live:g"], "name it with -b HOST:PORT"),
-        (["MEMBERS", "live:g", "-X", "acks"], "'acks' is not KEY=VALUE"),
+        (["MEMBERS", "live:g", "-X", "acks"], "-X: number 1 is not KEY=VALUE"),
         (["MEMBERS", "live:g", "-b", "h:1", "-X", "acsk=1"], "No such configuration property"),
         (["MEMBERS", "MEMBERS", "--out", "/nowhere/x"], "/nowhere/x"),
     ],
