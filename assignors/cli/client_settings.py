@@ -1,4 +1,4 @@
-"""Settings of a Kafka client, from options and from a file; no value is ever shown, since it may be secret."""
+"""Settings of a Kafka client, from options and from a file; no value is ever shown, as it may be secret."""
 
 from __future__ import annotations
 

@@ -80,7 +80,11 @@ def _run(
         producer.list_topics(topic, timeout=ANSWER_WITHIN_S)
         for batch in batches:
             for record in batch:
-                _produce(producer, deliveries, record)
+                name, value, key, partition, timestamp, headers = record
+                try:
+                    producer.produce(name, value, key, partition, timestamp=timestamp, headers=headers)
+                except BufferError:
+                    _produce_once_there_is_room(producer, deliveries, record)
             deliveries.serve(producer.poll, 0)
             deliveries.check()
         for _ in deliveries.waits(producer.flush, producer.__len__):
@@ -95,15 +99,17 @@ def _run(
         raise
 
 
-def _produce(producer: Producer, deliveries: Deliveries, record: Record) -> None:
-    """Queue a record, once there is room."""
+def _produce_once_there_is_room(producer: Producer, deliveries: Deliveries, record: Record) -> None:
     topic, value, key, partition, timestamp, headers = record
-    waits = deliveries.waits(producer.poll, producer.__len__)
-    while True:
+    for left in deliveries.waits(producer.poll, producer.__len__):
+        deliveries.check()
         try:
             producer.produce(topic, value, key, partition, timestamp=timestamp, headers=headers)
         except BufferError:
-            next(waits, None)
-            deliveries.check()
+            if not left:
+                raise DeliveryError(
+                    f"a record of topic {topic!r} is larger than all that may be queued: raise "
+                    "'kafka.queue.buffering.max.kbytes'"
+                ) from None
         else:
             return
