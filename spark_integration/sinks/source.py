@@ -23,12 +23,23 @@ acknowledged within `kafka.delivery.timeout.ms` (two minutes; a minute more wher
 silent): a write or a micro-batch that succeeds is in the topic in full, one that fails may be there in part.
 What Spark runs again is sent again: a task that is tried again or run speculatively (keep `spark.speculation`
 off), and the whole of a micro-batch that the checkpoint does not hold as finished when a stream restarts. No
-other batch is doubled, none is lost, and the last copies of a key's records are in order. Retries within a
-task neither double nor reorder (an idempotent producer), unless the options `acks` or `retries` are set.
+other batch is doubled and none is lost. Retries within a task neither double nor reorder (an idempotent
+producer), unless the options `acks` or `retries` are set.
 
-The rows of a task that go to one partition keep their order. `route` gives the rows of a key to one task, in
-the order in which they were read if one task read them; Spark sorts no stream, so where that is not enough
-sort in `foreachBatch`. A task holds an Arrow batch of rows (on Spark 4.0 a stream's task up to 10,000 of
+Order. The rows of a task that go to one partition keep their order, and `route` gives the rows of a key to
+one task. In which order that task gets them is Spark's to say:
+
+- In `foreachBatch`, and for `df.write`, follow `route` with `sortWithinPartitions`: then a key's records are in
+  order.
+- Written straight through `writeStream`, where Spark sorts nothing, they are in the order in which they were
+  read, as far as one task read them: a Kafka partition, a file too small to be split. Between those that
+  several tasks of a micro-batch read there is no order, neither at the first attempt nor when repeated.
+
+What is sent again is sent in the same way, so sorted rows have the last copies of a key's records in order, too,
+provided that no earlier attempt is alive any more: one that runs on, as on an executor that Spark has given up,
+mixes its own copies in.
+
+A task holds an Arrow batch of rows (on Spark 4.0 a stream's task up to 10,000 of
 them) and at most 64 MiB of unsent records (`kafka.queue.buffering.max.kbytes`); while that is full it waits.
 A batch of records waits up to 50 ms until it is full (`kafka.linger.ms`), at the end of a task not at all.
 """
