@@ -29,15 +29,15 @@ producer), unless the options `acks` or `retries` are set.
 Order. The rows of a task that go to one partition keep their order, and `route` gives the rows of a key to
 one task. In which order that task gets them is Spark's to say:
 
-- In `foreachBatch`, and for `df.write`, follow `route` with `sortWithinPartitions`: then a key's records are in
-  order.
+- In `foreachBatch`, and for `df.write`, follow `route` with `sortWithinPartitions`: then a key's records are
+  in order.
 - Written straight through `writeStream`, where Spark sorts nothing, they are in the order in which they were
   read, as far as one task read them: a Kafka partition, a file too small to be split. Between those that
   several tasks of a micro-batch read there is no order, neither at the first attempt nor when repeated.
 
-What is sent again is sent in the same way, so sorted rows have the last copies of a key's records in order, too,
-provided that no earlier attempt is alive any more: one that runs on, as on an executor that Spark has given up,
-mixes its own copies in.
+What is sent again is sent in the same way, so of sorted rows the last copies of a key's records are in order,
+too, provided that no earlier attempt is alive any more: one that runs on, as on an executor that Spark has
+given up, mixes its own copies in.
 
 A task holds an Arrow batch of rows (on Spark 4.0 a stream's task up to 10,000 of
 them) and at most 64 MiB of unsent records (`kafka.queue.buffering.max.kbytes`); while that is full it waits.
