@@ -12,6 +12,7 @@ from tests.support.prerequisites import (
     pytest_runtest_makereport,
     pytest_runtest_setup,
 )
+from tests.support.secured import Secured, secured_broker
 
 __all__ = [
     "broker",
@@ -19,6 +20,7 @@ __all__ = [
     "pytest_collection_modifyitems",
     "pytest_runtest_makereport",
     "pytest_runtest_setup",
+    "secured",
 ]
 
 
@@ -32,6 +34,13 @@ def broker() -> Iterator[Kafka]:
     else:
         with Broker() as own:
             yield Kafka(own.bootstrap_servers)
+
+
+@pytest.fixture(scope="session")
+def secured() -> Iterator[Secured]:
+    """A real broker with users, always one of our own."""
+    with secured_broker() as own:
+        yield own
 
 
 @pytest.fixture(scope="session")

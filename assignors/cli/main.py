@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from assignors.cli import listings
+from assignors.cli.client_settings import client_settings
 from assignors.cli.shell import QuietCommand, complain, output_options, paint, write
-from assignors.errors import SourceError
-from assignors.files import read_text
 from assignors.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, parse_number
 from partitioning.topic_partition import MAX_PARTITIONS
 
@@ -108,7 +107,7 @@ def diff(
     pair = read_pair(
         before,
         after,
-        config=_client_settings(bootstrap_server, settings, command_config),
+        config=client_settings(bootstrap_server, settings, command_config),
         what_if=WhatIf(add_members, remove_member, dict(map(_growth, partitions))),
     )
     if reasons and pair.after.explainer is None:
@@ -166,36 +165,6 @@ def _growth(text: str) -> tuple[str, int]:
             f"{text!r} is not TOPIC=N with N up to {MAX_GROUP_PARTITIONS}", param_hint="--partitions"
         )
     return topic, count
-
-
-def _client_settings(server: str | None, settings: tuple[str, ...], path: str | None) -> dict[str, str]:
-    config: dict[str, str] = {}
-    if path is not None:
-        config |= _settings_file(path)
-    for setting in settings:
-        key, separator, value = setting.partition("=")
-        if not separator:
-            raise click.BadParameter(f"{setting!r} is not KEY=VALUE", param_hint="-X")
-        config[key.strip()] = value.strip()
-    if server is not None:
-        config["bootstrap.servers"] = server
-    return config
-
-
-def _settings_file(path: str) -> dict[str, str]:
-    try:
-        lines = [line.strip() for line in read_text(path).splitlines()]
-    except SourceError as error:
-        raise SourceError(f"{path}: {error}") from error
-    config = {}
-    for number, line in enumerate(lines, 1):
-        if not line or line[0] in "#!":
-            continue
-        key, separator, value = line.partition("=")
-        if not separator:  # the line is not shown: it may hold a password
-            raise SourceError(f"{path}, line {number}: not KEY=VALUE")
-        config[key.strip()] = value.strip()
-    return config
 
 
 @copartition.command(cls=QuietCommand, context_settings=HELP)

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from partitioning.clients.errors import DeliveryError
 from partitioning.errors import MissingDependencyError
 
 try:
-    from confluent_kafka import KafkaError, Producer
+    from confluent_kafka import KafkaError, KafkaException, Producer
 except ImportError as missing:
     raise MissingDependencyError(
         "PartitioningProducer needs confluent-kafka: install it with: pip install 'copartition[kafka]'"
     ) from missing
 
-from partitioning.clients.topics import ANY_PARTITION, Topics, encoded
+from partitioning.clients.delivery import WAIT_S
+from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from confluent_kafka import Message
     from confluent_kafka._types import DeliveryCallback, HeadersType
 
+    from partitioning.clients.delivery import Deliveries
     from partitioning.clients.topics import Topic
     from partitioning.interface import Partitioner
-
-_GIVEN_UP_ON_PURPOSE = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 
 class PartitioningProducer(Producer):
@@ -36,11 +38,14 @@ class PartitioningProducer(Producer):
 
     - A record without an explicit partition goes where the strategy says. The partition counts it needs are
       asked for once a topic, and again after `topic.metadata.refresh.interval.ms`: new partitions are used
-      after that long at the latest. An explicit partition wins.
+      after that long at the latest. They are asked for at once when librdkafka says that a partition is gone.
+      An explicit partition wins.
     - `produce()` may block for `max_block_ms` when it meets a topic for the first time.
     - A record that nobody watches, with neither a delivery callback of its own nor `on_delivery` in the
       configuration, is not lost unnoticed: `poll`, `flush`, `close` and the end of a `with` block raise a
       DeliveryError for those that were not acknowledged. What the caller purged or aborted is not among them.
+      None of them waits for ever: where librdkafka is silent a minute after `delivery.timeout.ms` is over,
+      `flush` raises one, and so do `close` and the end of `with`, which give the records up first.
 
     Args:
         config: librdkafka's configuration, without its `partitioner`.
@@ -49,7 +54,8 @@ class PartitioningProducer(Producer):
 
     Raises:
         MissingDependencyError: confluent-kafka is missing (when this module is imported).
-        InvalidConfigError: `config` has a partitioner of librdkafka's, which would never be asked.
+        InvalidConfigError: `config` has a partitioner of librdkafka's, which would never be asked, or a time
+            that has no meaning.
         UnknownStrategyError: no strategy or profile has this name.
     """
 
@@ -61,9 +67,8 @@ class PartitioningProducer(Producer):
         max_block_ms: float = 5000,
     ) -> None:
         self._topics = Topics(config, partitioner, max_block_ms)
-        self._unwatched = _Unwatched()
-        watched = config.get("on_delivery") is not None
-        self._on_delivery: DeliveryCallback | None = None if watched else self._unwatched.report
+        self._deliveries = deliveries_of(config, "records without a delivery callback")
+        self._on_delivery = self._watcher(config.get("on_delivery"))
         super().__init__(dict(config))
 
     def produce(
@@ -86,19 +91,23 @@ class PartitioningProducer(Producer):
             BufferError: the queue is full: call `poll()`, then try again.
             KafkaException: librdkafka refuses the record.
         """
-        watcher = on_delivery or callback or self._on_delivery
-        if partition != ANY_PARTITION:
+        own = on_delivery or callback
+        watcher = self._watcher(own) if own else self._on_delivery
+        known = None
+        key, value = encoded(key), encoded(value)
+        if partition == ANY_PARTITION:
+            known = self._known(topic)
+            partition = known.place(key)
+        try:
             super().produce(
                 topic, value, key, partition, on_delivery=watcher, timestamp=timestamp, headers=headers
             )
-            return
-        key, value = encoded(key), encoded(value)
-        known = self._known(topic)
-        partition = known.place(key)
-        super().produce(
-            topic, value, key, partition, on_delivery=watcher, timestamp=timestamp, headers=headers
-        )
-        known.sent(partition, key, value)
+        except KafkaException as error:
+            self._topics.heard(topic, error.args[0])
+            raise
+        self._deliveries.queued()
+        if known is not None:
+            known.sent(partition, key, value)
 
     def produce_batch(
         self,
@@ -130,11 +139,18 @@ class PartitioningProducer(Producer):
                 chosen = known.place(key)
                 known.sent(chosen, key, encoded(message.get("value")))
             groups.setdefault(chosen, []).append(message)
-        watcher = on_delivery or callback or self._on_delivery
+        own = on_delivery or callback
+        watcher = self._watcher(own) if own else self._on_delivery
         queued = 0
         for chosen, group in groups.items():
             queued += super().produce_batch(topic, group, chosen, on_delivery=watcher)
+        # Reports of the others reach the callback that the message itself names.
+        self._deliveries.queued(queued - sum("callback" in message for message in messages))
         return queued
+
+    def _watcher(self, own: DeliveryCallback | None) -> DeliveryCallback:
+        # Not bound to the producer, which would then outlive its last reference until the next collection.
+        return partial(_told, self._topics, self._deliveries, own or self._deliveries.report)
 
     def _known(self, topic: str) -> Topic:
         return self._topics.fresh(topic) or self._topics.refreshed(topic, self.list_topics)
@@ -144,61 +160,78 @@ class PartitioningProducer(Producer):
 
         Raises:
             DeliveryError: records that nobody watched were not acknowledged.
+            KafkaException: a fatal error, if nobody but their callbacks waited for the records it took along.
         """
-        served = super().poll(timeout)
-        self._unwatched.check()
+        served = self._deliveries.serve(super().poll, timeout)
+        if self._deliveries.fatal is not None:
+            self._drain()
+        self._check()
         return served
 
     def flush(self, timeout: float = -1) -> int:
         """Wait until every record was sent, as the base does.
 
         Raises:
-            DeliveryError: records that nobody watched were not acknowledged.
+            DeliveryError: records that nobody watched were not acknowledged, or records were neither
+                acknowledged nor given up in time.
+            KafkaException: as `poll`.
         """
-        left = super().flush(timeout)
-        self._unwatched.check()
+        *_, left = self._deliveries.waits(super().flush, self.__len__, math.inf if timeout < 0 else timeout)
+        self._check()
         return left
 
     def close(self) -> bool:
         """Flush and end the producer, as the base does.
 
         Raises:
-            DeliveryError: records that nobody watched were not acknowledged.
+            DeliveryError: as `flush`; what was neither acknowledged nor given up is lost.
+            KafkaException: as `poll`.
         """
-        closed = super().close()
-        self._unwatched.check()
-        return closed
+        silent = None
+        try:
+            self._drain()
+        except DeliveryError as error:
+            silent = error
+            self.purge()
+            self._drain(WAIT_S)
+        close = super().close
+        if not len(self):  # else the base would wait without end
+            self._deliveries.serve(lambda _: close(), 0)
+        self._check(silent)
+        return True
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> bool | None:
-        handled = super().__exit__(kind, error, traceback)
-        if error is None:
-            self._unwatched.check()
-        return handled
+    ) -> None:
+        try:
+            self.close()
+        except (DeliveryError, KafkaException):
+            if error is None:
+                raise
+
+    def _drain(self, within_s: float = math.inf) -> None:
+        """Serve reports until none is outstanding, or the time is over."""
+        if len(self):  # a closed producer serves none
+            for _ in self._deliveries.waits(super().flush, self.__len__, within_s):
+                pass
+
+    def _check(self, given_up: DeliveryError | None = None) -> None:
+        self._deliveries.check(all_served=not len(self), given_up=given_up)
 
 
-class _Unwatched:
-    """Records that no callback of the caller's would tell about, and that were not acknowledged."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._first = ""
-
-    def report(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None and error.code() not in _GIVEN_UP_ON_PURPOSE:
-            self._first = (
-                self._first or f"topic {message.topic()!r} partition {message.partition()}: {error.str()}"
-            )
-            self._count += 1
-
-    def check(self) -> None:
-        if self._count:
-            count, first = self._count, self._first
-            self._count, self._first = 0, ""
-            raise DeliveryError(
-                f"{count} records without a delivery callback were not acknowledged; the first: {first}"
-            )
+def _told(
+    topics: Topics,
+    deliveries: Deliveries,
+    watcher: Callable[[KafkaError | None, Message], None],
+    error: KafkaError | None,
+    message: Message,
+) -> None:
+    """A record's report: what it means for the topic, and then whoever watches the record."""
+    topic = message.topic()
+    if error is not None and topic is not None:
+        topics.heard(topic, error)
+    watcher(error, message)
+    deliveries.settled()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from partitioning.errors import MissingDependencyError
 
 try:
+    from confluent_kafka import KafkaException
     from confluent_kafka.aio import AIOProducer
 except ImportError as missing:
     raise MissingDependencyError(
@@ -15,7 +18,9 @@ except ImportError as missing:
         "install it with: pip install --upgrade 'copartition[kafka]'"
     ) from missing
 
-from partitioning.clients.topics import ANY_PARTITION, Topics, encoded
+from partitioning.clients.delivery import TAKEN_ALONG, said
+from partitioning.clients.errors import DeliveryError
+from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -32,7 +37,12 @@ class PartitioningAIOProducer(AIOProducer):
 
     An explicit partition wins. The partition counts that the strategy needs are asked for once a topic,
     without blocking the event loop, and again after `topic.metadata.refresh.interval.ms`: new partitions are
-    used after that long at the latest.
+    used after that long at the latest. They are asked for at once when librdkafka says that a partition is
+    gone.
+
+    Every future that `produce` gave ends, also those that a fatal error took along; `flush`, `close` and the
+    end of `async with` raise a DeliveryError for these. None of them waits for ever: it is raised, too, where
+    librdkafka is silent a minute after `delivery.timeout.ms` is over.
 
     Args:
         producer_conf: librdkafka's configuration, without its `partitioner`.
@@ -42,7 +52,8 @@ class PartitioningAIOProducer(AIOProducer):
 
     Raises:
         MissingDependencyError: confluent-kafka is missing or older (when this module is imported).
-        InvalidConfigError: `producer_conf` has a partitioner of librdkafka's, which would never be asked.
+        InvalidConfigError: `producer_conf` has a partitioner of librdkafka's, which would never be asked, or
+            a time that has no meaning.
         UnknownStrategyError: no strategy or profile has this name.
     """
 
@@ -55,6 +66,9 @@ class PartitioningAIOProducer(AIOProducer):
         **options: Any,
     ) -> None:
         self._topics = Topics(producer_conf, partitioner, max_block_ms)
+        self._deliveries = deliveries_of(producer_conf, "records")
+        self._taken_along = 0
+        self._unresolved: set[Future[Message]] = set()
         super().__init__(dict(producer_conf), **options)
 
     async def produce(
@@ -82,7 +96,74 @@ class PartitioningAIOProducer(AIOProducer):
             key, value = encoded(key), encoded(value)
             partition = known.place(key)
             known.sent(partition, key, value)
-        return await super().produce(topic, value, key, partition=partition)
+        inner = await super().produce(topic, value, key, partition=partition)
+        outer: Future[Message] = inner.get_loop().create_future()
+        self._unresolved.add(outer)
+        outer.add_done_callback(self._unresolved.discard)
+        inner.add_done_callback(partial(self._told, topic, outer))
+        return outer
+
+    def _told(self, topic: str, outer: Future[Message], inner: Future[Message]) -> None:
+        """A record's report, passed on to the future that the caller has."""
+        error = None if inner.cancelled() else inner.exception()
+        if isinstance(error, KafkaException):
+            self._topics.heard(topic, error.args[0])
+            self._taken_along += error.args[0].code() in TAKEN_ALONG
+        if outer.done():
+            return
+        if inner.cancelled():
+            outer.cancel()
+        elif error is not None:
+            outer.set_exception(error)
+        else:
+            outer.set_result(inner.result())
+
+    async def flush(self, timeout: float = -1) -> int:
+        """Wait until every record was sent, as the base does.
+
+        Raises:
+            DeliveryError: a fatal error took records along, whose futures end with an error, too; or records
+                were neither acknowledged nor given up in time.
+        """
+        loop, flush = asyncio.get_running_loop(), super().flush
+        waiting = set(self._unresolved)
+
+        def drain() -> int:
+            *_, left = self._deliveries.waits(
+                lambda seconds: asyncio.run_coroutine_threadsafe(flush(seconds), loop).result(),
+                self.__len__,
+                math.inf if timeout < 0 else timeout,
+            )
+            return left
+
+        left = await asyncio.to_thread(drain)
+        await asyncio.sleep(0)  # let reports reach their futures
+        taken_along, self._taken_along = self._taken_along, 0
+        if left:
+            return left
+        # A report that came together with a fatal error never reached its future.
+        cut_off = [future for future in waiting if not future.done()]
+        fatal = self._deliveries.fatal
+        for future in cut_off:
+            future.set_exception(fatal or DeliveryError("a fatal error cut off the report of this record"))
+        if fatal is not None and (lost := taken_along + len(cut_off)):
+            why = said(fatal.args[0])
+            raise DeliveryError(f"{lost} records were not acknowledged; the first: {why}") from fatal
+        return 0
+
+    async def close(self) -> None:
+        """Flush and end the producer, as the base does.
+
+        Raises:
+            DeliveryError: as `flush`.
+        """
+        try:
+            await self.flush()
+        except DeliveryError:
+            await self.purge()
+            raise
+        finally:
+            await super().close()
 
     async def _refreshed(self, topic: str) -> Topic:
         loop = asyncio.get_running_loop()

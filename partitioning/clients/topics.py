@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Producer
 
-from partitioning.clients.errors import BrokerUnreachableError, UnknownTopicError
+from partitioning.clients.delivery import Deliveries, milliseconds, told
+from partitioning.clients.errors import BrokerUnreachableError, DeliveryError, UnknownTopicError
 from partitioning.clients.placing import TopicPlacer, layout_of, strategy
 from partitioning.errors import InvalidConfigError
 
@@ -26,15 +28,29 @@ ANY_PARTITION = -1
 """What confluent-kafka takes for "no explicit partition"."""
 
 _REFRESH_MS = 300_000  # librdkafka's own default
+_MOST_REFRESH_MS = 3_600_000  # likewise
 _ASK_AGAIN_S = 0.1
 _REFRESH_WITHIN_S = 1.0
 _REFRESH_AGAIN_S = 10.0
+_PARTITION_IS_GONE = (KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART)
 _MAYBE_SOON = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
 
 
 def encoded(part: str | bytes | None) -> bytes | None:
     """A key or value as confluent-kafka sends it."""
     return part.encode() if isinstance(part, str) else part
+
+
+def deliveries_of(config: Mapping[str, Any], records: str) -> Deliveries:
+    """What will become of the records of a producer with this configuration; see `Deliveries`.
+
+    Raises:
+        InvalidConfigError: its delivery timeout has no meaning.
+    """
+    try:
+        return Deliveries(config, DeliveryError, records)
+    except ValueError as error:
+        raise InvalidConfigError(str(error)) from error
 
 
 @dataclass(slots=True)
@@ -84,16 +100,28 @@ class Topics:
                 )
         if not max_block_ms > 0:
             raise InvalidConfigError(f"max_block_ms is {max_block_ms}; give more than 0")
-        refresh_ms = int(config.get("topic.metadata.refresh.interval.ms", _REFRESH_MS))
+        try:
+            refresh_ms = milliseconds(
+                config, "topic.metadata.refresh.interval.ms", _REFRESH_MS, _MOST_REFRESH_MS, -1
+            )
+        except ValueError as error:
+            raise InvalidConfigError(str(error)) from error
         self._max_age_s = refresh_ms / 1000 if refresh_ms >= 0 else math.inf
         self._max_block_s = max_block_ms / 1000
         self._partitioner = strategy(partitioner)
+        self._config = config
         self._topics: dict[str, Topic] = {}
 
     def fresh(self, name: str) -> Topic | None:
         """A topic whose layout is trusted; None where the cluster must be asked."""
         topic = self._topics.get(name)
         return topic if topic is not None and monotonic() < topic.fresh_until else None
+
+    def heard(self, name: str, error: KafkaError) -> None:
+        """A record of this topic was refused; its layout is not trusted where a partition is gone."""
+        topic = self._topics.get(name)
+        if topic is not None and error.code() in _PARTITION_IS_GONE:
+            topic.fresh_until = -math.inf
 
     def refreshed(self, name: str, ask: Ask) -> Topic:
         """A topic, after asking the cluster for its layout.
@@ -119,7 +147,7 @@ class Topics:
         if topic.layout is not None:
             try:
                 found = _layout(name, ask, _REFRESH_WITHIN_S)
-            except BrokerUnreachableError:
+            except KafkaException:
                 topic.fresh_until = monotonic() + _REFRESH_AGAIN_S
                 return
         topic.layout = self._first_layout(name, ask) if found is None else found
@@ -127,7 +155,7 @@ class Topics:
 
     def _first_layout(self, name: str, ask: Ask) -> TopicLayout:
         deadline = monotonic() + self._max_block_s
-        while (found := _layout(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
+        while (found := self._asked(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
             if monotonic() + _ASK_AGAIN_S > deadline:
                 raise UnknownTopicError(
                     f"the cluster has had no topic {name!r} for {self._max_block_s:g} s: create it first"
@@ -135,16 +163,35 @@ class Topics:
             sleep(_ASK_AGAIN_S)
         return found
 
+    def _asked(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
+        try:
+            return _layout(name, ask, within_s)
+        except KafkaException as error:
+            why = told([error.args[0], *_refusals(self._config)])
+            raise BrokerUnreachableError(
+                f"topic {name!r}: no broker told its partitions within {within_s:.1f} s: {why}. Is "
+                "bootstrap.servers right, the broker up, and are the security settings those of the cluster?"
+            ) from error
+
+
+def _refusals(config: Mapping[str, Any]) -> list[KafkaError]:
+    """Why brokers send us away, as a client of its own hears it.
+
+    The producer itself hears it when it is polled, which would call the delivery callbacks in mid-produce.
+    """
+    heard: list[KafkaError] = []
+    client = Producer({**config, "error_cb": heard.append, "log_level": 0})
+    with suppress(KafkaException):
+        client.list_topics(timeout=_REFRESH_WITHIN_S)
+    with suppress(KafkaException, SystemError):
+        client.poll(0)
+        client.close()
+    return heard
+
 
 def _layout(name: str, ask: Ask, within_s: float) -> TopicLayout | None:
     """The layout as of now; None where the topic is not there, or not yet."""
-    try:
-        topic = ask(name, within_s).topics[name]
-    except KafkaException as error:
-        raise BrokerUnreachableError(
-            f"topic {name!r}: no broker told its partitions within {within_s:.1f} s: {error.args[0].str()}. "
-            "Is bootstrap.servers right, the broker up, and are the security settings those of the cluster?"
-        ) from error
+    topic = ask(name, within_s).topics[name]
     if topic.error is not None and topic.error.code() not in _MAYBE_SOON:
         raise UnknownTopicError(f"topic {name!r} cannot be used: {topic.error.str()}")
     if not topic.partitions:

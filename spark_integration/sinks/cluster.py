@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from spark_integration.errors import (
@@ -37,6 +36,8 @@ def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WIT
     """
     from confluent_kafka import KafkaException, Producer  # noqa: PLC0415 - optional
 
+    from partitioning.clients.delivery import told  # noqa: PLC0415 - needs it, too
+
     reasons: list[KafkaError] = []
     try:
         client = Producer({**config, "error_cb": reasons.append, "log_level": 0})
@@ -47,9 +48,7 @@ def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WIT
             topics = client.list_topics(timeout=timeout_s).topics
         except KafkaException as error:
             client.poll(0)
-            # The same fault comes once a try, each time with another duration.
-            told = [re.sub(r" \(after .*?\)", "", reason.str()) for reason in [error.args[0], *reasons]]
-            why = "; ".join(dict.fromkeys(told))
+            why = told([error.args[0], *reasons])
             raise BrokerUnreachableError(
                 f"no broker of {config['bootstrap.servers']!r} answered within {timeout_s:g} s: {why}. "
                 "Is the address right, the broker up, and are the security settings those of the cluster?"
@@ -112,3 +111,22 @@ def check_count(topic: str, actual: int, computed_for: int | None) -> None:
             f"column 'partition' was computed for {computed_for} partitions, and topic {topic!r} has "
             f"{actual}: compute it with kafka_partition(key, {actual})"
         )
+
+
+def check_unchanged(before: Mapping[str, int], now: Mapping[str, int]) -> None:
+    """Raise if a topic has another partition count than when its rows were sent.
+
+    Args:
+        before: partition counts of the topics that were written.
+        now: those of the cluster's topics.
+
+    Raises:
+        PartitionCountError: one differs.
+    """
+    for topic, count in before.items():
+        if (actual := now.get(topic, 0)) != count:
+            raise PartitionCountError(
+                f"topic {topic!r} had {count} partitions when this write began and has {actual} now: "
+                "all rows were acknowledged, but some may not be where the topic as it is has their keys. "
+                f"Compute column 'partition' with kafka_partition(key, {actual}) and write these rows again"
+            )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from partitioning.topic_partition import MAX_PARTITIONS, checked_partition_count
 from spark_integration.errors import SinkConfigError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class SinkOptions:
         partitions: partition count for which the rows' partitions were computed, or None where not said.
     """
 
-    config: Mapping[str, str]
+    config: Mapping[str, str] = field(repr=False)  # it may hold a password
     topic: str | None
     partitions: int | None
 
@@ -101,6 +102,9 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
 def _count(text: str | None) -> int | None:
     if text is None:
         return None
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise SinkConfigError(f"option 'partitions' is {text!r}; give the topic's partition count, 1 or more")
-    return int(text)
+    try:
+        return checked_partition_count(int(text) if text.isascii() and text.isdigit() else 0)
+    except ValueError as error:
+        raise SinkConfigError(
+            f"option 'partitions' is {text[:40]!r}; give the topic's partition count, 1 to {MAX_PARTITIONS}"
+        ) from error

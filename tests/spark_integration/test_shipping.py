@@ -75,9 +75,11 @@ print([row["rows"] for row in found.to_pylist() if row["kind"] in ("keys", "keyl
 @pytest.mark.needs("data sources")
 def test_the_sink_writes_without_this_project(mock_cluster: MockCluster) -> None:
     from spark_integration.sinks import source
+    from spark_integration.sinks.options import SinkOptions
 
     mock_cluster.create_topic("shipped", 2)
     config = {"bootstrap.servers": mock_cluster.bootstrap_servers}
-    writer = source._BatchWriter(source._Destination(config, {"shipped": 2}, "shipped", None))
+    asked = SinkOptions(config, "shipped", None)
+    writer = source._BatchWriter(source._Destination(asked, None, False, {"shipped": 2}))
     run_alone(writer, "shipped.write(iter([pa.record_batch({'value': pa.array([b'v'])})]))")
     assert [record.value for record in read_topic(mock_cluster.bootstrap_servers, "shipped")] == [b"v"]

@@ -4,14 +4,16 @@ import uuid
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.errors import (
     BrokerUnreachableError,
+    DeliveryError,
     UnknownTopicError,
 )
+from partitioning.errors import InvalidConfigError
 from partitioning.interface import TopicLayout
 from partitioning.testing.mock_cluster import MockCluster
 from tests.partitioning.clients.clusters import Cluster
@@ -84,6 +86,40 @@ def test_a_topic_made_again_with_fewer_partitions_is_noticed(broker: Kafka) -> N
     producer.produce(topic, b"after")
     assert producer.flush(20) == 0
     assert [message.partition() for message in read(broker.bootstrap_servers, topic, 1)] == [1]
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_topic_made_again_with_fewer_partitions_is_asked_for_at_once(broker: Kafka, watched: bool) -> None:
+    topic = broker.create_topic(5)
+    config = {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0}
+    producer = PartitioningProducer(config, partitioner=Strategy(last))
+    gone: list[str] = []
+
+    def produce() -> None:
+        on_delivery = (lambda error, _: gone.append(error.name()) if error else None) if watched else None
+        try:
+            producer.produce(topic, b"value", on_delivery=on_delivery)
+            producer.flush(20)
+        except (DeliveryError, KafkaException) as error:
+            gone.append(str(error))
+
+    produce()
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.delete_topics([topic])[topic].result(10)
+    admin.create_topics([NewTopic(topic, 2, -1)])[topic].result(10)
+    time.sleep(0.5)
+    produce()
+    assert len(gone) == 1
+    produce()
+    assert len(gone) == 1
+    assert [message.partition() for message in read(broker.bootstrap_servers, topic, 1)] == [1]
+
+
+@pytest.mark.parametrize("value", ["", "soon", None, "nan", float("inf"), -2, 2**31, "9" * 5000])
+@pytest.mark.parametrize("name", ["topic.metadata.refresh.interval.ms", "delivery.timeout.ms"])
+def test_a_time_without_a_meaning_is_refused(name: str, value: object) -> None:
+    with pytest.raises(InvalidConfigError, match=f"'{name}'"):
+        PartitioningProducer({name: value})
 
 
 def test_an_unknown_topic_is_an_error_soon(broker: Kafka) -> None:

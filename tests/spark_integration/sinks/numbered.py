@@ -74,8 +74,13 @@ class Written(NamedTuple):
 
     def without_copies(self) -> Self:
         """Of each number the first record."""
-        first = np.sort(np.unique(self.number, return_index=True)[1])
-        return type(self)(self.partition[first], self.key.take(pa.array(first)), self.number[first])
+        return self.at(np.sort(np.unique(self.number, return_index=True)[1]))
+
+    def at(self, positions: NDArray[np.int64]) -> Self:
+        """The records at these positions."""
+        return type(self)(
+            self.partition[positions], self.key.take(pa.array(positions)), self.number[positions]
+        )
 
     def latest_copies(self) -> Self:
         """Of each number the last record."""

@@ -1,5 +1,6 @@
 """One task's delivery, without Spark."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from partitioning.clients import delivery as patience
 from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import (
     BrokerUnreachableError,
@@ -63,10 +65,32 @@ def test_a_broker_that_goes_away_meanwhile_fails_the_task(cluster: MockCluster) 
         deliver(around_the_end_of(cluster), config(cluster, delivery_timeout_ms="1500"), {"t": 2}, "t")
 
 
+def test_a_task_ends_soon_after_its_first_failure(cluster: MockCluster) -> None:
+    taken: list[int] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(100):
+            yield batch(0, 1)
+            taken.append(number)
+            cluster.close()
+            time.sleep(0.1)
+
+    with pytest.raises(DeliveryError, match="were not acknowledged; the first"):
+        deliver(batches(), config(cluster, delivery_timeout_ms="500"), {"t": 2}, "t")
+    assert len(taken) < 100
+
+
+def test_a_record_that_no_queue_holds_is_refused(cluster: MockCluster) -> None:
+    small = config(cluster, queue_buffering_max_kbytes="1024", message_max_bytes="4000000")
+    rows = pa.record_batch({"value": pa.array([b"v" * 2_000_000])})
+    with pytest.raises(DeliveryError, match="a record of topic 't' is larger than all that may be queued"):
+        deliver(iter([rows]), small, {"t": 2}, "t")
+
+
 def test_a_task_does_not_wait_for_ever_where_librdkafka_does(
     cluster: MockCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "SLACK_S", -59.0)
+    monkeypatch.setattr(patience, "SLACK_S", -59.0)
     with pytest.raises(DeliveryError, match=r"\d records were neither acknowledged nor given up within 1 s"):
         deliver(around_the_end_of(cluster), config(cluster, delivery_timeout_ms="60000"), {"t": 2}, "t")
 

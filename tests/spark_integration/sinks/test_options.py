@@ -71,6 +71,9 @@ def test_an_option_wins_over_the_environment(name: str) -> None:
         ({**BROKER, "kafka.transactional.id": "x"}, "writes no transactions"),
         ({**BROKER, "partitions": "0"}, "'partitions' is '0'"),
         ({**BROKER, "partitions": "twelve"}, "'partitions' is 'twelve'"),
+        ({**BROKER, "partitions": str(2**31)}, "'partitions' is '2147483648'; give .* 1 to 2147483647"),
+        ({**BROKER, "partitions": str(2**64)}, "'partitions' is '18446744073709551616'"),
+        ({**BROKER, "partitions": "9" * 5000}, "'partitions' is '9{40}';"),
     ],
 )
 def test_a_meaningless_option_is_refused(options: dict[str, str], message: str) -> None:
@@ -80,3 +83,7 @@ def test_a_meaningless_option_is_refused(options: dict[str, str], message: str) 
 
 def test_the_expected_count_is_read() -> None:
     assert read_options({**BROKER, "partitions": "12"}, {}).partitions == 12
+
+
+def test_no_password_is_shown() -> None:
+    assert "hunter2" not in repr(read_options({**BROKER, "kafka.sasl.password": "hunter2"}, {}))

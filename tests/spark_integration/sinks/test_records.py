@@ -79,6 +79,15 @@ def test_records_come_partition_by_partition_where_each_row_names_its_own(
     assert [int(record[1]) for record in records(rows, {"t": 2}, "t")] == values
 
 
+def test_the_records_of_a_partition_keep_their_order_in_a_large_batch() -> None:
+    partition = [
+        number * 7919 % 31 % 3 for number in range(1000)
+    ]  # NumPy keeps the order of 16 rows by itself
+    rows = batch(value=pa.array(map(str, range(1000))), partition=pa.array(partition, pa.int32()))
+    found = [(record[3], int(record[1])) for record in records(rows, {"t": 3}, "t")]
+    assert found == sorted(found)
+
+
 def test_an_empty_batch_has_no_records() -> None:
     rows = batch(value=pa.array([], pa.binary()), timestamp=pa.array([], TIMESTAMP))
     assert list(records(rows, {"t": 4}, "t")) == []
@@ -148,17 +157,17 @@ def test_columns_that_make_no_record_are_refused(
         check_columns(columns, topic=topic)
 
 
-@pytest.fixture
-def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Local time that is never UTC."""
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", "UTC+7")
+@pytest.fixture(params=["UTC", "America/New_York", "Asia/Kolkata"])
+def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The machine's time zone."""
+    with monkeypatch.context() as changed:
+        changed.setenv("TZ", request.param)
         time.tzset()
         yield
     time.tzset()
 
 
-@pytest.mark.usefixtures("far_from_greenwich")
+@pytest.mark.usefixtures("zone")
 def test_rows_of_a_spark_without_arrow_writers_become_batches() -> None:
     local = NOON.astimezone().replace(tzinfo=None)
     rows = [

@@ -1,18 +1,7 @@
 """Both sinks on a real broker with users: settings reach the client, and refusals reach the user."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import pyarrow as pa
 import pytest
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
 from pyspark.sql import SparkSession
 
 from spark_integration import (
@@ -27,83 +16,14 @@ from spark_integration import (
 from spark_integration.sinks.cluster import partition_counts
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.options import read_options
-from tests.support.broker import Broker, Kafka, free_ports
 from tests.support.reading import read_topic
+from tests.support.secured import Secured, settings
 
 pytestmark = pytest.mark.jvm
 
-# One more listener, for users with a password; who comes without one by the other may do everything.
-USERS = """
-listeners=PLAINTEXT://127.0.0.1:{{port}},CONTROLLER://127.0.0.1:{{controller_port}},USERS://127.0.0.1:{users_port}
-advertised.listeners=PLAINTEXT://127.0.0.1:{{port}},USERS://127.0.0.1:{users_port}
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,USERS:SASL_PLAINTEXT
-sasl.enabled.mechanisms=PLAIN
-listener.name.users.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
-user_writer="writers" user_guest="guests";
-authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
-super.users=User:ANONYMOUS
-"""
 JAAS = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required username="writer" password="writers";'
 )
-
-
-class Secured(NamedTuple):
-    """A broker with users.
-
-    Attributes:
-        admin_servers: its address for who may do everything.
-        servers: its address for users.
-        open: a topic that "writer" may write to.
-        closed: a topic that "writer" and "guest" may see, and not write to.
-        hidden: a topic that nobody may see.
-    """
-
-    admin_servers: str
-    servers: str
-    open: str
-    closed: str
-    hidden: str
-
-
-@pytest.fixture(scope="module")
-def secured() -> Iterator[Secured]:
-    [users_port] = free_ports(1)
-    with Broker(USERS.format(users_port=users_port)) as own:
-        kafka = Kafka(own.bootstrap_servers)
-        topics = [kafka.create_topic(2) for _ in range(3)]
-        admin = AdminClient({"bootstrap.servers": own.bootstrap_servers})
-        allowed = [
-            _allowed("writer", AclOperation.WRITE, topics[0]),
-            _allowed("writer", AclOperation.DESCRIBE, topics[1]),
-            _allowed("guest", AclOperation.DESCRIBE, topics[1]),
-        ]
-        for done in admin.create_acls(allowed).values():
-            done.result(30)
-        yield Secured(own.bootstrap_servers, f"127.0.0.1:{users_port}", *topics)
-
-
-def _allowed(user: str, operation: AclOperation, topic: str) -> AclBinding:
-    return AclBinding(
-        ResourceType.TOPIC,
-        topic,
-        ResourcePatternType.LITERAL,
-        f"User:{user}",
-        "*",
-        operation,
-        AclPermissionType.ALLOW,
-    )
-
-
-def settings(secured: Secured, user: str = "writer", password: str | None = None) -> dict[str, str]:
-    """What librdkafka needs to come as this user."""
-    return {
-        "bootstrap.servers": secured.servers,
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "PLAIN",
-        "sasl.username": user,
-        "sasl.password": password or f"{user}s",
-    }
 
 
 def write(spark: SparkSession, sink: str, secured: Secured, topic: str) -> None:

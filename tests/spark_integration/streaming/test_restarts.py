@@ -44,9 +44,12 @@ def add_batch(folder: Path, number: int) -> None:
 
 
 def start(
-    spark: SparkSession, way: str, folder: Path, servers: str, topic: str, poison: int = -1
+    spark: SparkSession, way: str, folder: Path, servers: str, topic: str, poison: int = -1, files: int = 1
 ) -> StreamingQuery:
-    """Write the files of `folder / "in"`; `way` names the sink, and foreachBatch where it is meant."""
+    """Write the files of `folder / "in"`, so many a batch.
+
+    `way` names the sink, and foreachBatch where it is meant.
+    """
     options = {"kafka.bootstrap.servers": servers, "topic": topic}
 
     def placed(df: DataFrame) -> DataFrame:
@@ -62,22 +65,22 @@ def start(
         sink = way.removeprefix("foreachBatch ")
         if sink == "copartition":
             register(batch.sparkSession)
-        rows = records(placed(batch).sortWithinPartitions("number"))
-        rows.write.format(sink).options(**options).mode("append").save()
+        sorted_rows = records(placed(batch).sortWithinPartitions("number"))
+        sorted_rows.write.format(sink).options(**options).mode("append").save()
 
     schema = "number bigint, key string"
-    files = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
+    rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(str(folder / "in"))
     if way == "copartition":
         register(spark)
-        writer = records(placed(files)).writeStream.format("copartition").options(**options)
+        writer = records(placed(rows)).writeStream.format("copartition").options(**options)
     else:
-        writer = files.writeStream.foreachBatch(write)
+        writer = rows.writeStream.foreachBatch(write)
     return writer.option("checkpointLocation", str(folder / "checkpoint")).start()
 
 
-def go_on(spark: SparkSession, way: str, folder: Path, broker: Kafka, topic: str) -> Written:
+def go_on(spark: SparkSession, way: str, folder: Path, broker: Kafka, topic: str, files: int = 1) -> Written:
     """Start again, write every file that is there, and stop; what the topic holds then."""
-    query = start(spark, way, folder, broker.bootstrap_servers, topic)
+    query = start(spark, way, folder, broker.bootstrap_servers, topic, files=files)
     query.processAllAvailable()
     query.stop()
     return Written.read(broker.bootstrap_servers, topic)
@@ -114,9 +117,8 @@ def test_nothing_is_lost_and_only_the_unfinished_batch_is_doubled(
         assert ROWS < len(there.number) < 2 * ROWS  # so it did fail in the middle of the second batch
     else:
         go_on(spark, way, tmp_path, broker, topic)
-    if end == "not committed":  # as left behind by a driver that was killed after the sink had written
-        for name in ("1", ".1.crc"):
-            (tmp_path / "checkpoint" / "commits" / name).unlink()
+    if end == "not committed":
+        uncommit(tmp_path, 1)
 
     add_batch(tmp_path / "in", 2)
     written = go_on(spark, way, tmp_path, broker, topic)
@@ -125,6 +127,37 @@ def test_nothing_is_lost_and_only_the_unfinished_batch_is_doubled(
     assert set(copies[1]) == {"stopped": {1}, "not committed": {2}, "failed": {1, 2}}[end]
     assert written.misplaced(PARTITIONS) == 0
     assert written.latest_copies().inversions() == 0
+
+
+def uncommit(folder: Path, batch: int) -> None:
+    """Leave the checkpoint as a driver does that was killed after the sink had written a batch."""
+    for name in (str(batch), f".{batch}.crc"):
+        (folder / "checkpoint" / "commits" / name).unlink()
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "foreachBatch kafka",
+        pytest.param("foreachBatch copartition", marks=pytest.mark.needs("data sources")),
+        pytest.param("copartition", marks=pytest.mark.needs("data sources")),
+    ],
+)
+def test_the_order_that_is_promised_for_a_batch_that_several_tasks_read(
+    spark: SparkSession, connector: None, broker: Kafka, tmp_path: Path, way: str
+) -> None:
+    topic, files = broker.create_topic(PARTITIONS), 4
+    for number in range(files):
+        add_batch(tmp_path / "in", number)
+    go_on(spark, way, tmp_path, broker, topic, files)
+    uncommit(tmp_path, 0)
+    latest = go_on(spark, way, tmp_path, broker, topic, files).latest_copies()
+    assert len(latest.number) == files * ROWS
+    if way == "copartition":  # nothing sorts them: each file's rows, which one task read, keep their order
+        parts = (latest.at(np.flatnonzero(latest.number // ROWS == file)) for file in range(files))
+        assert [part.inversions() for part in parts] == [0] * files
+    else:
+        assert latest.inversions() == 0
 
 
 def run_until_killed(folder: str, servers: str, topic: str) -> None:

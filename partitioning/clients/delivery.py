@@ -1,0 +1,204 @@
+"""What became of a producer's records: waited for with patience, and told where they were lost.
+
+Spark's executors get this module by value, so it needs nothing else of this package, and names no class of
+confluent-kafka's, which cannot be pickled.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import confluent_kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any, TypeGuard
+
+    from confluent_kafka import KafkaError, KafkaException, Message
+
+WAIT_S = 1.0
+SLACK_S = 60.0
+"""What librdkafka may take beyond its own limit; its timers and a last request have their own."""
+
+_LIMITS = ("delivery.timeout.ms", "message.timeout.ms")  # two names of one setting
+_LIMIT_MS = 300_000
+_MOST_MS = 2**31 - 1
+PURGED = (confluent_kafka.KafkaError._PURGE_QUEUE, confluent_kafka.KafkaError._PURGE_INFLIGHT)
+TAKEN_ALONG = (*PURGED, confluent_kafka.KafkaError._FATAL)
+"""How records end that a fatal error took along."""
+
+
+class Deliveries:
+    """The records of one producer: how many were not acknowledged, and why.
+
+    Args:
+        config: librdkafka's configuration of the producer.
+        error: what to raise for lost records.
+        records: what the error calls them.
+
+    Raises:
+        ValueError: the configuration's delivery timeout has no meaning.
+    """
+
+    def __init__(self, config: Mapping[str, Any], error: type[Exception], records: str = "records") -> None:
+        limit_ms = max(
+            (milliseconds(config, name, _LIMIT_MS, _MOST_MS) for name in _LIMITS if name in config),
+            default=_LIMIT_MS,
+        )
+        self._patience_s = limit_ms / 1000 + SLACK_S if limit_ms else math.inf
+        self._error = error
+        self._records = records
+        self._queueing = Lock()
+        self._lost = 0
+        self._first = ""
+        self._purged = 0
+        self._queued = 0
+        self._settled = 0
+        self._fatal: KafkaException | None = None
+        self._fatal_is_told = False
+
+    def queued(self, count: int = 1) -> None:
+        """So many more records will each be `settled`."""
+        with self._queueing:
+            self._queued += count
+
+    # Reports take no lock: one that follows a fatal error ends at its first call, with the lock in its hand.
+
+    def settled(self) -> None:
+        """A record's report has reached whom it was for."""
+        self._settled += 1
+
+    def report(self, error: KafkaError | None, message: Message) -> None:
+        """Take note of a record's fate; a delivery callback."""
+        if error is None:
+            return
+        if error.code() in PURGED:
+            self._purged += 1
+            return
+        first = f"topic {message.topic()!r} partition {message.partition()}: {error.str()}"
+        self._first = self._first or first
+        self._lost += 1
+
+    def serve(self, call: Callable[[float], Any], seconds: float) -> int:
+        """What a producer's `poll` or `flush` gives; a fatal error is kept for `check`.
+
+        The reports of the records that a fatal error took with it come after it.
+        """
+        try:
+            return call(seconds) or 0
+        except (confluent_kafka.KafkaException, SystemError) as error:
+            # Python hides an exception behind a SystemError when a callback follows it.
+            cause = error.__cause__ if isinstance(error, SystemError) and error.__cause__ else error
+            if not is_fatal(cause):
+                raise cause from None
+            self._fatal = cause
+            return 0
+
+    @property
+    def fatal(self) -> KafkaException | None:
+        """The error after which the producer delivers nothing more, if there was one."""
+        return self._fatal
+
+    def waits(
+        self, call: Callable[[float], int], left: Callable[[], int], within_s: float = math.inf
+    ) -> Iterator[int]:
+        """Serve a producer, a second at a time, until nothing is left; gives how many records are.
+
+        Args:
+            call: the producer's `poll` or `flush`.
+            left: how many records have no report yet.
+            within_s: when to give up waiting without an error.
+
+        Raises:
+            Exception: the `error` of this object; librdkafka gives records up in time, but has been seen,
+                once, never to do so after a broker went away.
+        """
+        since = time.monotonic()
+        while True:
+            waited = time.monotonic() - since
+            self.serve(call, max(0.0, min(WAIT_S, within_s - waited)))
+            yield (count := left())
+            if not count or waited >= within_s:
+                return
+            if waited > self._patience_s:
+                raise self._error(
+                    f"{count} records were neither acknowledged nor given up within {self._patience_s:g} s, "
+                    "although 'delivery.timeout.ms' is over: is the broker gone?"
+                )
+
+    def check(self, *, all_served: bool = False, given_up: Exception | None = None) -> None:
+        """Raise for records that were lost since the last time.
+
+        What the caller purged is not lost. After a fatal error librdkafka purges, which no caller asked for;
+        and a report that came together with the error may never have reached its callback.
+
+        Args:
+            all_served: whether no report is outstanding.
+            given_up: why all that is outstanding was given up, if it was.
+
+        Raises:
+            Exception: the `error` of this object, or a fatal error that was not raised before.
+        """
+        fatal = self._fatal
+        lost, self._lost = self._lost, 0
+        purged, self._purged = self._purged, 0
+        why, self._first = [self._first] * bool(self._first), ""
+        if fatal is not None or given_up is not None:
+            lost += purged
+        if given_up is not None or (fatal is not None and all_served):
+            lost += self._queued - self._settled
+            self._queued = self._settled
+        news = given_up or (None if self._fatal_is_told else fatal)
+        self._fatal_is_told = fatal is not None
+        if fatal is not None:
+            why.append(said(fatal.args[0]))
+        if given_up is not None:
+            why.append(str(given_up))
+        if lost:
+            cause = fatal or given_up
+            raise self._error(
+                f"{lost} {self._records} were not acknowledged; the first: {'; '.join(why)}"
+            ) from cause
+        if news is not None:
+            raise news
+
+
+def is_fatal(error: BaseException) -> TypeGuard[KafkaException]:
+    """Whether the producer that raised this delivers nothing more."""
+    return isinstance(error, confluent_kafka.KafkaException) and error.args[0].fatal()
+
+
+def said(error: KafkaError) -> str:
+    """What librdkafka says, and what it means where that is hard to guess."""
+    text: str = error.str()
+    if error.code() == error.CLUSTER_AUTHORIZATION_FAILED:
+        text += (
+            ". This user may write to no topic, so the cluster refuses it an idempotent producer: "
+            "give it the permission to write"
+        )
+    return text
+
+
+def told(errors: Iterable[KafkaError]) -> str:
+    """What librdkafka says, each fault once: it comes once a try, each time with another duration."""
+    return "; ".join(dict.fromkeys(re.sub(r" \(after .*?\)", "", error.str()) for error in errors))
+
+
+def milliseconds(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
+    """A setting of librdkafka's that is a time.
+
+    Raises:
+        ValueError: it is no whole number within librdkafka's own bounds.
+    """
+    value = config.get(name, default)
+    try:
+        number = int(value)
+    except (ValueError, TypeError, OverflowError):
+        number = least - 1
+    if not least <= number <= most:
+        raise ValueError(f"{name!r} is {str(value)[:40]!r}; give milliseconds, {least} to {most}")
+    return number
