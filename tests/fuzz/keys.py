@@ -1,4 +1,4 @@
-"""Key columns: lists and, where pyarrow is installed, Arrow arrays of every kind of bytes."""
+"""Key columns: lists, Arrow arrays of every kind of bytes where pyarrow is there, and columns that lie."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partitioning import grow, partition_batch, partition_for_key
+from partitioning.keys import KeyColumn
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -60,4 +61,27 @@ def _is_text(key: bytes) -> bool:
     return True
 
 
-TARGETS = {"keys": (make, check)}
+def make_lie(rng: Random) -> tuple[bytes, list[int], list[bool], bool]:
+    """Bytes, offsets that may fall, be negative or lead beyond the bytes, and which keys are null."""
+    count = rng.choice((0, 1, 2, 3, 17))
+    offsets = [rng.choice((0, 1, 2, 3, 8, 9, -1, 2**31 - 1, -(2**31))) for _ in range(count + 1)]
+    if rng.random() < 0.5:
+        offsets.sort()
+    return bytes(8), offsets, [rng.random() < 0.2 for _ in range(count)], rng.random() < 0.5
+
+
+def check_lie(case: tuple[bytes, list[int], list[bool], bool]) -> None:
+    data, offsets, nulls, arrow = case
+    if not arrow or pa is None:
+        ends, is_null = np.array(offsets, np.int64), np.array(nulls, np.bool_)
+        column = KeyColumn(ends, np.frombuffer(data, np.uint8), is_null)
+    else:
+        buffers = [None, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(data)]
+        try:
+            column = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
+        except pa.ArrowInvalid:  # Arrow itself looks at the first and the last offset
+            return
+    assert len(partition_batch(column, 7)) == len(offsets) - 1
+
+
+TARGETS = {"keys": (make, check), "lying-keys": (make_lie, check_lie)}
