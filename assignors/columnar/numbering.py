@@ -106,11 +106,6 @@ class Numbering:
         return visited[hash_order([self.ids[row] for row in visited.tolist()])]
 
     @cached_property
-    def visit(self) -> Visit:
-        """The position of each member in `by_hash`."""
-        return _inverse(self.by_hash)
-
-    @cached_property
     def topic_of(self) -> NDArray[np.int32]:
         """The topic of each partition id."""
         return np.repeat(np.arange(len(self.topics), dtype=np.int32), self.counts)

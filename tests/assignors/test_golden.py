@@ -1,11 +1,13 @@
-"""Every assignor gives the JVM's answer, list order included, wherever the JVM was asked."""
+"""Every assignor and its rule give the JVM's answer, list order included, wherever the JVM was asked."""
 
 from __future__ import annotations
 
 import pytest
 
+from assignors import get_assignor
 from tests.support.agreement import first_difference
 from tests.support.golden import ASSIGNORS, Json, golden_files, golden_lines
+from tests.support.rules import RuleLeader
 
 FAMILIES = [
     (assignor, name.split("/")[1])
@@ -18,18 +20,21 @@ QUIRKS = [
     for assignor in ASSIGNORS
     for scenario in golden_lines(f"{assignor}/quirks")
 ]
+every_twin = pytest.mark.parametrize("leader", [get_assignor, RuleLeader], ids=["assignor", "rule"])
 
 
+@every_twin
 @pytest.mark.parametrize(("assignor", "scenario"), QUIRKS)
-def test_quirk(assignor: str, scenario: Json) -> None:
-    difference = first_difference(assignor, scenario)
+def test_quirk(assignor: str, scenario: Json, leader) -> None:
+    difference = first_difference(assignor, scenario, leader)
     assert difference is None, difference
 
 
+@every_twin
 @pytest.mark.parametrize(("assignor", "family"), FAMILIES)
-def test_family(assignor: str, family: str) -> None:
+def test_family(assignor: str, family: str, leader) -> None:
     for scenario in golden_lines(f"{assignor}/{family}"):
-        difference = first_difference(assignor, scenario)
+        difference = first_difference(assignor, scenario, leader)
         assert difference is None, difference
 
 

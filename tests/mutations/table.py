@@ -26,7 +26,6 @@ HASHING = "tests/partitioning/test_hashing.py"
 STICKY_PARTITIONER = "tests/partitioning/test_sticky.py"
 JAVA = "tests/partitioning/java"
 GOLDEN = "tests/assignors/test_golden.py"
-RULES = "tests/assignors/rules/test_rules_golden.py"
 ODD_RULES = "tests/assignors/rules/test_rules_of_odd_groups.py"
 DIFF = "tests/assignors/diff"
 REPORTS = "tests/assignors/reports"
@@ -205,50 +204,50 @@ MUTATIONS = [
             "assignors/rules/range.py",
             "extra = self.remaining_consumers_with_extra_partition > 0",
             "extra = self.remaining_consumers_with_extra_partition >= 0",
-            RULES,
+            GOLDEN,
         ),
         (
             "assignors/rules/range.py",
             "        for partitions in ranges.assignment.values():\n            partitions.sort(",
             "        for partitions in [[]]:\n            partitions.sort(",
-            RULES,
+            GOLDEN,
         ),
-        ("assignors/rules/round_robin.py", "turn = place + 1", "turn = place", RULES),
+        ("assignors/rules/round_robin.py", "turn = place + 1", "turn = place", GOLDEN),
         (
             "assignors/rules/sticky_claims.py",
             "if generation < other_generation:",
             "if generation <= other_generation:",
-            f"{RULES} {ODD_RULES}",
+            f"{GOLDEN} {ODD_RULES}",
         ),
         (
             "assignors/rules/sticky_claims.py",
             "generation > previous[partition][1]",
             "generation >= previous[partition][1]",
-            f"{RULES} {ODD_RULES}",
+            f"{GOLDEN} {ODD_RULES}",
         ),
         (
             "assignors/rules/sticky_constrained.py",
             "if owned < self._min_quota:",
             "if owned <= self._min_quota:",
-            RULES,
+            GOLDEN,
         ),
         (
             "assignors/rules/sticky_constrained.py",
             "        self._unfilled_under_min_quota.sort(key=utf16_key)\n",
             "",
-            RULES,
+            GOLDEN,
         ),
         (
             "assignors/rules/uniform_homogeneous.py",
             "remaining_members > self.remaining",
             "remaining_members >= self.remaining",
-            RULES,
+            GOLDEN,
         ),
         (
             "assignors/rules/cooperative_sticky.py",
             "if partition in all_revoked_partitions",
             "if partition not in all_revoked_partitions",
-            RULES,
+            GOLDEN,
         ),
         # Assignors as columns, and the gate.
         (
