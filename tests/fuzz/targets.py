@@ -13,7 +13,8 @@ SHARES = {
     "subscriptions": 16,
     "assignments": 16,
     "user-data": 16,
-    "keys": 15,
+    "keys": 10,
+    "lying-keys": 5,
     "groups": 7,
     "commands": 2,
 }
