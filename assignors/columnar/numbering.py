@@ -149,6 +149,12 @@ def topics_that_exist(group: Group, names: Iterable[str]) -> dict[str, Topic]:
     return {topic.name: topic for topic in group.topics if topic.partitions and topic.name in wanted}
 
 
+def in_name_order(topics: Iterable[Topic]) -> list[Topic]:
+    """The topics, ordered by name as Java does."""
+    listed = list(topics)
+    return [listed[row] for row in java_order(range(len(listed)), [topic.name for topic in listed])]
+
+
 def _inverse(order: NDArray[np.integer]) -> NDArray[np.intp]:
     place = np.empty(len(order), np.intp)
     place[order] = np.arange(len(order))

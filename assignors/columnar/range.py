@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columnar.member_order import hash_order, java_order, member_order
-from assignors.columnar.numbering import Numbering, topics_that_exist
+from assignors.columnar.member_order import hash_order, member_order
+from assignors.columnar.numbering import Numbering, in_name_order, topics_that_exist
 from assignors.columnar.range_racks import RackMatching
 from assignors.columnar.subscriptions import Subscriptions
 from partitioning.java import hash_map_keys
@@ -39,7 +39,7 @@ def assign_range(group: Group) -> Assignment:
     topics = [known[name] for name in names]
     matching = RackMatching.of(topics, members, subscriptions, order)
     if matching is not None:
-        topics = [topics[row] for row in java_order(range(len(names)), names)]
+        topics = in_name_order(topics)
     numbering = Numbering.of(members, subscriptions, topics)
     if matching is None:
         owner = range_owners(numbering.counts, subscriptions.audiences(numbering.topics, order))

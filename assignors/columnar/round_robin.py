@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columnar.member_order import java_order, member_order
-from assignors.columnar.numbering import Numbering, topics_that_exist
+from assignors.columnar.member_order import member_order
+from assignors.columnar.numbering import Numbering, in_name_order, topics_that_exist
 from assignors.columnar.odd_group import OddGroup
 from assignors.columnar.subscriptions import Subscriptions
 
@@ -31,8 +31,7 @@ def assign_round_robin(group: Group) -> Assignment:
         raise OddGroup
     subscriptions = Subscriptions.of(members)
     known = topics_that_exist(group, set().union(*subscriptions.lists))
-    names = list(known)
-    topics = [known[names[row]] for row in java_order(range(len(names)), names)]
+    topics = in_name_order(known.values())
     numbering = Numbering.of(members, subscriptions, topics)
     order = member_order(members)
     return numbering.assignment_by_owner(order[_seats(numbering, order)])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assignors.columnar.member_order import java_order
-from assignors.columnar.numbering import Numbering, topics_that_exist
+from assignors.columnar.numbering import Numbering, in_name_order, topics_that_exist
 from assignors.columnar.odd_group import OddGroup
 from assignors.columnar.racks import Racks
 from assignors.columnar.sticky.claims import read_claims
@@ -54,9 +53,7 @@ def _decide(
     if not group.members or (len(subscriptions.lists) > 1 and () in subscriptions.lists):
         raise OddGroup
     topics = topics_that_exist(group, set().union(*subscriptions.lists))
-    names = list(topics)
-    by_name = [topics[names[row]] for row in java_order(range(len(names)), names)]
-    numbering = Numbering.of(group.members, subscriptions, by_name)
+    numbering = Numbering.of(group.members, subscriptions, in_name_order(topics.values()))
     claims = read_claims(numbering, recall(numbering), highest)
     assign = assign_constrained if subscriptions.are_equal else assign_general
     return numbering, claims, assign(numbering, claims, Racks.of(topics, numbering))
