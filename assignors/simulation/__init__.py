@@ -1,36 +1,69 @@
-"""A consumer group before you run it: who pauses, for how long, and what moves."""
+"""A consumer group before you run it: who pauses, for how long, what moves, lags, is read twice or lost."""
 
-from assignors.simulation.result import Rebalance, RunSummary, SimulationResult
-from assignors.simulation.run import simulate, simulate_seeds
-from assignors.simulation.scenario import (
+from assignors.simulation.inputs.durations import Duration, Exponential, LogNormal, Uniform
+from assignors.simulation.inputs.events import (
+    Autoscaler,
+    Condition,
     Consumer,
     Crash,
+    CrashLoop,
+    Create,
+    Deployment,
+    DuplicateInstance,
     Event,
+    Failover,
     Grow,
     Join,
     Leave,
     Restart,
-    Scenario,
-    Settings,
+    ScaleTo,
+    SlowPoll,
+    Stall,
+    StatefulSetRoll,
     rolling_restart,
 )
-from assignors.simulation.timeline import Phase, Timeline
+from assignors.simulation.inputs.scenario import Scenario
+from assignors.simulation.inputs.settings import Costs, Load, Settings
+from assignors.simulation.outcome.result import LogEntry, Outage, Rebalance, RunSummary, SimulationResult
+from assignors.simulation.outcome.timeline import Phase, Timeline
+from assignors.simulation.records.flow import RecordsResult
+from assignors.simulation.run import simulate, simulate_seeds
 
 __all__ = [
+    "Autoscaler",
+    "Condition",
     "Consumer",
+    "Costs",
     "Crash",
+    "CrashLoop",
+    "Create",
+    "Deployment",
+    "DuplicateInstance",
+    "Duration",
     "Event",
+    "Exponential",
+    "Failover",
     "Grow",
     "Join",
     "Leave",
+    "Load",
+    "LogEntry",
+    "LogNormal",
+    "Outage",
     "Phase",
     "Rebalance",
+    "RecordsResult",
     "Restart",
     "RunSummary",
+    "ScaleTo",
     "Scenario",
     "Settings",
     "SimulationResult",
+    "SlowPoll",
+    "Stall",
+    "StatefulSetRoll",
     "Timeline",
+    "Uniform",
     "rolling_restart",
     "simulate",
     "simulate_seeds",

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.errors import ScenarioError
-from assignors.simulation.coordinator import Coordinator
-from assignors.simulation.decisions import Decisions
-from assignors.simulation.result import RunSummary, SimulationResult
-from assignors.simulation.scenario import Crash, Grow, Join, Leave, Restart, Scenario
+from assignors.simulation.group.coordinator import Coordinator
+from assignors.simulation.group.decisions import Decisions
+from assignors.simulation.inputs.events import Crash, Grow, Join, Leave, Restart
+from assignors.simulation.outcome.result import RunSummary, SimulationResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from assignors.simulation.inputs.scenario import Scenario
 
 
 STEPS = 1_000
@@ -125,7 +127,16 @@ def _result(scenario: Scenario, coordinator: Coordinator) -> SimulationResult:
         member_pause_ms=float(coordinator.member_pause_ms),
         partition_pause_ms=float(np.sum(end - start)),
         longest_pause_ms=float(np.max(end - start, initial=0.0)),
+        detection_ms=0.0,
+        barrier_ms=0.0,
+        compute_ms=0.0,
+        handover_ms=0.0,
         moved_partitions=sum(each.moved for each in rebalances),
         unassigned_partitions=coordinator.unread,
+        double_read_ms=0.0,
+        peak_lag=None,
+        recovery_ms=None,
+        duplicates=None,
+        lost=None,
     )
-    return SimulationResult(scenario, coordinator.initial, rebalances, timeline, summary)
+    return SimulationResult(scenario, coordinator.initial, rebalances, timeline, summary, (), None, ())

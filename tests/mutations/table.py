@@ -297,7 +297,7 @@ MUTATIONS = [
         ("assignors/diff/matching.py", "score[row] >= RENAME_PCT", "score[row] > RENAME_PCT", DIFF),
         ("assignors/diff/checks.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),
         (
-            "assignors/simulation/partitions.py",
+            "assignors/simulation/group/partitions.py",
             "(self._last_consumer >= 0) &",
             "",
             "tests/assignors/simulation",

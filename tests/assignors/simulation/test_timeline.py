@@ -16,7 +16,6 @@ from assignors.simulation import (
     Phase,
     Restart,
     Scenario,
-    decisions,
     simulate,
     simulate_seeds,
 )

@@ -5,7 +5,7 @@ consumers: 40                      # worker-0 .. worker-39; or a list of names a
 static: true                       # whether consumers are static members where they do not say
 assignor: cooperative-sticky
 settings: {session.timeout.ms: 45000}
-heartbeats: in-step                # or independent
+settled_ms: 3600000                # how long the group has been quiet at time 0
 events:
   - {event: rolling-restart, every_ms: 60000, down_ms: 1000}
   - {event: join, at_ms: 5000, consumer: worker-40}
@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -35,7 +35,7 @@ from assignors.limits import (
     MAX_ID,
     MAX_SCENARIO_EVENTS,
 )
-from assignors.simulation.scenario import (
+from assignors.simulation.inputs.events import (
     Consumer,
     Crash,
     Event,
@@ -43,11 +43,11 @@ from assignors.simulation.scenario import (
     Join,
     Leave,
     Restart,
-    Scenario,
-    Settings,
     rolling_restart,
 )
-from assignors.simulation.scenario_text import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml
+from assignors.simulation.inputs.scenario import QUIET_MS, Scenario
+from assignors.simulation.inputs.settings import Settings
+from assignors.simulation.inputs.text import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -109,7 +109,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     static: bool = False
     assignor: str = "cooperative-sticky"
     settings: dict[str, float] = {}
-    heartbeats: Literal["independent", "in-step"] = "independent"
+    settled_ms: _Time = QUIET_MS
     events: list[_Join | _Leave | _Crash | _Restart | _RollingRestart | _Grow] = []
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     name: str | None = None
@@ -169,7 +169,7 @@ def _scenario(content: _File, stem: str) -> Scenario:
         events=tuple(events),
         assignor=content.assignor,
         settings=_settings(content.settings),
-        heartbeats=content.heartbeats,
+        settled_ms=content.settled_ms,
         seed=content.seed,
         name=content.name or stem,
     )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.simulation.scenario import Grow
-from assignors.simulation.timeline import Phase, Recorder
+from assignors.simulation.inputs.events import Grow
+from assignors.simulation.outcome.timeline import Phase, Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
-    from assignors.simulation.scenario import Scenario
-    from assignors.simulation.timeline import Timeline
+    from assignors.simulation.inputs.scenario import Scenario
+    from assignors.simulation.outcome.timeline import Timeline
 
 
 class Partitions:

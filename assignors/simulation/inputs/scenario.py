@@ -3,125 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from assignors.errors import ScenarioError
 from assignors.extras import needs
 from assignors.limits import check_members, check_partitions
+from assignors.simulation.inputs.events import (
+    Consumer,
+    Crash,
+    Event,
+    Grow,
+    Join,
+    Leave,
+    Restart,
+)
+from assignors.simulation.inputs.settings import LATEST_MS, Costs, Load, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from os import PathLike
 
     from assignors.group import Topic
 
-LATEST_MS = 2**53
-"""The latest time and the longest timeout: a float tells no milliseconds apart beyond it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The timeouts that decide how long a rebalance takes; defaults are those of the Java client and broker.
-
-    Attributes:
-        session_timeout_ms: `session.timeout.ms`; how long the coordinator waits for a silent member.
-        heartbeat_interval_ms: `heartbeat.interval.ms`; members learn of a rebalance at their next heartbeat.
-        max_poll_interval_ms: `max.poll.interval.ms`; how long the join barrier waits for a member.
-        metadata_max_age_ms: `metadata.max.age.ms`; how late the leader may notice new partitions.
-        group_initial_rebalance_delay_ms: `group.initial.rebalance.delay.ms` of the broker (KIP-134).
-    """
-
-    session_timeout_ms: float = 45_000
-    heartbeat_interval_ms: float = 3_000
-    max_poll_interval_ms: float = 300_000
-    metadata_max_age_ms: float = 300_000
-    group_initial_rebalance_delay_ms: float = 3_000
-
-    def __post_init__(self) -> None:
-        for setting in fields(self):
-            value = getattr(self, setting.name)
-            lowest = 0 if setting.name == "group_initial_rebalance_delay_ms" else 1
-            if not lowest <= value <= LATEST_MS:
-                name = setting.name.replace("_", ".")
-                raise ScenarioError(
-                    f"{name} is {value}; give a number of milliseconds from {lowest} to {LATEST_MS}"
-                )
-        for limit in ("session_timeout_ms", "max_poll_interval_ms"):
-            if self.heartbeat_interval_ms >= getattr(self, limit):
-                raise ScenarioError(
-                    f"heartbeat.interval.ms is {self.heartbeat_interval_ms} and {limit.replace('_', '.')} is "
-                    f"{getattr(self, limit)}; heartbeats must be more frequent than that"
-                )
-
-
-@dataclass(frozen=True, slots=True)
-class Consumer:
-    """One consumer process, whatever member ids it has over time.
-
-    Attributes:
-        name: unique in the scenario; also its client id, and its `group.instance.id` where it is static.
-        static: whether it is a static member (KIP-345).
-        topics: names of the topics it subscribes to; None stands for all topics of the scenario.
-    """
-
-    name: str
-    static: bool = False
-    topics: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Join:
-    """A consumer starts: a new one, or one that has stopped before."""
-
-    at_ms: float
-    consumer: Consumer
-
-
-@dataclass(frozen=True, slots=True)
-class Leave:
-    """A consumer closes cleanly. A static one says nothing to the coordinator, as in the Java client."""
-
-    at_ms: float
-    consumer: str
-
-
-@dataclass(frozen=True, slots=True)
-class Crash:
-    """A consumer vanishes without a word; the coordinator notices when its session ends."""
-
-    at_ms: float
-    consumer: str
-
-
-@dataclass(frozen=True, slots=True)
-class Restart:
-    """A consumer closes cleanly and starts again `down_ms` later."""
-
-    at_ms: float
-    consumer: str
-    down_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class Grow:
-    """A topic gets more partitions."""
-
-    at_ms: float
-    topic: str
-    partitions: int
-
-
-Event = Join | Leave | Crash | Restart | Grow
-
-
-def rolling_restart(
-    consumers: Sequence[Consumer], *, start_ms: float = 0, every_ms: float, down_ms: float
-) -> tuple[Restart, ...]:
-    """One restart after another of every consumer, as a deployment does it."""
-    return tuple(
-        Restart(start_ms + turn * every_ms, consumer.name, down_ms) for turn, consumer in enumerate(consumers)
-    )
+QUIET_MS = 3_600_000.0
+"""How long a group has been quiet where a scenario does not say: an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +36,17 @@ class Scenario:
     Attributes:
         topics: the topics of the cluster.
         consumers: members of the stable group at time 0, in the order they joined; empty for an empty group.
-        events: what happens; any order, sorted by time (ties keep their order).
-        assignor: name of the strategy, see `assignors.list_assignors`.
+        events: what happens, in any order.
+        assignor: name of the strategy, see `assignors.list_assignors`; "uniform" and "broker-range" make it a
+            group of the protocol of KIP-848.
         settings: timeouts.
-        seed: decides the phase of every consumer's heartbeats and metadata refreshes, nothing else.
+        seed: decides what is drawn: how late each member's heartbeats are, metadata refreshes, durations.
         name: what reports call it.
-        heartbeats: "independent": every consumer has its own phase for good, so somebody is always late; that
-            is how published figures are explained. "in-step": a rebalance sets all heartbeats going together,
-            as the Java client and librdkafka do when JoinGroup is answered. Real ones then drift apart, these
-            do not: the truth lies between the two.
+        settled_ms: how long the group has been quiet at time 0; 0: a rebalance has just formed it. Heartbeats
+            are in step after a rebalance, and drift apart while the group is quiet.
+        costs: what takes time besides waiting.
+        load: the records; None: no lag is computed.
+        until_ms: when the run ends; None: when nothing is left to happen.
 
     Raises:
         ScenarioError: an event that cannot happen; the message names it and the fault.
@@ -152,7 +59,10 @@ class Scenario:
     settings: Settings = field(default_factory=Settings)
     seed: int = 0
     name: str = "scenario"
-    heartbeats: Literal["independent", "in-step"] = "independent"
+    settled_ms: float = QUIET_MS
+    costs: Costs = field(default_factory=Costs)
+    load: Load | None = None
+    until_ms: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "topics", tuple(self.topics))
@@ -160,8 +70,6 @@ class Scenario:
         object.__setattr__(self, "events", tuple(sorted(self.events, key=lambda event: event.at_ms)))
         if not 0 <= self.seed < 2**64:
             raise ScenarioError(f"seed is {self.seed}; give a number from 0 to 2**64 - 1")
-        if self.heartbeats not in {"independent", "in-step"}:
-            raise ScenarioError(f"heartbeats is {self.heartbeats!r}; give 'independent' or 'in-step'")
         joining = sum(isinstance(event, Join) for event in self.events)
         check_members(len(self.consumers) + joining, ScenarioError, "the scenario, those that join included,")
         _check_events(self)
@@ -182,7 +90,7 @@ class Scenario:
             MissingDependencyError: msgspec or PyYAML is not installed.
         """
         with needs("reading a scenario file", "cli"):
-            from assignors.simulation.scenario_file import read_scenario  # noqa: PLC0415
+            from assignors.simulation.inputs.file import read_scenario  # noqa: PLC0415
 
         return read_scenario(path)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,9 +20,22 @@ class Phase(IntEnum):
     CONSUMING = 1
     """Its owner is reading it."""
     PAUSED = 2
-    """The group is rebalancing, or has nobody for it."""
+    """Barrier: the group is rebalancing, or has nobody for it."""
     UNNOTICED = 3
-    """Its owner is gone, or it is new, and the group does not know yet."""
+    """Detection: its owner is gone, or it is new, and the group does not know yet."""
+    COMPUTING = 4
+    """The assignor is at work, or its answer on the way."""
+    HANDOVER = 5
+    """Its next owner knows, and runs callbacks, opens it, fetches the first records."""
+
+
+class Zombies(NamedTuple):
+    """Stretches in which a partition was read by a consumer that no longer owned it, as columns."""
+
+    partition: NDArray[np.int32]
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    consumer: NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +53,10 @@ class Timeline:
         end: when it ends, always later.
         phase: a `Phase`, never ABSENT.
         consumer: index into `consumers` of who reads it, -1 outside CONSUMING.
+        causes: what pauses were for, such as "worker-3 left".
+        cause: index into `causes` of what the phase is due to, -1 in CONSUMING.
+        zombies: rows in which a consumer reads a partition that the group has given to somebody else, or may
+            at any time: its process stood still for longer than its session and does not know yet.
     """
 
     topics: tuple[str, ...]
@@ -50,6 +67,9 @@ class Timeline:
     end: NDArray[np.float64]
     phase: NDArray[np.int8]
     consumer: NDArray[np.int32]
+    causes: tuple[str, ...]
+    cause: NDArray[np.int32]
+    zombies: Zombies
 
     def pauses(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
         """Every stretch in which a partition existed and nobody read it: partition index, start and end."""
@@ -117,6 +137,9 @@ class Recorder:
             end[order],
             phase[order],
             consumer[order],
+            (),
+            np.full(len(order), -1, np.int32),
+            Zombies(*(np.empty(0, kind) for kind in (np.int32, np.float64, np.float64, np.int32))),
         )
 
     def _close(self, partitions: NDArray[np.intp], at_ms: NDArray[np.float64]) -> None:

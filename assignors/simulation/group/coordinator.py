@@ -17,19 +17,19 @@ from assignors.errors import ScenarioError
 from assignors.group import Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
-from assignors.simulation.partitions import Partitions
-from assignors.simulation.recurring import first_after, last_until
-from assignors.simulation.result import Rebalance
-from assignors.simulation.scenario import Consumer, Join
-from assignors.simulation.timeline import Phase
+from assignors.simulation.group.partitions import Partitions
+from assignors.simulation.group.recurring import first_after, last_until
+from assignors.simulation.inputs.events import Consumer, Join
+from assignors.simulation.outcome.result import Rebalance
+from assignors.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
-    from assignors.simulation.decisions import Decisions
-    from assignors.simulation.scenario import Scenario
-    from assignors.simulation.timeline import Timeline
+    from assignors.simulation.group.decisions import Decisions
+    from assignors.simulation.inputs.scenario import Scenario
+    from assignors.simulation.outcome.timeline import Timeline
 
 
 class _State(Enum):
@@ -106,7 +106,7 @@ class Coordinator:
 
         self.initial = self._begin(scenario.consumers)
         # The rebalance that made the group at the start was long ago: its heartbeats have drifted apart.
-        self._in_step = scenario.heartbeats == "in-step"
+        self._in_step = scenario.settled_ms < 600_000
 
     def start(self, name: str, now_ms: float) -> None:
         """A consumer starts and sends JoinGroup."""

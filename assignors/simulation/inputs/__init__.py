@@ -1,0 +1,1 @@
+"""What a simulation is told: topics, consumers, settings, work, and what happens to them."""

@@ -1,0 +1,1 @@
+"""What a simulation found: rebalances, every partition's life, outages by phase and cause, the event log."""
