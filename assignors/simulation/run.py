@@ -10,7 +10,15 @@ import numpy as np
 from assignors.errors import ScenarioError
 from assignors.simulation.group.coordinator import Coordinator
 from assignors.simulation.group.decisions import Decisions
-from assignors.simulation.inputs.events import Crash, Grow, Join, Leave, Restart
+from assignors.simulation.inputs.events import (
+    Crash,
+    Grow,
+    Join,
+    Leave,
+    Restart,
+    RollingRestart,
+    rolling_restart,
+)
 from assignors.simulation.outcome.result import RunSummary, SimulationResult
 
 if TYPE_CHECKING:
@@ -103,12 +111,19 @@ def _restless(scenario: Scenario, coordinator: Coordinator, steps: int) -> Scena
 def _schedule(scenario: Scenario) -> list[tuple[float, Join | Leave | Crash | Grow]]:
     consumers = {consumer.name: consumer for consumer in scenario.consumers}
     schedule: list[tuple[float, Join | Leave | Crash | Grow]] = []
+    events = list(scenario.events)
     for event in scenario.events:
+        if isinstance(event, RollingRestart):
+            every_ms, down_ms = event.every_ms, event.down_ms
+            events += rolling_restart(
+                scenario.consumers, start_ms=event.at_ms, every_ms=every_ms, down_ms=down_ms
+            )
+    for event in events:
         if isinstance(event, Restart):
             back_ms = event.at_ms + event.down_ms
             schedule.append((event.at_ms, Leave(event.at_ms, event.consumer)))
             schedule.append((back_ms, Join(back_ms, consumers[event.consumer])))
-        else:
+        elif not isinstance(event, RollingRestart):
             if isinstance(event, Join):
                 consumers[event.consumer.name] = event.consumer
             schedule.append((event.at_ms, event))
