@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from assignors.simulation.group.memberships import Memberships
 from assignors.simulation.group.partitions import Partitions
 from assignors.simulation.outcome.history import History
 from assignors.simulation.outcome.result import LogEntry
@@ -32,6 +33,11 @@ class Engine(Protocol):
     @property
     def members(self) -> int:
         """Members the coordinator counts, dead ones it has not missed yet included."""
+        ...
+
+    @property
+    def member_pause_ms(self) -> float:
+        """How long running consumers stood still for the protocol, summed; see `RunSummary`."""
         ...
 
     def start(self, consumer: int, now_ms: float) -> None:
@@ -58,7 +64,7 @@ class Engine(Protocol):
         """The coordinator answers nobody until then."""
         ...
 
-    def grown(self, topic: int, now_ms: float) -> None:
+    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:
         """A topic has got more partitions, or was created; `World.partitions` knows already."""
         ...
 
@@ -66,8 +72,8 @@ class Engine(Protocol):
         """When something happens next by itself; infinite where nothing does."""
         ...
 
-    def advance(self, now_ms: float) -> None:
-        """Let happen what `next_ms` announced."""
+    def advance(self) -> None:
+        """Let happen what `next_ms` announced; it is that time."""
         ...
 
     def settle(self, now_ms: float) -> None:
@@ -83,7 +89,8 @@ class World:
         now_ms: the time.
         random: what engines and clients draw from; events draw from a stream of their own.
         consumers: every consumer that ever ran, by number; a restart may change its strategies.
-        members: every membership there ever was.
+        varied: whether some consumer has strategies of its own.
+        memberships: every membership there ever was.
         partitions: who has what, and what every partition is doing.
         history: the rebalances.
         log: what happened.
@@ -97,12 +104,13 @@ class World:
         self.now_ms = 0.0
         self.random = np.random.Generator(np.random.Philox(key=scenario.seed))
         self.consumers: list[Consumer] = []
+        self.varied = False
         self._number: dict[str, int] = {}
         self._running: dict[int, None] = {}
-        self.members = Memberships()
+        self.memberships = Memberships()
         self.log: list[LogEntry] = []
-        self.partitions = Partitions(scenario)
-        self.history = History(self)
+        self.partitions = Partitions(scenario, self.memberships)
+        self.history = History(self.partitions, self.memberships)
         for consumer in scenario.consumers:
             self.started(consumer)
 
@@ -110,6 +118,7 @@ class World:
         """A process of this consumer runs from now on; gives its number."""
         number = self._number.setdefault(consumer.name, len(self.consumers))
         self.consumers[number : number + 1] = [consumer]
+        self.varied |= consumer.assignors is not None
         self._running[number] = None
         return number
 
@@ -135,6 +144,11 @@ class World:
         return [self.consumers[number] for number in self._running]
 
     @property
+    def members(self) -> int:
+        """Members of the group."""
+        return self.engine.members
+
+    @property
     def unread(self) -> int:
         """Partitions that exist and nobody reads now."""
         self._settle()
@@ -155,33 +169,3 @@ class World:
     def _settle(self) -> None:
         self.engine.settle(self.now_ms)
         self.partitions.settle(self.now_ms)
-
-
-class Memberships:
-    """Every membership of the run: a member id, from its first join until the group drops it.
-
-    Memberships are numbered; a consumer that is back with a new member id has a new one.
-    """
-
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-        self._consumer = np.empty(64, np.int32)
-        self._incarnations: dict[int, int] = {}
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @property
-    def consumer(self) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-        """The consumer behind each membership."""
-        return self._consumer[: len(self.ids)]
-
-    def add(self, consumer: int, name: str) -> int:
-        """A new membership of this consumer."""
-        serial = len(self.ids)
-        if serial == len(self._consumer):
-            self._consumer = np.resize(self._consumer, 2 * serial)
-        self._consumer[serial] = consumer
-        turn = self._incarnations[consumer] = self._incarnations.get(consumer, 0) + 1
-        self.ids.append(f"{name}#{turn}")
-        return serial
