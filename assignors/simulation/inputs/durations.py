@@ -27,6 +27,8 @@ Interval = Annotated[float, Between(1, LATEST_MS, "number of milliseconds")]
 
 _P95 = 1.6448536269514722
 """How many standard deviations the 95th percentile of a normal distribution lies above its median."""
+_LARGEST_EXPONENT = 700
+"""`math.exp` refuses much more; what comes of it is cut to `LATEST_MS` anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,15 @@ class LogNormal:
 
     def draw(self, random: Generator) -> float:
         """One length."""
-        return self.median * math.exp(random.standard_normal() * math.log(self.p95 / self.median) / _P95)
+        exponent = random.standard_normal() * (math.log(self.p95) - math.log(self.median)) / _P95
+        return self.median * math.exp(min(exponent, _LARGEST_EXPONENT))
 
 
-Duration = Milliseconds | Uniform | Exponential | LogNormal
+Distribution = Uniform | Exponential | LogNormal
+Duration = Milliseconds | Distribution
 """A length of time in milliseconds: always the same, or drawn anew each time the scenario needs it."""
 
 
 def draw(duration: Duration, random: Generator) -> float:
     """One length of this duration."""
-    return float(duration) if isinstance(duration, int | float) else duration.draw(random)
+    return min(duration.draw(random), LATEST_MS) if isinstance(duration, Distribution) else float(duration)

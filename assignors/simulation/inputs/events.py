@@ -291,7 +291,10 @@ Primitive = Join | Leave | Crash | Grow | Create | SlowPoll | Stall | Failover |
 ByName = Leave | Crash | SlowPoll | Stall | DuplicateInstance | Restart | CrashLoop
 """What happens to one consumer that runs."""
 
-GroupWide = RollingRestart | StatefulSetRoll | Deployment | ScaleTo | Autoscaler
+Rollout = RollingRestart | StatefulSetRoll | Deployment | ScaleTo
+"""What changes the whole group, once; one waits until the one before has ended."""
+
+GroupWide = Rollout | Autoscaler
 """What concerns whoever runs when it begins."""
 
 Event = Primitive | ByName | GroupWide

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from assignors.errors import ScenarioError
 from assignors.simulation.inputs.conditions import write_condition
+from assignors.simulation.inputs.durations import Distribution
 from assignors.simulation.inputs.events import (
     EVENT_NAMES,
     Autoscaler,
@@ -193,7 +194,7 @@ class _Course:
     def _stops(self, at_ms: float, event: ByName) -> None:
         if isinstance(event, Leave | Crash):
             self._back_at[event.consumer] = math.inf
-        elif isinstance(event, Restart) and isinstance(event.down_ms, int | float):
+        elif isinstance(event, Restart) and not isinstance(event.down_ms, Distribution):
             self._back_at[event.consumer] = at_ms + event.down_ms
         elif isinstance(event, Restart | CrashLoop):
             self._unsure_consumers.add(event.consumer)
