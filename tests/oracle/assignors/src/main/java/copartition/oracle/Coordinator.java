@@ -55,6 +55,10 @@ final class Coordinator {
     private Image image = new Image(List.of(), 0);
     private long offset = 0;
     private ArrayNode answers;
+    /** What each member was answered last, and the time before: "known", "before" and "given" in a request. */
+    private final Map<String, Integer> known = new HashMap<>();
+    private final Map<String, Integer> before = new HashMap<>();
+    private final Map<String, JsonNode> given = new HashMap<>();
 
     private Coordinator(Map<String, String> settings) {
         ConfigDef known = new ConfigDef(GroupCoordinatorConfig.CONFIG_DEF);
@@ -101,12 +105,7 @@ final class Coordinator {
                 case "heartbeat" -> heartbeat(step, number);
                 case "join" -> join(step, number);
                 case "sync" -> sync(step, number);
-                case "beat" -> answer(number).put("error", Errors.forCode(
-                    write(shard.classicGroupHeartbeat(context(), new HeartbeatRequestData()
-                        .setGroupId(GROUP)
-                        .setMemberId(step.get("member").textValue())
-                        .setGroupInstanceId(step.path("instance").textValue())
-                        .setGenerationId(step.get("generation").intValue()))).errorCode()).name());
+                case "beat" -> beat(step, number);
                 case "leave" -> leave(step, number);
                 default -> throw new IllegalArgumentException(step.get("op").textValue());
             }
@@ -127,7 +126,7 @@ final class Coordinator {
         ConsumerGroupHeartbeatRequestData request = new ConsumerGroupHeartbeatRequestData()
             .setGroupId(GROUP)
             .setMemberId(step.get("member").textValue())
-            .setMemberEpoch(step.get("epoch").intValue())
+            .setMemberEpoch(epoch(step, "epoch"))
             .setInstanceId(step.path("instance").textValue())
             .setRebalanceTimeoutMs(step.path("rebalance_timeout").asInt(-1))
             .setSubscribedTopicNames(step.has("topics") ? Inputs.strings(step.get("topics")) : null)
@@ -135,7 +134,7 @@ final class Coordinator {
             .setServerAssignor(step.path("assignor").textValue());
         if (step.has("owned")) {
             List<ConsumerGroupHeartbeatRequestData.TopicPartitions> owned = new ArrayList<>();
-            byTopic(Inputs.partitions(step.get("owned"))).forEach((topic, partitions) ->
+            byTopic(owned(step)).forEach((topic, partitions) ->
                 owned.add(new ConsumerGroupHeartbeatRequestData.TopicPartitions()
                     .setTopicId(image.idOf(topic))
                     .setPartitions(partitions)));
@@ -143,12 +142,35 @@ final class Coordinator {
         }
         ConsumerGroupHeartbeatResponseData response = write(shard.consumerGroupHeartbeat(context(), request));
         ObjectNode answer = answer(number).put("epoch", response.memberEpoch());
+        learn(response.memberId(), response.memberEpoch());
         if (response.assignment() != null) {
             Map<String, List<Integer>> assigned = new TreeMap<>();
             response.assignment().topicPartitions().forEach(each ->
                 assigned.put(image.nameOf(each.topicId()), each.partitions()));
+            given.put(response.memberId(), runs(assigned));
             answer.set("assignment", runs(assigned));
         }
+    }
+
+    private void learn(String member, int epoch) {
+        before.put(member, known.getOrDefault(member, epoch));
+        known.put(member, epoch);
+    }
+
+    private int epoch(JsonNode step, String field) {
+        String member = step.get("member").textValue();
+        return switch (step.get(field).asText()) {
+            case "known" -> known.getOrDefault(member, 1);
+            case "before" -> before.getOrDefault(member, 1);
+            default -> step.get(field).intValue();
+        };
+    }
+
+    private List<TopicPartition> owned(JsonNode step) {
+        JsonNode owned = step.get("owned");
+        return Inputs.partitions(owned.isTextual()
+            ? given.getOrDefault(step.get("member").textValue(), Oracle.JSON.createArrayNode())
+            : owned);
     }
 
     private void join(JsonNode step, int number) {
@@ -156,7 +178,7 @@ final class Coordinator {
             new JoinGroupRequestData.JoinGroupRequestProtocolCollection();
         ConsumerPartitionAssignor.Subscription subscription = new ConsumerPartitionAssignor.Subscription(
             Inputs.strings(step.get("topics")), null,
-            Inputs.partitions(step.path("owned")), step.path("generation").asInt(-1), Optional.empty());
+            owned(step), known.getOrDefault(step.get("member").textValue(), -1), Optional.empty());
         step.get("protocols").forEach(name -> protocols.add(new JoinGroupRequestData.JoinGroupRequestProtocol()
             .setName(name.textValue())
             .setMetadata(Inputs.bytes(ConsumerProtocol.serializeSubscription(subscription)))));
@@ -166,6 +188,7 @@ final class Coordinator {
             if (joined.errorCode() == 0) {
                 answer.put("generation", joined.generationId()).put("protocol", joined.protocolName());
                 ArrayNode members = answer.putArray("members");
+                learn(joined.memberId(), joined.generationId());
                 joined.members().stream().map(JoinGroupResponseData.JoinGroupResponseMember::memberId).sorted()
                     .forEach(members::add);
             }
@@ -191,16 +214,27 @@ final class Coordinator {
         later(response, number, (answer, synced) -> {
             answer.put("error", Errors.forCode(synced.errorCode()).name());
             if (synced.errorCode() == 0) {
-                answer.set("assignment", runs(byTopic(ConsumerProtocol.deserializeAssignment(
-                    ByteBuffer.wrap(synced.assignment())).partitions())));
+                JsonNode assignment = runs(byTopic(ConsumerProtocol.deserializeAssignment(
+                    ByteBuffer.wrap(synced.assignment())).partitions()));
+                given.put(step.get("member").textValue(), assignment);
+                answer.set("assignment", assignment);
             }
         });
         write(shard.classicGroupSync(context(), new SyncGroupRequestData()
             .setGroupId(GROUP)
             .setMemberId(step.get("member").textValue())
             .setGroupInstanceId(step.path("instance").textValue())
-            .setGenerationId(step.get("generation").intValue())
+            .setGenerationId(epoch(step, "generation"))
             .setAssignments(assignments), response));
+    }
+
+    private void beat(JsonNode step, int number) {
+        short error = write(shard.classicGroupHeartbeat(context(), new HeartbeatRequestData()
+            .setGroupId(GROUP)
+            .setMemberId(step.get("member").textValue())
+            .setGroupInstanceId(step.path("instance").textValue())
+            .setGenerationId(epoch(step, "generation")))).errorCode();
+        answer(number).put("error", Errors.forCode(error).name());
     }
 
     private void leave(JsonNode step, int number) {
