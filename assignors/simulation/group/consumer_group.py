@@ -150,9 +150,7 @@ class ConsumerGroup:
         self.target = np.full(self.partitions, -1, np.int64)
         self.holder = [-1] * self.partitions
 
-    def join(
-        self, member: GroupMember, now_ms: float, owned: Collection[int] = NOTHING
-    ) -> Answer | Error:
+    def join(self, member: GroupMember, now_ms: float, owned: Collection[int] = NOTHING) -> Answer | Error:
         """A member joins, or one that is known joins again: a heartbeat with epoch 0, or JoinGroup."""
         before = self.members.get(member.number)
         if member.instance is not None and member.instance in self.static:
@@ -238,6 +236,11 @@ class ConsumerGroup:
     def topics_of(self, member: GroupMember) -> Collection[str]:
         """The topics a member subscribes to, as far as the coordinator knows."""
         return member.topics if isinstance(member.topics, tuple) else self.resolved.get(member.topics, ())
+
+    @property
+    def only_classic(self) -> bool:
+        """Whether the last member of the consumer protocol has left others behind, which ends the group."""
+        return bool(self.members) and all(member.classic for member in self.members.values())
 
     def reconciled(self, member: GroupMember) -> bool:
         """Whether this member is at its target."""

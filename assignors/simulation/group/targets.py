@@ -83,4 +83,7 @@ class Targets:
             return self.assignment[member]
         names, first = list(self._first), list(self._first.values())
         topic = [bisect_right(first, partition) - 1 for partition in sorted(target)]
-        return [TopicPartition(names[row], each - first[row]) for row, each in zip(topic, sorted(target), strict=True)]
+        return [
+            TopicPartition(names[row], each - first[row])
+            for row, each in zip(topic, sorted(target), strict=True)
+        ]

@@ -1,7 +1,7 @@
 """Requests to a group coordinator, one after the other, as the members of a random group might send them.
 
-An epoch or a generation of "known" stands for the one the member was answered last, and `owned` of "given" for
-the partitions it was given last; whoever replays the requests fills them in from the answers.
+An epoch or a generation of "known" stands for the one the member was answered last, and `owned` of "given"
+for the partitions it was given last; whoever replays the requests fills them in from the answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SESSION_MS = 45_000
 PAUSES_MS = (0, 1, 3, 40, 300, 999, 1_000, 2_500, 5_000, 5_000, 11_000)
 LONG_MS = (20_000, 46_000)
 STATIC = (("i", ["a"]), ("j", ["a", "b"]), ("k", ["a", "b"]), ("l", ["a", "ab", "b"]))
-FAMILIES = {"members": 300, "static": 200, "patterns": 200, "migration": 300}
+FAMILIES = {"members": 150, "static": 100, "patterns": 80, "migration": 150}
 
 
 def heartbeats(family: str) -> Iterator[Json]:
