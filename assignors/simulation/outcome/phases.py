@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 KINDS = len(Phase)
 
 
+def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The partitions of a mask."""
+    return mask.nonzero()[0].astype(np.int32)
+
+
 class Phases:
     """The partitions as columns, with the sums of what they went through.
 
@@ -87,7 +92,7 @@ class Phases:
     ) -> None:
         """Each of these members stops at its time."""
         until = self._by_member(members, at_ms)
-        partitions = np.flatnonzero(~np.isnan(until[self.owner])).astype(np.int32)
+        partitions = rows_where(~np.isnan(until[self.owner]))
         self._stop(partitions, until[self.owner[partitions]], phase, cause, committed=True)
 
     def wait(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int | None) -> None:
@@ -100,7 +105,7 @@ class Phases:
 
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """Everything that is in one phase of standing still is in another now."""
-        self._wait(np.flatnonzero(self.phase == old).astype(np.int32), np.float64(at_ms), phase, cause)
+        self._wait(rows_where(self.phase == old), np.float64(at_ms), phase, cause)
 
     def own(
         self,
@@ -129,7 +134,7 @@ class Phases:
         """
         begins = self._by_member(members, at_ms if begins_ms is None else begins_ms)
         waiting = (self.phase > Phase.CONSUMING) & (self.phase != Phase.HANDOVER)
-        partitions = np.flatnonzero(waiting & ~np.isnan(begins[self.owner])).astype(np.int32)
+        partitions = rows_where(waiting & ~np.isnan(begins[self.owner]))
         if len(partitions) == 0:
             return
         self._open(partitions, at_ms, None if begins_ms is None else begins[self.owner[partitions]], cause)
@@ -166,7 +171,7 @@ class Phases:
     def finish(self, at_ms: float) -> None:
         """The run ends."""
         self.settle(at_ms)
-        everything = np.flatnonzero(self.phase).astype(np.int32)
+        everything = rows_where(self.phase)
         still = everything[self.phase[everything] != Phase.CONSUMING]
         self._spend(still, np.float64(at_ms))
         self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[still], initial=0)))
@@ -240,8 +245,11 @@ class Phases:
         if self._flow is not None:
             self._flow.stops(partitions, at_ms, committed)
         self._keep(partitions, at_ms)
+        # What was not read for any time has stood still since before.
+        self._still_since[partitions] = np.where(
+            self._since[partitions] < at_ms, at_ms, self._still_since[partitions]
+        )
         self._since[partitions] = at_ms
-        self._still_since[partitions] = at_ms
         self.unread += len(partitions)
         self._stand(partitions, phase, cause)
 
