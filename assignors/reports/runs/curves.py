@@ -41,9 +41,6 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
         return Curve("", (), _SPOT)
     _, opens, closes = timeline.pauses()
     births = born[np.isfinite(born)]
-    end = timeline.end.max()
-    # A pause that the run ends in has no end.
-    closes = closes[closes < end]
     times = np.concatenate([opens, closes, births])
     still = np.repeat([1.0, -1.0, 0.0], [len(opens), len(closes), len(births)])
     alive = np.repeat([0.0, 1.0], [len(opens) + len(closes), len(births)])
@@ -52,7 +49,7 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
     existing = np.cumsum(np.bincount(place, weights=alive, minlength=len(moments)))
     share = 1 - standing / np.maximum(existing, 1)
     # The lowest share in a pixel: that of every moment in it, and what it began with.
-    edges = _edges(window, end)
+    edges = _edges(window, timeline.end.max())
     lowest = share[np.maximum(np.searchsorted(moments, edges[:-1], side="right") - 1, 0)]
     pixel, inside = _pixels(moments, window, len(lowest))
     np.minimum.at(lowest, pixel, share[inside])

@@ -35,6 +35,8 @@ DEPTHS = (0.01, 0.1, 0.5, 1.0)
 """Shares of standing partitions up to which a cell of a grid has a shade of its phase, ever deeper."""
 _THINNEST = 0.7
 """Least width of a rectangle, in pixels."""
+_HAIRLINE = 0.3
+"""That of computing, which always has other phases beside it that must not be hidden."""
 _FLATTEST = 0.5
 """Least height of an exact one."""
 _SEEN = 2.0
@@ -125,9 +127,10 @@ class Lanes:
         for top, bottom, since, until, row in blocks.each():
             style, cause = STYLES[Phase(life.phase[rows[row]])], life.cause[rows[row]]
             because = f", {life.causes[cause]}" if cause >= 0 else ""
+            thinnest = _HAIRLINE if style == "compute" else _THINNEST
             shapes[style].append(
                 Shape(
-                    self._path(window, self._count, top, bottom, since, until),
+                    self._path(window, self._count, top, bottom, since, until, thinnest=thinnest),
                     f"{self._names(top, bottom)}: {style} {_stretch(since, until)}{because}",
                 )
             )
@@ -162,7 +165,7 @@ class Lanes:
         least = min(_SEEN, _SEEN_PART * self._height / max(1, len(longest)))
         return tuple(
             Shape(
-                self._path(window, self._count, top, bottom, since, until, least=least),
+                self._path(window, self._count, top, bottom, since, until, thinnest=least, flattest=least),
                 f"{self._names(top, bottom)}: two readers {_stretch(since, until)}, "
                 f"{self.timeline.consumers[life.consumer[rows[row]]]} no longer owns it",
             )
@@ -287,13 +290,14 @@ class Lanes:
         start: float,
         end: float,
         *,
-        least: float = 0.0,
+        thinnest: float = _THINNEST,
+        flattest: float = 0.0,
     ) -> str:
         """A rectangle over some of `lanes` lanes."""
         left, right = (float(window.x(at)) for at in (start, end))
         width, height = (
-            max(right - left, least, _THINNEST),
-            max((bottom - top + 1) * self._height / lanes, least),
+            max(right - left, thinnest),
+            max((bottom - top + 1) * self._height / lanes, flattest),
         )
         return f"M{left:.1f} {top * self._height / lanes:.2f}h{width:.1f}v{height:.2f}h-{width:.1f}z"
 

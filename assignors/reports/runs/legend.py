@@ -45,7 +45,7 @@ def phase_legend(results: Sequence[SimulationResult], width: float) -> tuple[Key
     said = [
         ("read", "read"),
         ("detection", "detection: nobody reads it, nobody has noticed"),
-        ("barrier", "barrier: the group waits for its members, or has none for it"),
+        ("barrier", "barrier: waits for members to join or let go, or nobody is there"),
         ("compute", "compute: the assignor is at work"),
         ("handover", "handover: callbacks, opening, first records"),
     ]

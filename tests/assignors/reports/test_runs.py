@@ -195,8 +195,13 @@ def test_the_area_of_a_phase_is_its_time(crash):
         assert area / (WIDTH * HEIGHTS.lanes) == pytest.approx(2 * lasted / (3 * 100_000), abs=1e-3)
 
 
-def test_a_phase_too_short_to_be_seen_is_drawn_all_the_same(crash):
-    assert boxes(shapes(panel(crash).phases.layers)["compute"])[0, 2] == pytest.approx(0.7)
+@pytest.mark.parametrize(
+    ("phase", "style", "width"),
+    [(BARRIER, "barrier", 0.7), (HANDOVER, "handover", 0.7), (COMPUTE, "compute", 0.3)],
+)
+def test_a_phase_too_short_to_be_seen_is_drawn_all_the_same(phase, style, width):
+    brief = a_run([[(READ, 50_000, 0), (phase, 50_001, 0), (READ, 100_000, 0)]])
+    assert boxes(shapes(panel(brief).phases.layers)[style])[0, 2] == width
 
 
 def test_what_neighbours_live_through_together_is_one_rectangle(crash):
@@ -257,6 +262,11 @@ def test_the_curve_is_down_to_the_share_that_is_read(crash):
     area = panel(crash).reading.area
     assert area.startswith("M0 34H0V0.0H100V22.7")
     assert panel(crash).reading.spots[10].hint == "10 s to 11 s: 33.3% read"
+
+
+def test_the_curve_shows_what_is_over_within_a_pixel():
+    result = a_run([[(READ, 50_010, 0), (BARRIER, 50_020, 0), (READ, 100_000, 0)]])
+    assert panel(result).reading.spots[50].hint == "50 s to 51 s: 0.0% read"
 
 
 def test_a_pause_that_lasts_to_the_end_is_not_over_there():
@@ -389,9 +399,10 @@ def test_what_is_up_close_has_its_own_numbers():
     twice = [*PAUSE[:2], (READ, 500_000, 1), (BARRIER, 520_000, 0), (READ, 900_000, 0)]
     log = happened((FIRST, "leave", "a"), (500_000, "leave", "b"))
     done = (rebalance(60_000, 63_000, "a left"), rebalance(500_000, 520_000, "b left"))
-    whole, near = charts([a_run([twice], log=log, rebalances=done)])
-    assert whole.panels[0].facts == "2 rebalances, 23.0 partition-seconds not read, 20.0 s at most"
-    assert near.panels[0].facts == "1 rebalance, 3.0 partition-seconds not read, 3.0 s at most"
+    never = [(BARRIER, 900_000, 0)]
+    whole, near = charts([a_run([twice, never], log=log, rebalances=done)])
+    assert whole.panels[0].facts == "2 rebalances, 923.0 partition-seconds not read, 15 min 00 s at most"
+    assert near.panels[0].facts == "1 rebalance, 6.6 partition-seconds not read, 3.6 s at most"
 
 
 def a_crowd(partitions, turns, *, together=False):
@@ -505,7 +516,7 @@ class Sentences(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag, attributes):
-        self._open = tag in ("p", "h1", "h2", "figcaption")
+        self._open = tag in ("p", "h1", "h2", "span", "figcaption")
         self.said += [value for name, value in attributes if name == "aria-label" and len(value) > 40]
 
     def handle_data(self, data):
@@ -514,7 +525,11 @@ class Sentences(HTMLParser):
 
 
 def test_no_sentence_stands_twice_on_a_page():
-    runs = [a_run([PAUSE], name=name, log=happened((FIRST, "leave", "a"))) for name in ("now", "then")]
+    longer = [(READ, FIRST, 0), (BARRIER, 64_000, 0), (READ, 900_000, 1)]
+    runs = [
+        a_run([life], name=name, log=happened((FIRST, "leave", "a")))
+        for name, life in (("now", PAUSE), ("then", longer))
+    ]
     said = Sentences(simulation_html(runs)).said
     assert len(said) > 8
     assert len(said) == len(set(said))
