@@ -107,11 +107,9 @@ def _compact(number: float) -> str:
     return f"{number / 1e3:.0f} k" if number < 999_500 else f"{number / 1e6:,.3g} M"
 
 
-def _recovery(milliseconds: float | None) -> str:
-    """How long until the lag was what it had been."""
-    if milliseconds is None:
-        return "-"
-    return "never" if milliseconds == inf else duration(milliseconds)
+def _longest(milliseconds: float) -> str:
+    """A pause, which may not end."""
+    return "no end" if milliseconds == inf else duration(milliseconds)
 
 
 @cache
@@ -129,7 +127,7 @@ def _environment() -> jinja2.Environment:
         "compact": _compact,
         "duration": duration,
         "records": _records,
-        "recovery": _recovery,
+        "longest": _longest,
         "causes": causes,
         "run_title": run_title,
         "ranges": partition_ranges,

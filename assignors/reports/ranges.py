@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +35,9 @@ def partition_ranges(partitions: PartitionList) -> str:
 
 
 def duration(milliseconds: float) -> str:
-    """A time in the unit that suits it: 850 ms, 2.9 s, 3 min 54 s, 2 h 05 min."""
+    """A time in the unit that suits it: 850 ms, 2.9 s, 3 min 54 s, 2 h 05 min; one without end is never."""
+    if milliseconds == math.inf:
+        return "never"
     if milliseconds < 1_000:
         return f"{milliseconds:.0f} ms"
     if milliseconds < 59_950:

@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from assignors.assignment import Assignment
 from assignors.group import Topic
 from assignors.reports.html import availability_svg, simulation_html
 from assignors.reports.ranges import clock
@@ -29,6 +28,7 @@ from assignors.simulation import (
     SimulationResult,
     Timeline,
 )
+from assignors.simulation.outcome.result import Recording
 from assignors.simulation.outcome.timeline import Zombies
 
 STEPS = {
@@ -94,7 +94,7 @@ def a_run(lives, *, consumers=("a", "b"), causes=("a left",), zombies=(), log=()
         duplicates=None,
         lost=None,
     )
-    result = SimulationResult(scenario, None, (), timeline, summary, (), None, log)
+    result = SimulationResult(scenario, None, (), Recording(lambda: timeline), summary, (), None, log)
     return replace(result, **more)
 
 
@@ -103,7 +103,7 @@ def happened(*entries):
 
 
 def rebalance(started_ms, completed_ms, *causes):
-    return Rebalance(1, started_ms, completed_ms, causes, 0, Assignment.of({}), {})
+    return Rebalance(1, started_ms, completed_ms, causes, 0, None, 0)
 
 
 def records(times, lag):
@@ -300,6 +300,11 @@ def test_a_load_without_records_yet_has_no_curve(crash):
 
 def test_lag_that_never_recovers_is_said_so(crash):
     assert '<td class="n">never</td>' in simulation_html([with_load(crash, [0, 100_000], [0, 9])])
+
+
+def test_a_pause_without_end_is_said_so(crash):
+    endless = replace(crash, summary=replace(crash.summary, longest_pause_ms=np.inf))
+    assert '<td class="n">no end</td>' in simulation_html([endless])
 
 
 def test_events_are_marked_when_they_happened(crash):
