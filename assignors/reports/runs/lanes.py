@@ -225,20 +225,26 @@ class Lanes:
         )
 
     def _sample(self, window: Window, most: int, colours: Mapping[str, str]) -> Strip:
-        """Readers as a grid: one partition of each lane, at one moment of each column."""
+        """Readers as a grid: one partition of each lane, at one moment of each column.
+
+        Pauses shorter than a column are left out, not seen now and then by chance.
+        """
         life = self.timeline
         lanes = self._grid_lanes()
         chosen = self._order[((np.arange(lanes) + 0.5) * self._count / lanes).astype(np.int64)]
-        first = np.searchsorted(life.partition, chosen, side="left")
-        last = np.searchsorted(life.partition, chosen, side="right")
-        moments = window.start + (np.arange(_COLUMNS) + 0.5) * (window.end - window.start) / _COLUMNS
+        column = (window.end - window.start) / _COLUMNS
+        moments = window.start + (np.arange(_COLUMNS) + 0.5) * column
         label = np.zeros((lanes, _COLUMNS), np.int64)
-        for lane, (opens, closes) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
-            if opens == closes:
+        for lane, partition in enumerate(chosen.tolist()):
+            rows = slice(*np.searchsorted(life.partition, (partition, partition + 1)))
+            read = np.flatnonzero(life.phase[rows] == Phase.CONSUMING) + rows.start
+            if len(read) == 0:
                 continue
-            row = opens + np.searchsorted(life.start[opens:closes], moments, side="right") - 1
-            lives = (row >= opens) & (moments < life.end[closes - 1])
-            label[lane, lives] = life.consumer[row[lives]] + 1
+            start, end = life.start[read], life.end[read]
+            until = np.append(np.where(start[1:] - end[:-1] < column, start[1:], end[:-1]), end[-1])
+            place = np.searchsorted(start, moments, side="right") - 1
+            lives = (place >= 0) & (moments < until[place])
+            label[lane, lives] = life.consumer[read[place[lives]]] + 1
         blocks = cells(label)
         while len(blocks.row) > most and label.shape[1] > _FEWEST_COLUMNS:
             label = label[:, ::2]

@@ -478,6 +478,13 @@ def test_readers_of_a_large_group_are_those_of_one_partition_in_each_lane():
     assert sum(len(layer.shapes) for layer in strip.layers) <= 2 * GRID_LANES
 
 
+def test_pauses_that_a_grid_cannot_show_leave_no_holes_in_it():
+    strip = panel(a_crowd(600, 100)).readers
+    drawn = np.concatenate([boxes(layer.shapes) for layer in strip.layers])
+    assert strip.caption == "who reads, one partition in about 10"
+    assert drawn[:, 2:].prod(axis=1).sum() == pytest.approx(WIDTH * HEIGHTS.lanes, rel=0.01)
+
+
 def outage(number, cost):
     return Outage(f"worker-{number} left", 2, cost, 0.0, 0.0, 0.0, 5.0)
 
