@@ -241,9 +241,9 @@ class Lanes:
             if len(read) == 0:
                 continue
             start, end = life.start[read], life.end[read]
-            until = np.append(np.where(start[1:] - end[:-1] < column, start[1:], end[:-1]), end[-1])
+            closed = np.append(np.where(start[1:] - end[:-1] < column, start[1:], end[:-1]), end[-1])
             place = np.searchsorted(start, moments, side="right") - 1
-            lives = (place >= 0) & (moments < until[place])
+            lives = (place >= 0) & (moments < closed[place])
             label[lane, lives] = life.consumer[read[place[lives]]] + 1
         blocks = cells(label)
         while len(blocks.row) > most and label.shape[1] > _FEWEST_COLUMNS:
