@@ -94,6 +94,8 @@ class Classic:
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member] or self._group.waits(member):
             return  # who waits for an assignment is inside `poll`
+        if self._members.busy_ms[member] > now_ms:
+            self._forget_plans(consumer)
         name = self._world.consumers[consumer].name
         cause = self._world.partitions.cause(f"{name} was busy")
         self._world.partitions.stop(member, now_ms, Phase.UNNOTICED, cause, committed=None)
@@ -105,7 +107,7 @@ class Classic:
 
     def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """It says nothing; after more than its session it wakes up without knowing that it is out."""
-        self._forget_plans(consumer)
+        self._postpone_plans(consumer, until_ms)
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member]:
             return
@@ -208,6 +210,12 @@ class Classic:
         for timer in self._plans.pop(consumer, ()):
             timer.cancel()
 
+    def _postpone_plans(self, consumer: int, until_ms: float) -> None:
+        for timer in self._plans.get(consumer, ()):
+            if timer.action is not None and timer.at_ms < until_ms:
+                self._plan(consumer, until_ms, timer.action)
+                timer.cancel()
+
     def _arrive(self, consumer: int, since_ms: float) -> None:
         """The JoinGroup of a process that has been ready since a time."""
         if self._world.now_ms < self._group.down_ms:
@@ -281,11 +289,10 @@ class Classic:
         now_ms, partitions = self._world.now_ms, self._world.partitions
         configured = self._world.consumers[consumer]
         tells = not configured.static and now_ms >= self._group.down_ms
-        text = (
-            f"{configured.name} did not poll in time" if tells else f"session of {configured.name} timed out"
-        )
+        name = configured.name
+        text = f"{name} did not poll in time" if tells else f"session of {name} timed out"
         had, cause = partitions.owned(member), partitions.cause(text)
-        self._world.note("left", configured.name, reason="max.poll.interval.ms")
+        self._world.note("left", name, reason="max.poll.interval.ms")
         self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
         if tells:
             partitions.zombie(had, member, now_ms, polls_ms, reads=False)

@@ -199,8 +199,7 @@ class Coordinator:
         """Nobody is answered until then; sessions begin anew when the group is loaded."""
         self.down_ms = until_ms
         members = self._members
-        for member, timer in list(self._sessions.items()):
-            timer.cancel()
+        for member in list(self._sessions):
             self._watch_session(member, until_ms)
         living = members.living()
         beats = members.next_beats(living, now_ms)
@@ -347,6 +346,8 @@ class Coordinator:
     # Sessions.
 
     def _watch_session(self, member: int, heard_ms: float) -> None:
+        if member in self._sessions:
+            self._sessions[member].cancel()
         ends_ms = max(heard_ms + self._settings.session_timeout_ms, self._world.now_ms)
         self._sessions[member] = self._timers.at(ends_ms, lambda: self._expire(member))
 

@@ -55,9 +55,8 @@ class Generations:
         """A new generation: what its leader decides, with these partitions of each topic."""
         members = self._members
         rows = members.rows
-        carries, eager = members.carries[rows], members.eager[rows]
-        mixed = eager.any() and not eager.all()
-        bare = rows[eager & carries].tolist() if mixed else ()
+        carries = members.carries[rows]
+        bare = rows[members.eager[rows] & carries].tolist() if self._world.varied else ()
         answer = self.brain.decide(rows.tolist(), rows[~carries].tolist(), counts, self.number, bare)
         self.number += 1
         return answer

@@ -25,7 +25,7 @@ class Hearing:
             its last poll was, and when the next will be.
     """
 
-    overdue: Callable[[int, float, float], None]
+    overdue: Callable[[int, float, float], object]
 
     def __init__(self, world: World, members: Members) -> None:
         self._world = world

@@ -25,7 +25,7 @@ MISSING_TOPIC_MS = 1_000
 class _Growth(NamedTuple):
     at_ms: float
     topic: int
-    count: int
+    partitions: int
     created: bool
 
 
@@ -56,16 +56,17 @@ class Metadata:
         # A pattern is matched against what there is (Java asks before each join), librdkafka asks anyhow.
         if consumer.pattern is not None or PROFILES[consumer.client].asks_before_assigning:
             return list(self._world.partitions.counts)
-        counts = list(self._world.partitions.counts_at_start)
+        # At the least it knows what was given out last: members claim it, and ask for what they are given.
+        counts = list(self._seen())
         for growth in self._growth:
             if self._sees(leader, growth) <= now_ms:
-                counts[growth.topic] = growth.count
+                counts[growth.topic] = max(counts[growth.topic], growth.partitions)
         return counts
 
     def watch(self) -> None:
         """The group is stable: wait for the first member that sees something new."""
         self.forget()
-        unseen = [each for each in self._growth if each.count > self._seen()[each.topic]]
+        unseen = [each for each in self._growth if each.partitions > self._seen()[each.topic]]
         if not unseen or self._coordinator.state is not State.STABLE:
             return
         found = [
@@ -126,7 +127,7 @@ class Metadata:
     def _notice(self, member: int) -> None:
         """A member rejoins for what it has seen."""
         world, partitions = self._world, self._world.partitions
-        unseen = [each.topic for each in self._growth if each.count > self._seen()[each.topic]]
+        unseen = [each.topic for each in self._growth if each.partitions > self._seen()[each.topic]]
         names = [f"{partitions.topics[each]} to {partitions.counts[each]}" for each in dict.fromkeys(unseen)]
         text = f"partitions added ({', '.join(names)})"
         cause = partitions.cause(text)

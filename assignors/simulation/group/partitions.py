@@ -40,7 +40,6 @@ class Partitions:
         topics: topic names, those that are created later at the end.
         first: index of each topic's first partition, and the number of all.
         counts: how many partitions each topic has now; 0 before it is created.
-        counts_at_start: how many it had at time 0.
         causes: what pauses are for, by number; a text may be bettered while the run goes on.
         flow: the records; None without a load.
     """
@@ -53,7 +52,6 @@ class Partitions:
                 counts.setdefault(event.topic, 0)
                 most[event.topic] = max(most.get(event.topic, 0), event.partitions)
         self.topics = tuple(counts)
-        self.counts_at_start = tuple(counts.values())
         self.counts = list(counts.values())
         self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
         self.causes: list[str] = []

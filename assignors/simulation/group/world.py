@@ -77,7 +77,7 @@ class Engine(Protocol):
         ...
 
     def settle(self, now_ms: float) -> None:
-        """Tell the partitions of everything up to now that an engine may tell late, such as who has stopped."""
+        """Tell the partitions of everything up to now; who stops may be told late otherwise."""
         ...
 
 

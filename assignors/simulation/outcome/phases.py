@@ -218,8 +218,11 @@ class Phases:
         if self._flow is not None:
             self._flow.stops(partitions, at_ms, committed)
         self._keep(partitions, at_ms)
+        # What was not read for any time has stood still since before.
+        self._still_since[partitions] = np.where(
+            self._since[partitions] < at_ms, at_ms, self._still_since[partitions]
+        )
         self._since[partitions] = at_ms
-        self._still_since[partitions] = at_ms
         self.unread += len(partitions)
         self._stand(partitions, phase, cause)
 

@@ -18,6 +18,7 @@ def sum_up(world: World) -> SimulationResult:
     """What is to be said of a world at its end."""
     now_ms, scenario, partitions = world.now_ms, world.scenario, world.partitions
     world.engine.settle(now_ms)
+    partitions.settle(now_ms)
     forsaken = scenario.until_ms is None and _is_forsaken(world)
     double_read_ms = partitions.finish(now_ms)
     records = partitions.flow.result(now_ms) if partitions.flow is not None else None
