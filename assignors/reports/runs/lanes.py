@@ -236,7 +236,7 @@ class Lanes:
         moments = window.start + (np.arange(_COLUMNS) + 0.5) * column
         label = np.zeros((lanes, _COLUMNS), np.int64)
         for lane, partition in enumerate(chosen.tolist()):
-            rows = slice(*np.searchsorted(life.partition, (partition, partition + 1)))
+            rows = slice(*np.searchsorted(life.partition, np.array((partition, partition + 1), np.int32)))
             read = np.flatnonzero(life.phase[rows] == Phase.CONSUMING) + rows.start
             if len(read) == 0:
                 continue
