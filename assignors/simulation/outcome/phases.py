@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 KINDS = len(Phase)
 
 
+def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The partitions of a mask."""
+    return mask.nonzero()[0].astype(np.int32)
+
+
 class Phases:
     """The partitions as columns, with the sums of what they went through.
 
@@ -87,7 +92,7 @@ class Phases:
     ) -> None:
         """Each of these members stops at its time."""
         until = self._by_member(members, at_ms)
-        partitions = np.flatnonzero(~np.isnan(until[self.owner])).astype(np.int32)
+        partitions = rows_where(~np.isnan(until[self.owner]))
         self._stop(partitions, until[self.owner[partitions]], phase, cause, committed=True)
 
     def wait(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int) -> None:
@@ -100,7 +105,7 @@ class Phases:
 
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """Everything that is in one phase of standing still is in another now."""
-        self._wait(np.flatnonzero(self.phase == old).astype(np.int32), np.float64(at_ms), phase, cause)
+        self._wait(rows_where(self.phase == old), np.float64(at_ms), phase, cause)
 
     def own(
         self,
@@ -129,7 +134,7 @@ class Phases:
         """
         begins = self._by_member(members, at_ms if begins_ms is None else begins_ms)
         waiting = (self.phase > Phase.CONSUMING) & (self.phase != Phase.HANDOVER)
-        partitions = np.flatnonzero(waiting & ~np.isnan(begins[self.owner])).astype(np.int32)
+        partitions = rows_where(waiting & ~np.isnan(begins[self.owner]))
         if len(partitions) == 0:
             return
         if begins_ms is None and self._partition_ms == 0:
@@ -162,7 +167,7 @@ class Phases:
     def finish(self, at_ms: float) -> None:
         """The run ends."""
         self.settle(at_ms)
-        everything = np.flatnonzero(self.phase).astype(np.int32)
+        everything = rows_where(self.phase)
         still = everything[self.phase[everything] != Phase.CONSUMING]
         self._spend(still, np.float64(at_ms))
         self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[still], initial=0)))
