@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.reports.ranges import duration
-from assignors.reports.verdict import count
+from assignors.reports.ranges import count, duration
 from assignors.simulation import Phase
 
 if TYPE_CHECKING:

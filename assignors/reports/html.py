@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from assignors.extras import needs
 from assignors.reports.availability import availability
 from assignors.reports.ownership import COLOURS, ownership
-from assignors.reports.ranges import duration, partition_ranges
-from assignors.reports.verdict import count, heading, reason, renames, verdict
+from assignors.reports.ranges import count, duration, partition_ranges
+from assignors.reports.verdict import heading, reason, renames, verdict
 from assignors.reports.visible import visible
 
 with needs("an HTML report", "report"):

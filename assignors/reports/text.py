@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assignors.extras import needs
-from assignors.reports.ranges import duration, partition_ranges
-from assignors.reports.verdict import count, heading, movement, reason, renames, verdict
+from assignors.reports.ranges import count, duration, partition_ranges
+from assignors.reports.verdict import heading, movement, reason, renames, verdict
 from assignors.reports.visible import visible
 
 with needs("a text report", "cli"):
