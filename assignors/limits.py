@@ -35,6 +35,9 @@ MAX_GROUP_MEMBERS = 2**20
 MAX_SCENARIO_EVENTS = 2**20
 """Events of a scenario, a rolling restart counted once a consumer."""
 
+MAX_RUNS = 100_000
+"""Seeds of one scenario, whose figures are held at once."""
+
 MAX_REPORT_WIDTH = 10_000
 """Columns of a text report."""
 
