@@ -52,3 +52,15 @@ def duration(milliseconds: float) -> str:
 def count(number: int, noun: str) -> str:
     """1 partition, 2 partitions."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def clock(milliseconds: float) -> str:
+    """A moment, to the millisecond: 0 s, 850 ms, 1 min 40 s, 12.926 s, 2 h 5 min."""
+    left = round(milliseconds)
+    if 0 < left < 1_000:
+        return f"{left} ms"
+    minutes, left = divmod(left, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{left // 1_000}.{left % 1_000:03d}".rstrip("0").rstrip(".")
+    parts = ((f"{hours:,}", "h"), (f"{minutes}", "min"), (seconds, "s"))
+    return " ".join(f"{number} {unit}" for number, unit in parts if number != "0") or "0 s"
