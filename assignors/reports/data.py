@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "1.0"
 
-_NEVER = "never: it was still further behind than before when the run ended"
+_NEVER = {
+    "longest_pause_ms": "a pause has no end: nobody read the partition when nothing was left to happen",
+    "recovery_ms": "never: it was still further behind than before when the run ended",
+}
 _NO_LOAD = "the scenario has no load"
 
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -129,7 +132,7 @@ def _figures(figures: Mapping[str, float | None]) -> dict[str, Any]:
     """Figures, with null for those that JSON cannot say or that there are not, and why."""
     numbers = {name: None if value == math.inf else value for name, value in figures.items()}
     because = {
-        name: _NO_LOAD if figures[name] is None else _NEVER
+        name: _NO_LOAD if figures[name] is None else _NEVER[name]
         for name, value in numbers.items()
         if value is None
     }

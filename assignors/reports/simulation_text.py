@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.extras import needs
-from assignors.reports.ranges import count, duration
+from assignors.reports.ranges import duration
+from assignors.reports.runs.tables import causes, outage_rows
 from assignors.reports.scenarios import assumptions, titles
 from assignors.reports.tables import cell, indent, note, table
-from assignors.simulation import Outage
 
 with needs("a text report", "cli"):
     from rich.measure import Measurement
     from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
     from rich.table import Table
 
     from assignors.simulation import Runs, Scenario, SimulationResult
-
-OUTAGES = 10
-"""Outages that are shown one by one, the longest; the others are added up."""
 
 _NAME_WIDTH = 24
 _FIGURES = {
@@ -46,7 +44,6 @@ _FIGURES = {
     "duplicates": "records read twice",
     "lost": "records lost",
 }
-_PHASES = ("detection_ms", "barrier_ms", "compute_ms", "handover_ms")
 
 
 _SUMS = "pauses are summed over members and over partitions, the longest is of one partition"
@@ -75,7 +72,7 @@ def print_simulation(results: Sequence[SimulationResult], console: Console) -> N
             if len(results) > 1:
                 console.print()
                 console.print(cell(" with ".join(name), "bold"))
-            console.print(indent(_outage_table(result.outages)))
+            console.print(indent(_outage_table(result)))
     if any(result.outages for result in results):
         console.print(note("seconds, summed over N partitions; in catch-up they are read, but late"))
     if len(results) == 1 and results[0].rebalances:
@@ -100,6 +97,8 @@ def _figures(figures: Mapping[str, float | None]) -> dict[str, str | None]:
 def _figure(name: str, value: float | None) -> str | None:
     if value is None:
         return None
+    if name == "longest_pause_ms" and value == inf:
+        return "no end"
     return duration(value) if name.endswith("_ms") else f"{value:,.0f}"
 
 
@@ -139,34 +138,20 @@ def _comparison(columns: Sequence[_Column]) -> Table:
     return shown
 
 
-def _outage_table(outages: Sequence[Outage]) -> Table:
+def _outage_table(result: SimulationResult) -> Table:
     columns = ["OUTAGE", "N", "PAUSE", "DETECTION", "BARRIER", "COMPUTE", "HANDOVER", "CATCH-UP"]
     shown = table(columns, right=range(1, len(columns)))
-    ranked = sorted(range(len(outages)), key=lambda index: _length(outages[index]), reverse=True)
-    for index in sorted(ranked[:OUTAGES]):
-        shown.add_row(cell(outages[index].cause), *_outage_cells(outages[index]))
-    if rest := [outages[index] for index in ranked[OUTAGES:]]:
-        shown.add_row(count(len(rest), "shorter one"), *_outage_cells(_sum(rest)), style="dim")
+    for row in outage_rows(result):
+        partitions = "" if row.partitions is None else f"{row.partitions:,}"
+        times = (row.total_ms, *(lasted for _, lasted in row.phases), row.catch_up_ms)
+        shown.add_row(cell(row.cause), partitions, *map(_seconds, times))
     return shown
 
 
-def _length(outage: Outage) -> float:
-    return outage.pause_ms + (outage.catch_up_ms or 0.0)
-
-
-def _sum(outages: Sequence[Outage]) -> Outage:
-    phases = {name: sum(getattr(each, name) for each in outages) for name in _PHASES}
-    late = [each.catch_up_ms for each in outages if each.catch_up_ms is not None]
-    return Outage(
-        "", sum(each.partitions for each in outages), **phases, catch_up_ms=sum(late) if late else None
-    )
-
-
-def _outage_cells(outage: Outage) -> Iterator[str]:
-    yield f"{outage.partitions:,}"
-    for name in ("pause_ms", *_PHASES, "catch_up_ms"):
-        value = getattr(outage, name)
-        yield "-" if value is None else f"{value / 1_000:,.1f}" if value else "0"
+def _seconds(milliseconds: float | None) -> str:
+    if milliseconds is None:
+        return "-"
+    return f"{milliseconds / 1_000:,.1f}" if milliseconds else "0"
 
 
 def _rebalance_table(result: SimulationResult) -> Table:
@@ -177,7 +162,7 @@ def _rebalance_table(result: SimulationResult) -> Table:
             duration(each.completed_ms - each.started_ms),
             str(each.generation),
             str(each.moved),
-            cell(", ".join(each.causes)),
+            cell(causes(each.causes)),
         )
     return shown
 

@@ -17,6 +17,7 @@ from assignors.simulation import (
     SimulationResult,
     Timeline,
 )
+from assignors.simulation.outcome.result import Recording
 from assignors.simulation.outcome.timeline import Zombies
 
 SCENARIO = Scenario(
@@ -89,7 +90,9 @@ RECORDS = RecordsResult(
 
 def a_result(scenario=SCENARIO, **figures):
     """The crash without records; `figures` of the summary may differ."""
-    return SimulationResult(scenario, None, (), TIMELINE, replace(SUMMARY, **figures), OUTAGES, None, LOG)
+    return SimulationResult(
+        scenario, None, (), Recording(lambda: TIMELINE), replace(SUMMARY, **figures), OUTAGES, None, LOG
+    )
 
 
 def a_loaded_result(**figures):

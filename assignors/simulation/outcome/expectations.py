@@ -79,7 +79,7 @@ def _shown(figure: str, value: float) -> str:
 def _blame(result: SimulationResult, figure: str) -> str:
     """The outage that a pause is mostly due to."""
     if figure == "longest_pause_ms":
-        return _longest(result.timeline)
+        return _longest(result.timeline, result.summary.longest_pause_ms)
     part = _BLAMED.get(figure)
     if part is None or not result.outages:
         return ""
@@ -88,15 +88,17 @@ def _blame(result: SimulationResult, figure: str) -> str:
     return f"; {share} of it over {count(worst.partitions, 'partition')}: {worst.cause}"
 
 
-def _longest(timeline: Timeline) -> str:
+def _longest(timeline: Timeline, longest_ms: float) -> str:
     partitions, starts, ends = timeline.pauses()
     if len(starts) == 0:
         return ""
-    worst = int(np.argmax(ends - starts))
+    endless = longest_ms == np.inf
+    worst = int(np.argmax(np.where(ends == np.max(ends), ends - starts, 0) if endless else ends - starts))
     partition, start, end = partitions[worst], starts[worst], ends[worst]
     rows = (timeline.partition == partition) & (timeline.start >= start) & (timeline.end <= end)
     causes = dict.fromkeys(timeline.causes[cause] for cause in timeline.cause[rows].tolist() if cause >= 0)
     topic = int(np.searchsorted(timeline.first, partition, side="right")) - 1
     which = f"{timeline.topics[topic]}-{partition - timeline.first[topic]}"
+    until = "on" if endless else f"to {duration(float(end))}"
     because = f": {', '.join(causes)}" if causes else ""
-    return f"; {which} from {duration(float(start))} to {duration(float(end))}{because}"
+    return f"; {which} from {duration(float(start))} {until}{because}"

@@ -131,6 +131,13 @@ def test_what_never_happens_is_null_and_says_so():
     }
 
 
+def test_a_pause_without_end_is_null_and_says_so():
+    summary = run_of(a_loaded_result(longest_pause_ms=np.inf, recovery_ms=0))["summary"]
+    assert summary["longest_pause_ms"] is None
+    assert list(summary["null_because"]) == ["longest_pause_ms"]
+    assert summary["null_because"]["longest_pause_ms"].startswith("a pause has no end")
+
+
 def test_records_are_told_by_partition():
     records = run_of(a_loaded_result())["records"]
     assert records["lag"] == {"at_ms": [0, 1_000, 48_000, 60_000], "records": [0, 0, 2_450, 1_250]}

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from assignors.reports.simulation_text import OUTAGES, print_runs, print_simulation
+from assignors.reports.simulation_text import print_runs, print_simulation
 from assignors.simulation import Outage, Runs
 from tests.support.drawing import drawn
 from tests.support.results import SCENARIO, a_loaded_result, a_result
@@ -112,15 +113,19 @@ def test_nothing_is_wider_than_the_console(width):
     assert max(map(len, drawn(print_simulation, [result, under("b")], width=width))) <= width
 
 
-def test_short_outages_are_added_up():
-    outages = tuple(Outage(f"cause {n}", 1, 1_000.0 * n, 0, 0, 0, 500) for n in (12, *range(1, 12)))
-    assert len(outages) == OUTAGES + 2
+def test_outages_beyond_the_longest_are_added_up():
+    outages = tuple(Outage(f"cause {n}", 1, 1_000.0 * n, 0, 0, 0, 500) for n in (22, *range(1, 22)))
     lines = drawn(print_simulation, [replace(a_result(), outages=outages)])
     shown = [line for line in lines if line.startswith("  cause")]
-    assert [line.split()[1] for line in shown] == ["12", *map(str, range(3, 12))]
-    assert [line.split() for line in lines if "shorter" in line] == [
-        ["2", "shorter", "ones", "2", "3.0", "3.0", "0", "0", "0", "1.0"]
+    assert [line.split()[1] for line in shown] == ["22", *map(str, range(3, 22))]
+    assert [line.split() for line in lines if "other causes" in line] == [
+        ["2", "other", "causes", "3.0", "3.0", "0", "0", "0", "1.0"]
     ]
+
+
+def test_a_pause_without_end_is_said_so():
+    lines = drawn(print_simulation, [a_result(longest_pause_ms=np.inf)])
+    assert [line.split() for line in lines if "longest pause" in line] == [["longest", "pause", "no", "end"]]
 
 
 def test_medians_and_percentiles_stand_side_by_side():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from assignors.errors import ScenarioError
+from assignors.simulation.outcome.result import Recording
 from tests.support.results import a_loaded_result, a_result
 
 
@@ -65,7 +66,7 @@ def test_a_pause_of_several_causes_blames_each_once():
     result = a_result()
     timeline = replace(result.timeline, cause=np.array([-1, 1, 0, -1, -1, 1, -1], np.int32))
     with pytest.raises(AssertionError, match=r"48\.0 s: b was slow, a crashed$"):
-        replace(result, timeline=timeline).assert_(longest_pause="<5s")
+        replace(result, recording=Recording(lambda: timeline)).assert_(longest_pause="<5s")
 
 
 @pytest.mark.parametrize(
@@ -101,4 +102,14 @@ def test_a_run_without_a_pause_has_nobody_to_blame():
         },
     )
     with pytest.raises(AssertionError, match=r"longest_pause is 0 ms \(0 ms\), expected >1s$"):
-        replace(result, timeline=quiet).assert_(longest_pause=">1s")
+        replace(result, recording=Recording(lambda: quiet)).assert_(longest_pause=">1s")
+
+
+def test_a_pause_without_end_blames_what_is_still_unread():
+    result = a_result(longest_pause_ms=np.inf)
+    timeline = replace(result.timeline, phase=np.array([1, 3, 2, 1, 1, 1, 2], np.int8))
+    timeline = replace(timeline, cause=np.array([-1, 0, 0, -1, -1, -1, 1], np.int32))
+    with pytest.raises(
+        AssertionError, match=r"longest_pause is never, .*; orders-1 from 48\.0 s on: b was slow$"
+    ):
+        replace(result, recording=Recording(lambda: timeline)).assert_(longest_pause="<1h")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from assignors.errors import ScenarioError, UnknownStrategyError
+from assignors.errors import ScenarioError
 from assignors.simulation import Costs, simulate
 from assignors.simulation.outcome import log
 from assignors.simulation.outcome.log import log_lines, replay
@@ -97,5 +97,5 @@ def test_a_run_that_measures_its_assignor_cannot_be_replayed():
 
 
 def test_an_assignor_that_is_not_installed_is_an_error():
-    with pytest.raises(UnknownStrategyError, match="nearest"):
+    with pytest.raises(ScenarioError, match="no assignor 'nearest'"):
         replay(logged(a_result(replace(SCENARIO, assignor="nearest"))))
