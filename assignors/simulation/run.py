@@ -6,14 +6,11 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from assignors.errors import ScenarioError
 from assignors.simulation.agenda import Agenda
 from assignors.simulation.group.decisions import Decisions
 from assignors.simulation.group.engines import make_engine
 from assignors.simulation.group.world import World
-from assignors.simulation.inputs.durations import draw
 from assignors.simulation.inputs.events import (
     Crash,
     Create,
@@ -79,12 +76,11 @@ def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
     world = World(scenario)
     world.engine = engine = make_engine(world, decisions)
     agenda = Agenda(scenario)
-    durations = np.random.Generator(np.random.Philox(key=[scenario.seed, 2]))
     most = STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
     until_ms = math.inf if scenario.until_ms is None else scenario.until_ms
     steps = 0
     while True:
-        event_ms, own_ms = agenda.next_ms(world), engine.next_ms()
+        event_ms, own_ms = agenda.next_ms(), engine.next_ms()
         now_ms = min(event_ms, own_ms)
         if now_ms == math.inf or now_ms > until_ms:
             at_rest_ms = max(world.now_ms, world.partitions.now.open_at_ms())
@@ -99,10 +95,10 @@ def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
             continue
         steps = 0
         for event in agenda.due(now_ms, world):
-            _happen(event, world, durations)
+            _happen(event, world)
 
 
-def _happen(event: Primitive, world: World, durations: np.random.Generator) -> None:
+def _happen(event: Primitive, world: World) -> None:
     """Tell the group of an event, and the log."""
     now_ms, engine = world.now_ms, world.engine
     match event:
@@ -122,20 +118,20 @@ def _happen(event: Primitive, world: World, durations: np.random.Generator) -> N
             world.note("create", topic, partitions=count)
             engine.grown(world.partitions.grow(topic, count, now_ms), now_ms, created=True)
         case SlowPoll(consumer=name, for_ms=for_ms):
-            lasts_ms = draw(for_ms, durations)
-            world.note("slow-poll", name, for_ms=lasts_ms)
-            engine.slow_poll(world.number_of(name), now_ms, now_ms + lasts_ms)
+            assert isinstance(for_ms, float)  # the agenda has drawn it
+            world.note("slow-poll", name, for_ms=for_ms)
+            engine.slow_poll(world.number_of(name), now_ms, now_ms + for_ms)
         case Stall(consumer=name, for_ms=for_ms):
-            lasts_ms = draw(for_ms, durations)
-            world.note("stall", name, for_ms=lasts_ms)
-            engine.stall(world.number_of(name), now_ms, now_ms + lasts_ms)
+            assert isinstance(for_ms, float)  # the agenda has drawn it
+            world.note("stall", name, for_ms=for_ms)
+            engine.stall(world.number_of(name), now_ms, now_ms + for_ms)
         case DuplicateInstance(consumer=name):
             world.note("duplicate-instance", name)
             engine.duplicate(world.number_of(name), now_ms)
         case Failover(down_ms=down_ms):
-            lasts_ms = draw(down_ms, durations)
-            world.note("failover", down_ms=lasts_ms)
-            engine.failover(now_ms, now_ms + lasts_ms)
+            assert isinstance(down_ms, float)  # the agenda has drawn it
+            world.note("failover", down_ms=down_ms)
+            engine.failover(now_ms, now_ms + down_ms)
 
 
 def _restless(world: World, steps: int) -> ScenarioError:

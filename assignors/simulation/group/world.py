@@ -134,6 +134,10 @@ class World:
         """Whether there is a process of this consumer."""
         return consumer in self._running
 
+    def is_running(self, name: str) -> bool:
+        """Whether there is a process of the consumer of this name."""
+        return self._number.get(name) in self._running
+
     def note(self, what: str, subject: str | None = None, at_ms: float | None = None, **detail: Any) -> None:
         """Log something."""
         self.log.append(LogEntry(self.now_ms if at_ms is None else at_ms, what, subject, detail))
