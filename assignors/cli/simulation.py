@@ -116,7 +116,6 @@ def _report(
     """Run them all, and only then write anything."""
     from assignors.reports import data, simulation_text  # noqa: PLC0415 - only this command needs them
     from assignors.simulation import simulate as run  # noqa: PLC0415
-    from assignors.simulation.outcome.log import log_lines  # noqa: PLC0415
 
     plans: list[Runs] = []
     if runs is None:
@@ -130,6 +129,8 @@ def _report(
 
         write(simulation_html(results), html)
     if form == "ndjson":
+        from assignors.simulation.outcome.log import log_lines  # noqa: PLC0415
+
         write("".join(line for result in results for line in log_lines(result)))
     elif form == "json":
         write(data.runs_json(plans) if plans else data.simulation_json(results))
@@ -177,7 +178,7 @@ def _change(text: str) -> tuple[str, str]:
 def _schema() -> str:
     import json  # noqa: PLC0415
 
-    from assignors.simulation.inputs.file import scenario_schema  # noqa: PLC0415 - needs msgspec
+    from assignors.simulation.inputs.schema import scenario_schema  # noqa: PLC0415 - needs msgspec
 
     return json.dumps(scenario_schema(), indent=2) + "\n"
 
