@@ -117,6 +117,8 @@ def _report(
     from assignors.reports import data, simulation_text  # noqa: PLC0415 - only this command needs them
     from assignors.simulation import simulate as run  # noqa: PLC0415
 
+    if html is not None:
+        from assignors.reports.html import simulation_html  # noqa: PLC0415 - needs the extra "report"
     plans: list[Runs] = []
     if runs is None:
         results = [run(scenario) for scenario in scenarios]
@@ -125,8 +127,6 @@ def _report(
     else:
         plans, results = _run_seeds(scenarios, runs)
     if html is not None:
-        from assignors.reports.html import simulation_html  # noqa: PLC0415 - needs the extra "report"
-
         write(simulation_html(results), html)
     if form == "ndjson":
         from assignors.simulation.outcome.log import log_lines  # noqa: PLC0415
