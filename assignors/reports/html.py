@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from assignors.extras import needs
 from assignors.reports.availability import availability
+from assignors.reports.distribution import distribution
 from assignors.reports.ownership import COLOURS, ownership
 from assignors.reports.ranges import duration, partition_ranges
 from assignors.reports.verdict import count, heading, reason, renames, verdict
@@ -16,7 +17,10 @@ with needs("an HTML report", "report"):
     import jinja2
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from assignors.diff import AssignmentDiff
     from assignors.simulation import SimulationResult
@@ -53,6 +57,11 @@ def ownership_svg(diff: AssignmentDiff) -> str:
 def availability_svg(results: Sequence[SimulationResult]) -> str:
     """When each partition was read, whole runs, as a file of its own."""
     return _render("availability.svg.j2", chart=availability(results)[0], alone=True)
+
+
+def distribution_svg(figure: str, samples: Mapping[str, NDArray[np.float64]]) -> str:
+    """How a figure is spread over many runs, as a file of its own."""
+    return _render("distribution.svg.j2", picture=distribution(figure, samples))
 
 
 @cache
