@@ -73,7 +73,7 @@ def _on_classic(spark: SparkSession, tell: Callable[[int, int], None]) -> Iterat
             if seen != before:
                 tell(*map(sum, zip(*seen.values(), strict=True)))
 
-    thread = Thread(target=watch, daemon=True)
+    thread = Thread(target=watch, name="progress", daemon=True)
     thread.start()
     try:
         yield

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from assignors import get_assignor, list_assignors
+from assignors import get_assignor
 from assignors.errors import AssignorsError, ScenarioError
 from assignors.simulation import RunSummary, simulate_seeds
-from partitioning.errors import PartitioningError, UnknownStrategyError
 from spark_integration.simulation.cells import AXES, cells, in_cell, scenario_of
+from spark_integration.simulation.executors import check_executors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -46,9 +46,9 @@ def simulate_grid(
 
     Run i of every cell has the seed `scenario.seed + i`, so cells meet the same luck, and the rows and their
     order are the same for any number of tasks, and when a task is run again. (Not so where the scenario's
-    `costs.assignor_ms` is "measured".) Each cell is built and its first run made here before anything is
-    sent, so what cannot be simulated is an error of ours; the other runs begin when the frame is used. Cache
-    it to use it twice. Executors need this package.
+    `costs.assignor_ms` is "measured".) Each cell is built and its first run made here, and one executor asked
+    whether it has what it needs, so what cannot be simulated is an error of ours at once. The runs begin when
+    the frame is used; cache it to use it twice. Executors need this package.
 
     Args:
         spark: a session, classic or Connect.
@@ -63,7 +63,8 @@ def simulate_grid(
     Raises:
         ScenarioError: `runs` or `tasks` is below 1, the seeds go beyond 2**63 - 1, the grid has an axis that
             there is not, or a cell cannot be simulated; the message names it.
-        UnknownStrategyError: there is no strategy of that name, or executors do not have it.
+        UnknownStrategyError: there is no strategy of that name.
+        MissingDependencyError: an executor does not have a strategy, or this package in this version.
     """
     for what, number in (("runs", runs), ("tasks", 1 if tasks is None else tasks)):
         _check_count(what, number)
@@ -73,7 +74,6 @@ def simulate_grid(
     strategies: set[str] = set()
     for cell in every:
         strategies |= _tried(scenario_of(scenario, cell), cell)
-    _check_executors(spark, strategies)
     kinds = {AXES[name].column: AXES[name].kind for name in grid} | {"run": "bigint"} | FIGURES
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -95,6 +95,7 @@ def simulate_grid(
                     rows[number] = {**values, "run": number // len(every), **figures}
             yield pa.RecordBatch.from_pylist([rows[number] for number in numbers], schema=schema)
 
+    check_executors(spark, run, strategies)
     columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
     return spark.range(0, runs * len(every), 1, tasks).mapInArrow(run, columns)
 
@@ -119,27 +120,3 @@ def _tried(scenario: Scenario, cell: Mapping[str, Any]) -> set[str]:
             raise
         raise in_cell(error, cell) from error
     return strategies
-
-
-def _check_executors(spark: SparkSession, strategies: set[str]) -> None:
-    """That an executor has the strategies that are not ours, too."""
-    origins = {info.name: info.origin for info in list_assignors()}
-    foreign = sorted(name for name in strategies if origins[name] != "built-in")
-    if not foreign:
-        return
-
-    def faults(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa  # noqa: PLC0415 - on executors
-
-        for _ in batches:
-            for name in foreign:
-                try:
-                    get_assignor(name)
-                except PartitioningError as error:
-                    yield pa.RecordBatch.from_pydict({"fault": [f"{error}"], "name": [name]})
-
-    for row in spark.range(0, 1, 1, 1).mapInArrow(faults, "fault string, name string").collect():
-        raise UnknownStrategyError(
-            f"assignor {row.name!r} ({origins[row.name]}) is here, but not on executors ({row.fault}): "
-            "install a package there that names it as an entry point in group copartition.assignors"
-        )
