@@ -8,7 +8,7 @@ from assignors.errors import ScenarioError
 from assignors.group import Topic
 from assignors.simulation import Consumer, Grow, Leave, Scenario, simulate, simulate_seeds
 from assignors.simulation.group.recurring import first_after, last_until
-from assignors.simulation.inputs.scenario import LATEST_MS
+from assignors.simulation.inputs.durations import LATEST_MS
 from tests.support.recording import strangers
 
 __all__ = ["strangers"]
