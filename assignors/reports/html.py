@@ -7,6 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from assignors.extras import needs
+from assignors.reports.distribution import distribution
 from assignors.reports.ownership import COLOURS, ownership
 from assignors.reports.ranges import clock, count, duration, partition_ranges
 from assignors.reports.runs.axis import WIDTH
@@ -22,7 +23,10 @@ with needs("an HTML report", "report"):
     import jinja2
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from assignors.diff import AssignmentDiff
     from assignors.simulation import Scenario, SimulationResult
@@ -84,6 +88,11 @@ def availability_svg(results: Sequence[SimulationResult]) -> str:
         patterns={"detection": "unnoticed", "two": "two"},
         summary=" ".join(f"{panel.title}: {panel.facts}." for panel in chart.panels),
     )
+
+
+def distribution_svg(figure: str, samples: Mapping[str, NDArray[np.float64]]) -> str:
+    """How a figure is spread over many runs, as a file of its own."""
+    return _render("distribution.svg.j2", picture=distribution(figure, samples))
 
 
 def _group(scenario: Scenario) -> str:
