@@ -7,14 +7,15 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from assignors.extras import needs
+from assignors.reports.distribution import distribution
 from assignors.reports.ownership import COLOURS, ownership
-from assignors.reports.ranges import clock, duration, partition_ranges
+from assignors.reports.ranges import clock, count, duration, partition_ranges
 from assignors.reports.runs.axis import WIDTH
 from assignors.reports.runs.chart import DRAWN, charts, run_title, whole_run
 from assignors.reports.runs.lanes import DEPTHS
 from assignors.reports.runs.legend import SHADES, colour_legend, phase_legend
 from assignors.reports.runs.tables import REBALANCES, causes, outage_rows
-from assignors.reports.verdict import count, heading, reason, renames, verdict
+from assignors.reports.verdict import heading, reason, renames, verdict
 from assignors.reports.visible import visible
 from assignors.simulation import Costs
 
@@ -22,7 +23,10 @@ with needs("an HTML report", "report"):
     import jinja2
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from assignors.diff import AssignmentDiff
     from assignors.simulation import Scenario, SimulationResult
@@ -84,6 +88,11 @@ def availability_svg(results: Sequence[SimulationResult]) -> str:
         patterns={"detection": "unnoticed", "two": "two"},
         summary=" ".join(f"{panel.title}: {panel.facts}." for panel in chart.panels),
     )
+
+
+def distribution_svg(figure: str, samples: Mapping[str, NDArray[np.float64]]) -> str:
+    """How a figure is spread over many runs, as a file of its own."""
+    return _render("distribution.svg.j2", picture=distribution(figure, samples))
 
 
 def _group(scenario: Scenario) -> str:

@@ -1,4 +1,4 @@
-"""Partitions and times as people read them."""
+"""Partitions, times and counts as people read them."""
 
 from __future__ import annotations
 
@@ -47,6 +47,11 @@ def duration(milliseconds: float) -> str:
         return f"{seconds // 60} min {seconds % 60:02d} s"
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def count(number: int, noun: str) -> str:
+    """1 partition, 2 partitions."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def clock(milliseconds: float) -> str:

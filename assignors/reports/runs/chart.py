@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.reports.ranges import clock, duration
+from assignors.reports.ranges import clock, count, duration
 from assignors.reports.runs.axis import WIDTH, Tick, Window, ticks
 from assignors.reports.runs.curves import Curve, lagging, most_lag, reading
 from assignors.reports.runs.lanes import Lanes, Shape, Strip
 from assignors.reports.runs.legend import consumer_styles
 from assignors.reports.runs.marks import Mark, crowded, events, marks
-from assignors.reports.verdict import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.partition_list import PartitionList
-from assignors.reports.ranges import clock, duration, partition_ranges
+from assignors.reports.ranges import clock, count, duration, partition_ranges
 from assignors.reports.runs.axis import WIDTH
 from assignors.reports.runs.blocks import cells, coarser, coverage, merged
-from assignors.reports.verdict import count
 from assignors.simulation import Phase
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.reports.ranges import clock
+from assignors.reports.ranges import clock, count
 from assignors.reports.runs.axis import WIDTH
-from assignors.reports.verdict import count
 from assignors.reports.visible import visible
 
 if TYPE_CHECKING:
