@@ -33,9 +33,9 @@ DECISION = re.compile(rb"(\S+) .*(?:INFO|WARN) org\.apache\.kafka\.coordinator\.
 
 
 class Request(NamedTuple):
-    """A request as the broker saw it; times are those of `time.monotonic()`."""
+    """A request as the broker saw it: `time.monotonic()` at its arrival and when it was answered."""
 
-    arrived: float
+    at: float
     answered: float
     client: str
     api: str

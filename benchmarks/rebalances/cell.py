@@ -60,6 +60,7 @@ def run(cell: Cell, kafka: Kafka, producer: SteadyProducer, folder: Path) -> Ran
         for member in waiting:
             member.wait_until_ready()
         producer.feed(topic, PARTITIONS)
+        producer.wait_until_written(topic)
         began = time.monotonic() + 0.5
         for step in sorted(cell.scenario.steps, key=lambda step: step.at):
             time.sleep(max(0, began + step.at - time.monotonic()))
@@ -82,7 +83,7 @@ def run(cell: Cell, kafka: Kafka, producer: SteadyProducer, folder: Path) -> Ran
                     member.signal(step.what)
         time.sleep(max(0, began + cell.scenario.ends - time.monotonic()))
     finally:
-        producer.feed(topic, 0)
+        producer.stop(topic)
         events = {client: member.events() for client, member in members.items()}
         for member in waiting:
             member.events()

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,6 +74,7 @@ class SteadyProducer:
     """Gives each partition of some topics a record ten times a second; use it as a context manager."""
 
     def __init__(self, bootstrap_servers: str) -> None:
+        self._bootstrap_servers = bootstrap_servers
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap_servers,
@@ -88,8 +89,20 @@ class SteadyProducer:
         self._thread = threading.Thread(target=self._run)
 
     def feed(self, topic: str, partitions: int) -> None:
-        """Give these partitions records from now on; 0 of them ends it."""
+        """Give these partitions records from now on."""
         self._topics[topic] = partitions
+
+    def wait_until_written(self, topic: str) -> None:
+        """Wait until every partition that is fed has a record."""
+        consumer = Consumer({"bootstrap.servers": self._bootstrap_servers, "group.id": "none", "log_level": 0})
+        for partition in range(self._topics[topic]):
+            while not consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1]:
+                time.sleep(0.05)
+        consumer.close()
+
+    def stop(self, topic: str) -> None:
+        """Give a topic no more records."""
+        del self._topics[topic]
 
     def _run(self) -> None:
         due = time.monotonic()
