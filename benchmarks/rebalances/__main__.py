@@ -76,7 +76,9 @@ def _save(runs: Runs) -> None:
     """Write a run a line, so that a changed run is a changed line."""
     order = {name: position for position, name in enumerate(SCENARIOS)}
     protocols = list(PROTOCOLS)
-    runs = sorted(runs, key=lambda run: (order[run["scenario"]], protocols.index(run["protocol"]), run["run"]))
+    runs = sorted(
+        runs, key=lambda run: (order[run["scenario"]], protocols.index(run["protocol"]), run["run"])
+    )
     lines = ",\n".join(json.dumps(run, separators=(",", ":")) for run in runs)
     MEASURED.write_text(f'{{"runs": [\n{lines}\n]}}\n')
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,19 +38,17 @@ class Client:
 
     def named(self, config: dict[str, str | int]) -> dict[str, str | int]:
         """A configuration in librdkafka's words, in this client's."""
-        return {self.names.get(name, name): self.names.get(value, value) for name, value in config.items()}  # type: ignore[misc]
+        return {self.names.get(name, name): self.names.get(value, value) for name, value in config.items()}
 
 
 def _java() -> list[str]:
-    """The Java consumer's command; it is compiled where it is not there yet."""
-    libraries = jars.fetch(POM)
-    source = HERE / "Consumer.java"
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
-    classes = jars.cache_folder() / f"rebalances-{digest}"
-    if not classes.exists():
-        command = ["javac", "--release", "17", "-cp", f"{libraries}{os.sep}*", "-d", classes, source]
-        subprocess.run(command, check=True)
-    return ["java", *JAVA_OPTIONS, "-cp", f"{classes}{os.pathsep}{libraries}{os.sep}*", "Consumer"]
+    return [
+        "java",
+        *JAVA_OPTIONS,
+        "-cp",
+        jars.class_path("rebalances", POM, [HERE / "Consumer.java"]),
+        "Consumer",
+    ]
 
 
 LIBRDKAFKA = Client("librdkafka", lambda: [sys.executable, str(HERE / "consumer.py")])

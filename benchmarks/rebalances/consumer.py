@@ -56,8 +56,10 @@ def read(consumer: Consumer) -> None:
         if (error := message.error()) is not None:
             say("error", error=error.name())
         else:
-            offset = message.offset()
-            offsets.setdefault(message.partition(), [offset, offset])[1] = offset
+            partition, offset = message.partition(), message.offset()
+            assert partition is not None
+            assert offset is not None
+            offsets.setdefault(partition, [offset, offset])[1] = offset
     if offsets:
         say("read", offsets=offsets)
 

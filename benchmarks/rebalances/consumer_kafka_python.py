@@ -1,4 +1,4 @@
-"""What consumer.py is, with kafka-python, as far as its heartbeats need it: it starts, and polls until killed."""
+"""What consumer.py is, with kafka-python, as far as heartbeats need it: it starts, and polls until killed."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+
 class Member:
     """A consumer process; it does nothing before `tell("start")`.
 
@@ -25,9 +26,7 @@ class Member:
         command: how the process is started.
     """
 
-    def __init__(
-        self, name: str, settings: dict[str, Any], folder: Path, command: Sequence[str]
-    ) -> None:
+    def __init__(self, name: str, settings: dict[str, Any], folder: Path, command: Sequence[str]) -> None:
         self.name = name
         self.done: list[dict[str, Any]] = []
         self.client: str = settings["config"]["client.id"]
@@ -94,7 +93,9 @@ class SteadyProducer:
 
     def wait_until_written(self, topic: str) -> None:
         """Wait until every partition that is fed has a record."""
-        consumer = Consumer({"bootstrap.servers": self._bootstrap_servers, "group.id": "none", "log_level": 0})
+        consumer = Consumer(
+            {"bootstrap.servers": self._bootstrap_servers, "group.id": "none", "log_level": 0}
+        )
         for partition in range(self._topics[topic]):
             while not consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1]:
                 time.sleep(0.05)

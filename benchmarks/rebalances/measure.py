@@ -23,7 +23,10 @@ HALTS = frozenset({"close", "kill", "stop", "busy"})
 """After these a process reads nothing more; a record read later shows that it goes on."""
 
 DECISIONS = (
-    ("prepares", re.compile(r"Preparing to rebalance group (?P<group>\S+) .* old generation (?P<number>\d+)")),
+    (
+        "prepares",
+        re.compile(r"Preparing to rebalance group (?P<group>\S+) .* old generation (?P<number>\d+)"),
+    ),
     ("stabilized", re.compile(r"Stabilized group (?P<group>\S+) generation (?P<number>\d+)")),
     ("bumped", re.compile(r"\[GroupId (?P<group>\S+)\] Bumped group epoch to (?P<number>\d+)")),
     ("target", re.compile(r"\[GroupId (?P<group>\S+)\] Computed a new target .* epoch (?P<number>\d+)")),
@@ -73,8 +76,8 @@ def readings(client: str, events: Iterable[Event], until: float) -> list[Reading
 
     A partition is read from the first record after its assignment until the callback that takes it away, or
     until the process closes, dies, is stopped or is busy. A process that goes on reads again with the next
-    record of a partition that was not taken away. Records handed over by the very poll that served a revocation
-    are told after it, and do not count.
+    record of a partition that was not taken away. Records handed over by the very poll that served a
+    revocation are told after it, and do not count.
     """
     owned: set[int] = set()
     since: dict[int, float] = {}

@@ -71,7 +71,11 @@ def record(cell: Cell, ran: Ran, log: Iterable[Request | Decision]) -> dict[str,
         "reading": _reading(cell.name, read, since),
         "events": {
             _short(name, cell.name): [
-                [since(event["t"]), event["event"], *(event[key] for key in ("partitions", "error") if key in event)]
+                [
+                    since(event["t"]),
+                    event["event"],
+                    *(event[key] for key in ("partitions", "error") if key in event),
+                ]
                 for event in said
                 if event["event"] != "read" and event.get("error", "") is not None
             ]
@@ -80,7 +84,9 @@ def record(cell: Cell, ran: Ran, log: Iterable[Request | Decision]) -> dict[str,
         "decisions": [[since(at), what, number] for at, what, number in decided],
         "beats": {name: [since(at) for at in times] for name, times in beats.items()},
         "commits": {name: [since(at) for at in times] for name, times in commits.items()},
-        "requests": [[since(arrived), since(answered), name, *row] for arrived, answered, name, row in requests],
+        "requests": [
+            [since(arrived), since(answered), name, *row] for arrived, answered, name, row in requests
+        ],
     }
 
 

@@ -35,7 +35,7 @@ PROTOCOLS: dict[str, dict[str, str | int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing done: `start`, `close`, `kill`, `stop`, `continue` or `busy` a consumer, or `grow` the topic."""
+    """One thing done: `start`, `close`, `kill`, `stop`, `continue` a consumer, keep it `busy`, or `grow`."""
 
     at: float
     what: str
@@ -74,7 +74,7 @@ def quiet(random: Random) -> float:
 
 
 def cold_start(random: Random) -> Scenario:
-    return Scenario(formed(apart=0.3), 0, 25)
+    return Scenario(formed(apart=random.uniform(0.2, 0.4)), 0, 25)
 
 
 def join_soon(random: Random) -> Scenario:
@@ -146,7 +146,7 @@ def slow_poll(random: Random) -> Scenario:
 
 
 def join_while_busy(random: Random) -> Scenario:
-    """A consumer joins while another one's application works on a batch, shorter than `max.poll.interval.ms`."""
+    """A consumer joins while another's application works on a batch, within `max.poll.interval.ms`."""
     begins = quiet(random)
     joined = Step(begins + 0.5, "start", f"c{MEMBERS - 1}")
     return Scenario([*formed(MEMBERS - 1), Step(begins, "busy", "c2", 9), joined], begins, begins + 30)
