@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Any
 
-from benchmarks.rebalances import cell
-from benchmarks.rebalances.broker_log import read_log, recording_broker
-from benchmarks.rebalances.cell import Cell, Ran
-from benchmarks.rebalances.group import SteadyProducer
+from benchmarks.rebalances.cell import Cell, run_all
 from benchmarks.rebalances.measure import GROUP_APIS
 from benchmarks.rebalances.record import record
 from benchmarks.rebalances.scenarios import PROTOCOLS, SCENARIOS
-from tests.support.broker import Kafka
 
 MEASURED = Path(__file__).parent / "measured.json"
 Runs = list[dict[str, Any]]
@@ -49,19 +43,7 @@ def measured(names: list[str], number: int, at_a_time: int) -> Runs:
         for protocol in PROTOCOLS:
             drawn = SCENARIOS[name](Random(f"{name}/{protocol}/{number}"))
             cells[name, protocol] = Cell(f"{name.replace(' ', '-')}-{protocol}", protocol, drawn)
-    with (
-        tempfile.TemporaryDirectory(prefix="rebalances-") as folder,
-        recording_broker() as broker,
-        SteadyProducer(broker.bootstrap_servers) as producer,
-        ThreadPoolExecutor(at_a_time) as side_by_side,
-    ):
-        kafka = Kafka(broker.bootstrap_servers)
-
-        def run(one: Cell) -> Ran:
-            return cell.run(one, kafka, producer, Path(folder))
-
-        ran = list(side_by_side.map(run, cells.values()))
-        log = list(read_log(broker.log, GROUP_APIS))
+    ran, log = run_all(list(cells.values()), at_a_time, GROUP_APIS)
     return [
         {"scenario": name, "run": number, **record(one, results, log)}
         for ((name, _), one), results in zip(cells.items(), ran, strict=True)

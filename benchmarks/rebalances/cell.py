@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from random import Random
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.rebalances.broker_log import read_log, recording_broker
 from benchmarks.rebalances.clients import LIBRDKAFKA, Client
 from benchmarks.rebalances.group import Member, SteadyProducer
 from benchmarks.rebalances.scenarios import GROWN, PARTITIONS, PROTOCOLS, Scenario
+from tests.support.broker import Kafka
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
-    from tests.support.broker import Kafka
+    from benchmarks.rebalances.broker_log import Decision, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,21 @@ class Ran:
     began: float
     members: dict[str, list[dict[str, Any]]]
     grown: float | None
+
+
+def run_all(
+    cells: Sequence[Cell], at_a_time: int, apis: frozenset[str]
+) -> tuple[list[Ran], list[Request | Decision]]:
+    """Run cells side by side on a broker of their own; with what the broker wrote down of these APIs."""
+    with (
+        tempfile.TemporaryDirectory(prefix="rebalances-") as folder,
+        recording_broker() as broker,
+        SteadyProducer(broker.bootstrap_servers) as producer,
+        ThreadPoolExecutor(at_a_time) as side_by_side,
+    ):
+        kafka = Kafka(broker.bootstrap_servers)
+        ran = list(side_by_side.map(lambda cell: run(cell, kafka, producer, Path(folder)), cells))
+        return ran, list(read_log(broker.log, apis))
 
 
 def run(cell: Cell, kafka: Kafka, producer: SteadyProducer, folder: Path) -> Ran:
@@ -116,8 +135,3 @@ def _processes(cell: Cell, topic: str, bootstrap_servers: str, folder: Path) -> 
 
 def _has_beats(cell: Cell, name: str) -> bool:
     return name in cell.scenario.beats and cell.protocol != "kip848"
-
-
-def draw(seed: str) -> Random:
-    """The random times of one run of one cell."""
-    return Random(seed)
