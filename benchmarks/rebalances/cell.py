@@ -78,15 +78,14 @@ def run(cell: Cell, kafka: Kafka, producer: SteadyProducer, folder: Path) -> Ran
     try:
         for member in waiting:
             member.wait_until_ready()
-        producer.feed(topic, PARTITIONS)
-        producer.wait_until_written(topic)
+        producer.begin(topic, PARTITIONS)
         began = time.monotonic() + 0.5
         for step in sorted(cell.scenario.steps, key=lambda step: step.at):
             time.sleep(max(0, began + step.at - time.monotonic()))
             if step.what == "grow":
                 kafka.grow_topic(topic, GROWN)
                 grown = time.monotonic()
-                producer.feed(topic, GROWN)
+                producer.go_on(topic, GROWN)
                 continue
             if step.what == "start":
                 current[step.consumer] = next(member for member in waiting if member.name == step.consumer)

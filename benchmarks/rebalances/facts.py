@@ -69,7 +69,7 @@ def heartbeats() -> dict[str, Any]:
         members = []
         for group, (client, config) in QUIET.items():
             topic = kafka.create_topic(PARTITIONS)
-            producer.feed(topic, PARTITIONS)
+            producer.begin(topic, PARTITIONS)
             for number in range(QUIET_MEMBERS):
                 names = {
                     "bootstrap.servers": broker.bootstrap_servers,

@@ -7,9 +7,10 @@ import signal
 import subprocess
 import threading
 import time
+from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +74,6 @@ class SteadyProducer:
     """Gives each partition of some topics a record ten times a second; use it as a context manager."""
 
     def __init__(self, bootstrap_servers: str) -> None:
-        self._bootstrap_servers = bootstrap_servers
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap_servers,
@@ -87,19 +87,21 @@ class SteadyProducer:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
-    def feed(self, topic: str, partitions: int) -> None:
-        """Give these partitions records from now on."""
+    def begin(self, topic: str, partitions: int) -> None:
+        """Give a topic's partitions records; each has its first one when this returns."""
+        written: SimpleQueue[KafkaError | None] = SimpleQueue()
+        for partition in range(partitions):
+            self._producer.produce(
+                topic, b"", partition=partition, on_delivery=lambda error, _: written.put(error)
+            )
+        for _ in range(partitions):
+            if (error := written.get(timeout=30)) is not None:
+                raise KafkaException(error)
         self._topics[topic] = partitions
 
-    def wait_until_written(self, topic: str) -> None:
-        """Wait until every partition that is fed has a record."""
-        consumer = Consumer(
-            {"bootstrap.servers": self._bootstrap_servers, "group.id": "none", "log_level": 0}
-        )
-        for partition in range(self._topics[topic]):
-            while not consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1]:
-                time.sleep(0.05)
-        consumer.close()
+    def go_on(self, topic: str, partitions: int) -> None:
+        """Give a grown topic's new partitions records too."""
+        self._topics[topic] = partitions
 
     def stop(self, topic: str) -> None:
         """Give a topic no more records."""
@@ -111,8 +113,16 @@ class SteadyProducer:
             due += 0.1
             for topic, partitions in list(self._topics.items()):
                 for partition in range(partitions):
-                    self._producer.produce(topic, b"", partition=partition)
+                    self._produce(topic, partition)
             self._producer.poll(0)
+
+    def _produce(self, topic: str, partition: int) -> None:
+        try:
+            self._producer.produce(topic, b"", partition=partition)
+        except KafkaException as error:
+            # A partition just created is not in the producer's metadata yet; it is by one of the next turns.
+            if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:
+                raise
 
     def __enter__(self) -> Self:
         self._thread.start()
