@@ -13,7 +13,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 from random import Random
-from statistics import median, quantiles
+from statistics import fmean, median, quantiles
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.rebalances import scenarios
@@ -90,28 +90,24 @@ def heartbeats() -> dict[str, Any]:
 
 
 def _beats(group: str, config: dict[str, str | int], log: Log) -> dict[str, Any]:
-    """How late the beats of a group are that settled, in milliseconds, and how far apart its members."""
-    settled = max(_settled(requests) for client, requests in log.items() if client.startswith(f"{group}/"))
-    interval = 5.0 if config is KIP848 else 3.0
-    beats = {
-        client: [request.at for request in requests if "HEARTBEAT" in request.api and request.at > settled]
-        for client, requests in log.items()
-        if client.startswith(f"{group}/")
-    }
-    late = [[1000 * beat for beat in lateness(times, interval)] for times in beats.values()]
-    means = [sum(own) / len(own) for own in late]
-    count = min(len(times) for times in beats.values())
-    firsts = [times[0] for times in beats.values()]
+    """How late the beats of a group that settled are, and how much further apart its members get by that."""
+    members = [requests for client, requests in log.items() if client.startswith(f"{group}/")]
+    settled = [_settled(requests) for requests in members]
+    beats = [[request.at for request in requests if "HEARTBEAT" in request.api] for requests in members]
+    first = [min(at for at in own if at > since) - since for own, since in zip(beats, settled, strict=True)]
+    # The second of leave lets those go by that acknowledge the assignment.
+    quiet = [[at for at in own if at > max(settled) + 1] for own in beats]
+    late = [[1000 * beat for beat in lateness(own, 5 if config is KIP848 else 3)] for own in quiet]
+    count = min(len(own) for own in late)
     return {
-        "beats": count,
+        "first_beat_after_assignment_ms": [round(1000 * wait, 1) for wait in first],
         "late_ms": _spread([beat for own in late for beat in own]),
-        "mean_late_ms_of_each_member": [round(mean, 2) for mean in means],
-        "first_after_settled_ms": [round(1000 * (first - settled), 1) for first in firsts],
-        "members_apart_ms_after_beats": {
-            beat: round(1000 * (max(at) - min(at)), 1)
-            for beat in (0, 10, 20, 40, 80)
-            if beat < count
-            for at in [[times[beat] for times in beats.values()]]
+        "mean_late_ms_of_each_member": [round(fmean(own), 2) for own in late],
+        "further_apart_ms_after_beats": {
+            beat: round(max(drifted) - min(drifted), 1)
+            for beat in (10, 20, 40, 80)
+            if beat <= count
+            for drifted in [[sum(own[:beat]) for own in late]]
         },
     }
 
@@ -134,7 +130,7 @@ def disturbances() -> dict[str, Any]:
         for name, drawn in CELLS.items()
         for protocol in PROTOCOLS
     ]
-    ran, entries = run_all(cells, 4, APIS)
+    ran, entries = run_all(cells, 3, APIS)
     log = _by_client(entries)
     return {
         "handover_ms": _handovers(cells, ran, log),
@@ -203,7 +199,7 @@ def _disturbed(ran: Ran, log: Log) -> dict[str, Any]:
                 begun = event["t"]
             elif what in {"free", "continue"}:
                 resumed = event["t"]
-            elif what in {"revoke", "lost"} and resumed is not None:
+            elif what in {"assign", "revoke", "lost"}:
                 resumed = None
             elif what == "read" and resumed is not None:
                 handed_on += sum(last - first + 1 for first, last in event["offsets"].values())
