@@ -68,9 +68,10 @@ public final class Consumer implements ConsumerRebalanceListener {
         Thread listener = new Thread(() -> input.forEachRemaining(lines::add));
         listener.setDaemon(true);
         listener.start();
+        // Made before it is ready, as a JVM takes long to load a client's classes; it says nothing to a group yet.
+        KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(config);
         say("ready", "");
         say(lines.take(), "");
-        KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(config);
         consumer.subscribe(List.of(settings.get("topic").asText()), new Consumer());
         while (true) {
             String line = lines.poll();
