@@ -36,11 +36,11 @@ QUIET_MEMBERS = 5
 CLASSIC: dict[str, str | int] = {"session.timeout.ms": 10_000, "heartbeat.interval.ms": 3_000}
 KIP848: dict[str, str | int] = {"group.protocol": "consumer"}
 QUIET = {
-    "librdkafka classic": (LIBRDKAFKA, CLASSIC),
-    "kafka-python classic": (KAFKA_PYTHON, CLASSIC),
-    "java classic": (JAVA, CLASSIC),
-    "librdkafka kip848": (LIBRDKAFKA, KIP848),
-    "java kip848": (JAVA, KIP848),
+    "librdkafka-classic": (LIBRDKAFKA, CLASSIC),
+    "kafka-python-classic": (KAFKA_PYTHON, CLASSIC),
+    "java-classic": (JAVA, CLASSIC),
+    "librdkafka-kip848": (LIBRDKAFKA, KIP848),
+    "java-kip848": (JAVA, KIP848),
 }
 CELLS: dict[str, Callable[[Random], Scenario]] = {
     "slow poll": scenarios.slow_poll,
@@ -151,16 +151,16 @@ def _handovers(cells: Sequence[Cell], ran: Sequence[Ran], log: Log) -> dict[str,
                 if event["event"] != "assign" or not event["partitions"]:
                     continue
                 at = event["t"]
-                answers = [told for told in log[client] if told.answered < at + 0.002 and _assigns(told)]
+                answers = [asked for asked in log[client] if asked.answered < at + 0.002 and _assigns(asked)]
                 if answers:
                     found[f"{who}{answers[-1].api} answered to assign callback"].append(
                         at - answers[-1].answered
                     )
-                reset = any(one.api == "LIST_OFFSETS" and 0 < one.at - at < 1 for one in log[client])
+                reset = any(asked.api == "LIST_OFFSETS" and 0 < asked.at - at < 1 for asked in log[client])
                 start = "no committed offset" if reset else "reads others" if owned else "reads nothing yet"
                 first = _first_reads(events[position + 1 :], set(event["partitions"]))
                 found[f"{who}assign callback to first record, {start}"] += [
-                    told - at for told in first.values()
+                    begun - at for begun in first.values()
                 ]
                 owned.update(event["partitions"])
     return {what: _spread([1000 * took for took in times]) for what, times in sorted(found.items())}
@@ -187,8 +187,9 @@ def _first_reads(events: Iterable[dict[str, Any]], partitions: set[int]) -> dict
 
 def _disturbed(ran: Ran, log: Log) -> dict[str, Any]:
     """What the disturbed consumer did, and asked with effect, in seconds from the event on."""
-    rows = []
-    begun = resumed = None
+    rows: list[list[Any]] = []
+    begun: float | None = None
+    resumed = False
     handed_on = 0
     for client, events in ran.members.items():
         if not client.rpartition("/")[2].startswith("c2."):
@@ -198,10 +199,10 @@ def _disturbed(ran: Ran, log: Log) -> dict[str, Any]:
             if what in HALTS and begun is None:
                 begun = event["t"]
             elif what in {"free", "continue"}:
-                resumed = event["t"]
+                resumed = True
             elif what in {"assign", "revoke", "lost"}:
-                resumed = None
-            elif what == "read" and resumed is not None:
+                resumed = False
+            elif what == "read" and resumed:
                 handed_on += sum(last - first + 1 for first, last in event["offsets"].values())
             if what not in {"read", "commit"} or event.get("error") is not None:
                 rows.append(
@@ -210,10 +211,8 @@ def _disturbed(ran: Ran, log: Log) -> dict[str, Any]:
         asked = [(request.at, told(request)) for request in log[client] if request.api in GROUP_APIS]
         rows += [[at, *row] for at, row in asked if not says_nothing(row) or row[0] == "OFFSET_COMMIT"]
     assert begun is not None
-    told_rows = sorted(
-        ([round(at - begun, 4), *row] for at, *row in rows if at >= begun), key=lambda row: row[0]
-    )
-    return {"handed_on_before_it_heard": handed_on, "told": told_rows}
+    since = [[round(at - begun, 4), *row] for at, *row in rows if at >= begun]
+    return {"handed_on_before_it_heard": handed_on, "told": sorted(since, key=lambda row: row[0])}
 
 
 def _by_client(entries: Iterable[Request | Decision]) -> Log:
