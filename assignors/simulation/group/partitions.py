@@ -55,6 +55,10 @@ class Partitions:
         self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
         self.causes: list[str] = []
         self.flow: Flow | None = None
+        if scenario.load is not None:
+            from assignors.simulation.records.flow import Flow  # noqa: PLC0415
+
+            self.flow = Flow(scenario, self.first, self.topics)
         self._number = {name: number for number, name in enumerate(self.topics)}
         self._memberships = memberships
         self._partition_ms = scenario.costs.partition_ms
@@ -100,7 +104,26 @@ class Partitions:
         self, member: int, at_ms: float, phase: Phase, cause: int, *, committed: bool | None = True
     ) -> None:
         """What the member reads, it no longer does."""
-        self._do("stop", self.owned(member), at_ms, phase, cause, committed)
+        had = self.owned(member)
+        if self.flow is not None and committed is not None:
+            self.flow.stops(had[self.now.phase[had] == Phase.UNNOTICED], at_ms, committed=committed)
+        self._do("stop", had, at_ms, phase, cause, committed)
+
+    def halt(
+        self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
+    ) -> None:
+        """Nobody reads these any more, or opens them."""
+        self._do("stop", partitions, at_ms, phase, cause, committed)
+        self.stand(partitions[self.now.phase[partitions] != phase], at_ms, phase, cause)
+
+    def stand(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int | None) -> None:
+        """These stand still, and now for another reason; None keeps the cause of each."""
+        if len(partitions):
+            self._do("wait", partitions, at_ms, phase, cause)
+
+    def hand(self, partitions: NDArray[np.int32], member: int, at_ms: float, begins_ms: float | None) -> None:
+        """A member opens these, which nobody reads; it begins to read at that time, or at once."""
+        self._do("hand", partitions, member, at_ms, begins_ms)
 
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
         """Members stop for a rebalance, each at its time."""
@@ -112,6 +135,15 @@ class Partitions:
         partitions = rows_where((now.owner == member) & (now.phase == old))
         if len(partitions):
             self._do("wait", partitions, at_ms, phase, cause)
+
+    def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
+        """The group learns that what this member had, or nobody where it is -1, is not read."""
+        now = self.now
+        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
+        if len(partitions):
+            self._do("wait", partitions, at_ms, Phase.PAUSED, cause)
+            if self.flow is not None:
+                self.flow.stops(partitions, at_ms, committed=committed)
 
     def resume(self, member: int, now_ms: float) -> None:
         """A member that was away reads again what it was given."""
@@ -186,12 +218,16 @@ class Partitions:
         rows = rows_where((owner != self.now.owner) | (position != self.now.position))
         change = Change(rows, owner[rows], position[rows])
         self._do("own", *change, at_ms, cause)
-        given = rows[change.owner >= 0]
-        consumer = self._memberships.consumer[owner[given]]
-        last = self._last_consumer[given]
-        moved = int(np.count_nonzero((last >= 0) & (last != consumer)))
-        self._last_consumer[given] = consumer
-        return change, moved
+        return change, self.moved(change)
+
+    def moved(self, change: Change) -> int:
+        """How many partitions go from one consumer to another by this, the last before it in mind."""
+        given = change.owner >= 0
+        partitions = change.partitions[given]
+        consumer = self._memberships.consumer[change.owner[given]]
+        last = self._last_consumer[partitions]
+        self._last_consumer[partitions] = consumer
+        return int(np.count_nonzero((last >= 0) & (last != consumer)))
 
     def finish(self, now_ms: float) -> float:
         """The run ends; gives how long partitions had two readers, in milliseconds, summed."""

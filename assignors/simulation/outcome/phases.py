@@ -16,12 +16,18 @@ if TYPE_CHECKING:
     from assignors.simulation.outcome.timeline import Rows
     from assignors.simulation.records.flow import Flow
 
+    Times = np.float64 | NDArray[np.float64]
+
 KINDS = len(Phase)
 
 
 def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
     """The partitions of a mask."""
     return mask.nonzero()[0].astype(np.int32)
+
+
+def _some(at_ms: Times, mask: NDArray[np.bool_]) -> Times:
+    return at_ms[mask] if isinstance(at_ms, np.ndarray) else at_ms
 
 
 class Phases:
@@ -66,6 +72,7 @@ class Phases:
         self._ready = np.full(partitions, math.inf)  # when a handover that has begun will be over
         self._opening = 0
         self._watched: NDArray[np.bool_] | None = None  # partitions that have had a second reader
+        self._read_again: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]] = []
         self._read_twice: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]] = []
 
     def born(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int) -> None:
@@ -95,8 +102,8 @@ class Phases:
         partitions = rows_where(~np.isnan(until[self.owner]))
         self._stop(partitions, until[self.owner[partitions]], phase, cause, committed=True)
 
-    def wait(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int) -> None:
-        """These stand still, and now for another reason."""
+    def wait(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int | None) -> None:
+        """These stand still, and now for another reason; None keeps the cause of each."""
         self._wait(partitions, np.float64(at_ms), phase, cause)
 
     def resume(self, partitions: NDArray[np.int32], at_ms: float) -> None:
@@ -137,16 +144,20 @@ class Phases:
         partitions = rows_where(waiting & ~np.isnan(begins[self.owner]))
         if len(partitions) == 0:
             return
-        if begins_ms is None and self._partition_ms == 0:
-            self._read(partitions, np.float64(at_ms))
-            return
-        ready = begins[self.owner[partitions]]
-        if self._partition_ms:
-            ready += self._partition_ms * (1 + self._ranks(partitions))
-        self._wait(partitions, np.float64(at_ms), Phase.HANDOVER, cause)
-        self._ready[partitions] = ready
-        self._opening += len(partitions)
-        self._mature(partitions, np.float64(at_ms))
+        self._open(partitions, at_ms, None if begins_ms is None else begins[self.owner[partitions]], cause)
+
+    def hand(
+        self,
+        partitions: NDArray[np.int32],
+        member: int,
+        at_ms: float,
+        begins_ms: float | None,
+    ) -> None:
+        """A member gets these, which nobody reads, and opens them in this order; see `open_all`."""
+        self.owner[partitions] = member
+        self.position[partitions] = np.arange(len(partitions))
+        begins = None if begins_ms is None else np.full(len(partitions), begins_ms)
+        self._open(partitions, at_ms, begins, None)
 
     def settle(self, at_ms: float) -> None:
         """Handovers that are over by now are over."""
@@ -167,7 +178,7 @@ class Phases:
     def finish(self, at_ms: float) -> None:
         """The run ends."""
         self.settle(at_ms)
-        everything = rows_where(self.phase)
+        everything = rows_where(self.phase != Phase.ABSENT)
         still = everything[self.phase[everything] != Phase.CONSUMING]
         self._spend(still, np.float64(at_ms))
         self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[still], initial=0)))
@@ -180,6 +191,16 @@ class Phases:
         partition, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
         return partition, start, end
 
+    def causes_of(self, partitions: NDArray[np.integer], at_ms: NDArray[np.float64]) -> NDArray[np.int32]:
+        """What each of these waited for when it was read again the last time up to then; needs a flow."""
+        partition, since, cause = (np.concatenate(column) for column in zip(*self._read_again, strict=True))
+        asked = np.repeat([False, True], [len(partition), len(partitions)])
+        order = np.lexsort((asked, np.append(since, at_ms), np.append(partition, partitions)))
+        last = np.maximum.accumulate(np.where(asked[order], -1, np.arange(len(order))))
+        found = np.empty(len(order), np.int64)
+        found[order] = order[last]
+        return cause[found[asked]]
+
     def _by_member(
         self, members: NDArray[np.int32], values: float | NDArray[np.float64]
     ) -> NDArray[np.float64]:
@@ -187,6 +208,24 @@ class Phases:
         every = np.full(len(self._memberships) + 1, math.nan)
         every[members] = values
         return every
+
+    def _open(
+        self,
+        partitions: NDArray[np.int32],
+        at_ms: float,
+        begins_ms: NDArray[np.float64] | None,
+        cause: int | None,
+    ) -> None:
+        if begins_ms is None and self._partition_ms == 0:
+            self._read(partitions, np.float64(at_ms))
+            return
+        ready = np.full(len(partitions), at_ms) if begins_ms is None else begins_ms
+        if self._partition_ms:
+            ready = ready + self._partition_ms * (1 + self._ranks(partitions))
+        self._wait(partitions, np.float64(at_ms), Phase.HANDOVER, cause)
+        self._ready[partitions] = ready
+        self._opening += len(partitions)
+        self._mature(partitions, np.float64(at_ms))
 
     def _ranks(self, partitions: NDArray[np.int32]) -> NDArray[np.int64]:
         """The place of each partition among those that its owner opens now."""
@@ -201,7 +240,7 @@ class Phases:
     def _stop(
         self,
         partitions: NDArray[np.int32],
-        at_ms: np.float64 | NDArray[np.float64],
+        at_ms: Times,
         phase: Phase,
         cause: int,
         *,
@@ -211,17 +250,17 @@ class Phases:
             self._mature(partitions, at_ms)
             opening = self.phase[partitions] == Phase.HANDOVER
             if opening.any():
-                self._wait(
-                    partitions[opening], at_ms if np.ndim(at_ms) == 0 else at_ms[opening], phase, cause
-                )
+                self._wait(partitions[opening], _some(at_ms, opening), phase, cause)
         read = self.phase[partitions] == Phase.CONSUMING
         if not read.all():
             partitions = partitions[read]
-            at_ms = at_ms if np.ndim(at_ms) == 0 else at_ms[read]
+            at_ms = _some(at_ms, read)
         if len(partitions) == 0:
             return
-        if self._flow is not None:
-            self._flow.stops(partitions, at_ms, committed)
+        if self._flow is not None and committed is None:
+            self._flow.stalls(partitions, at_ms)
+        elif self._flow is not None:
+            self._flow.stops(partitions, at_ms, committed=bool(committed))
         self._keep(partitions, at_ms)
         # What was not read for any time has stood still since before.
         self._still_since[partitions] = np.where(
@@ -231,7 +270,7 @@ class Phases:
         self.unread += len(partitions)
         self._stand(partitions, phase, cause)
 
-    def _mature(self, partitions: NDArray[np.int32], at_ms: np.float64 | NDArray[np.float64]) -> None:
+    def _mature(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
         ripe = partitions[self._ready[partitions] <= at_ms]
         if len(ripe):
             at_ms = self._ready[ripe]
@@ -242,9 +281,7 @@ class Phases:
         self._ready[partitions] = math.inf
         self._opening -= len(partitions)
 
-    def _wait(
-        self, partitions: NDArray[np.int32], at_ms: np.float64 | NDArray[np.float64], phase: Phase, cause: int
-    ) -> None:
+    def _wait(self, partitions: NDArray[np.int32], at_ms: Times, phase: Phase, cause: int | None) -> None:
         if len(partitions) == 0:
             return
         if self._opening:
@@ -254,15 +291,17 @@ class Phases:
         self._since[partitions] = at_ms
         self._stand(partitions, phase, cause)
 
-    def _stand(self, partitions: NDArray[np.int32], phase: Phase, cause: int) -> None:
+    def _stand(self, partitions: NDArray[np.int32], phase: Phase, cause: int | None) -> None:
+        self.phase[partitions] = phase
+        if cause is None:
+            return
         if cause >= len(self.touched):
             self.touched = np.concatenate([self.touched, np.zeros(cause + 1, np.int64)])
             self.spent = np.concatenate([self.spent, np.zeros((cause + 1) * KINDS)])
         self.touched[cause] += np.count_nonzero(self._cause[partitions] != cause)
-        self.phase[partitions] = phase
         self._cause[partitions] = cause
 
-    def _read(self, partitions: NDArray[np.int32], at_ms: np.float64 | NDArray[np.float64]) -> None:
+    def _read(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
         self._keep(partitions, at_ms)
         self._spend(partitions, at_ms)
         self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[partitions])))
@@ -270,13 +309,16 @@ class Phases:
         self.phase[partitions] = Phase.CONSUMING
         self.unread -= len(partitions)
         if self._flow is not None:
+            self._read_again.append(
+                (partitions, np.broadcast_to(at_ms, partitions.shape), self._cause[partitions])
+            )
             self._flow.reads(partitions, self._memberships.consumer[self.owner[partitions]], at_ms)
 
-    def _spend(self, partitions: NDArray[np.int32], at_ms: np.float64 | NDArray[np.float64]) -> None:
+    def _spend(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
         kind = self._cause[partitions] * KINDS + self.phase[partitions]
         self.spent += np.bincount(kind, at_ms - self._since[partitions], len(self.spent))
 
-    def _keep(self, partitions: NDArray[np.int32], at_ms: np.float64 | NDArray[np.float64]) -> None:
+    def _keep(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
         """Keep the rows that end now, if anybody wants rows."""
         if self._rows is None and self._watched is None:
             return
