@@ -117,7 +117,9 @@ def test_an_event_that_cannot_happen_is_named(events, place, fault):
 
 
 UNCERTAIN = {
-    "a condition": [Leave(Condition("members", above=1), "a"), Leave(5, "a")],
+    "a condition": [Leave(Condition("members", above=1), "a"), Join(5, Consumer("a"))],
+    "a condition for all": [ScaleTo(Condition("members", above=1), 0), Join(5, Consumer("a"))],
+    "a join that may come": [Join(Condition("members", above=1), Consumer("n")), Leave(5, "n")],
     "a drawn duration": [Restart(1, "a", Uniform(1, 9)), Leave(5, "a")],
     "a crash loop": [CrashLoop(1, "a"), Leave(5, "a")],
     "a rolling restart": [RollingRestart(at_ms=1, every_ms=1, down_ms=9), Leave(5, "a"), Leave(6, "a")],
