@@ -115,7 +115,7 @@ def test_nothing_is_wider_than_the_console(width):
 
 def test_a_long_name_is_broken():
     lines = drawn(print_simulation, [under("a" * 30), under("b")])
-    assert [line.split() for line in lines[2:4]] == [["a" * 24, "b"], ["a" * 6]]
+    assert [line.split() for line in lines[2:4]] == [["a" * 24], ["a" * 6, "b"]]
 
 
 def test_outages_beyond_the_longest_are_added_up():
