@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.columns import bounds
 from assignors.simulation.inputs.events import Create, Grow
-from assignors.simulation.outcome.phases import Phases
+from assignors.simulation.outcome.phases import Phases, rows_where
 from assignors.simulation.outcome.timeline import Phase, Zombies, build_timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
@@ -56,6 +55,10 @@ class Partitions:
         self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
         self.causes: list[str] = []
         self.flow: Flow | None = None
+        if scenario.load is not None:
+            from assignors.simulation.records.flow import Flow  # noqa: PLC0415
+
+            self.flow = Flow(scenario, self.first, self.topics)
         self._number = {name: number for number, name in enumerate(self.topics)}
         self._memberships = memberships
         self._partition_ms = scenario.costs.partition_ms
@@ -86,7 +89,7 @@ class Partitions:
 
     def owned(self, member: int) -> NDArray[np.int32]:
         """What the member was given."""
-        return np.flatnonzero(self.now.owner == member).astype(np.int32)
+        return rows_where(self.now.owner == member)
 
     def grow(self, topic: str, count: int, now_ms: float) -> int:
         """A topic is created or gets more partitions, which nobody has noticed; gives the topic's number."""
@@ -101,7 +104,10 @@ class Partitions:
         self, member: int, at_ms: float, phase: Phase, cause: int, *, committed: bool | None = True
     ) -> None:
         """What the member reads, it no longer does."""
-        self._do("stop", self.owned(member), at_ms, phase, cause, committed)
+        had = self.owned(member)
+        if self.flow is not None and committed is not None:
+            self.flow.stops(had[self.now.phase[had] == Phase.UNNOTICED], at_ms, committed=committed)
+        self._do("stop", had, at_ms, phase, cause, committed)
 
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
         """Members stop for a rebalance, each at its time."""
@@ -110,14 +116,23 @@ class Partitions:
     def wait(self, member: int, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """What this member has, or nobody where it is -1, and is in one phase, is in another from now on."""
         now = self.now
-        partitions = np.flatnonzero((now.owner == member) & (now.phase == old)).astype(np.int32)
+        partitions = rows_where((now.owner == member) & (now.phase == old))
         if len(partitions):
             self._do("wait", partitions, at_ms, phase, cause)
+
+    def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
+        """The group learns that what this member had, or nobody where it is -1, is not read."""
+        now = self.now
+        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
+        if len(partitions):
+            self._do("wait", partitions, at_ms, Phase.PAUSED, cause)
+            if self.flow is not None:
+                self.flow.stops(partitions, at_ms, committed=committed)
 
     def resume(self, member: int, now_ms: float) -> None:
         """A member that was away reads again what it was given."""
         now = self.now
-        partitions = np.flatnonzero((now.owner == member) & (now.phase == Phase.UNNOTICED)).astype(np.int32)
+        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
         if len(partitions):
             self._do("resume", partitions, now_ms)
 
@@ -157,21 +172,17 @@ class Partitions:
         if self.flow is not None:
             self.flow.advance(now_ms)
 
-    def places(
-        self, assignment: Assignment, serial_of: Mapping[str, int]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def places(self, assignment: Assignment) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """An assignment as the member of each partition, -1 for nobody, and its place in that one's list."""
         ids, topics, member, topic, partition = assignment.to_arrays()
-        first = self.first[[self._number[name] for name in topics]]
-        rows = first[topic] + partition if len(topic) else np.empty(0, np.int64)
         owner = np.full(self._total, -1, np.int32)
         position = np.zeros(self._total, np.int32)
-        if len(rows):
-            serials = np.array([serial_of[each] for each in ids], np.int32)
+        if len(member):
+            rows = self.first[[self._number[name] for name in topics]][topic] + partition
+            serials = np.array([self._memberships.serials[each] for each in ids], np.int32)
             owner[rows] = serials[member]
-            starts = np.concatenate([[0], np.flatnonzero(member[1:] != member[:-1]) + 1])
-            sizes = np.diff(starts, append=len(member))
-            position[rows] = np.arange(len(member)) - np.repeat(starts, sizes)
+            starts = bounds(np.bincount(member, minlength=len(ids)))
+            position[rows] = np.arange(len(member)) - starts[member]
         return owner, position
 
     def give(
@@ -188,7 +199,7 @@ class Partitions:
         Returns:
             What differs, and how many partitions went from one consumer to another.
         """
-        rows = np.flatnonzero((owner != self.now.owner) | (position != self.now.position)).astype(np.int32)
+        rows = rows_where((owner != self.now.owner) | (position != self.now.position))
         change = Change(rows, owner[rows], position[rows])
         self._do("own", *change, at_ms, cause)
         given = rows[change.owner >= 0]

@@ -90,6 +90,7 @@ class World:
         random: what engines and clients draw from; events draw from a stream of their own.
         consumers: every consumer that ever ran, by number; a restart may change its strategies.
         varied: whether some consumer has strategies of its own.
+        subscriptions: what consumers subscribe to, each with one that does.
         memberships: every membership there ever was.
         partitions: who has what, and what every partition is doing.
         history: the rebalances.
@@ -105,6 +106,7 @@ class World:
         self.random = np.random.Generator(np.random.Philox(key=scenario.seed))
         self.consumers: list[Consumer] = []
         self.varied = False
+        self.subscriptions: dict[tuple[tuple[str, ...] | None, str | None], Consumer] = {}
         self._number: dict[str, int] = {}
         self._running: dict[int, None] = {}
         self.memberships = Memberships()
@@ -119,6 +121,7 @@ class World:
         number = self._number.setdefault(consumer.name, len(self.consumers))
         self.consumers[number : number + 1] = [consumer]
         self.varied |= consumer.assignors is not None
+        self.subscriptions[consumer.topics, consumer.pattern] = consumer
         self._running[number] = None
         return number
 
@@ -169,6 +172,15 @@ class World:
         self._settle()
         flow = self.partitions.flow
         return math.nan if flow is None else float(flow.partition_lag())
+
+    def at_rest_ms(self) -> float:
+        """When the last partition is open and has caught up, if nothing else happens."""
+        self.now_ms = max(self.now_ms, self.partitions.now.open_at_ms())
+        if self.partitions.flow is None:
+            return self.now_ms
+        self._settle()
+        caught_up_ms = self.partitions.flow.caught_up_ms()
+        return caught_up_ms if caught_up_ms < math.inf else self.now_ms
 
     def _settle(self) -> None:
         self.engine.settle(self.now_ms)
