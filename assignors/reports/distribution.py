@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.reports.ranges import count, duration
+from assignors.reports.runs.axis import WIDTH, Tick, Window, ticks
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
-WIDTH = 720.0
 HEIGHT = 34.0
-_BINS = 120
+_BINS = 125
 
 
 class Spread(NamedTuple):
@@ -34,13 +36,6 @@ class Spread(NamedTuple):
     p95: float | None
 
 
-class Mark(NamedTuple):
-    """A mark of the axis."""
-
-    x: float
-    text: str
-
-
 class Distribution(NamedTuple):
     """Histograms over one axis."""
 
@@ -48,54 +43,56 @@ class Distribution(NamedTuple):
     width: float
     height: float
     spreads: tuple[Spread, ...]
-    marks: tuple[Mark, ...]
+    ticks: tuple[Tick, ...]
     summary: str
 
 
 def distribution(figure: str, samples: Mapping[str, NDArray[np.float64]]) -> Distribution:
     """The picture of a figure of `RunSummary`, from what each run of each kind has there."""
-    name, unit = figure, ""
-    if figure.endswith("_ms"):
-        name, unit = figure.removesuffix("_ms"), "s"
-        samples = {label: values / 1_000 for label, values in samples.items()}
+    timed = figure.endswith("_ms")
     every = np.concatenate(list(samples.values()))
     finite = every[np.isfinite(every)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
     # Nothing is as telling a beginning as zero, unless all that differs would be squeezed at the other end.
     low = 0.0 if low < high / 2 else low
-    high = high if high > low else low + 1.0
-    spreads = tuple(_spread(label, values, unit, low, high) for label, values in samples.items())
-    title = name.replace("_", " ") + (", seconds" if unit else "")
-    summary = f"{title}. " + " ".join(f"{each.label}: {each.facts}." for each in spreads)
-    return Distribution(title, WIDTH, HEIGHT, spreads, _marks(low, high), summary)
+    window = Window(low, high if high > low else low + 1)
+    spreads = tuple(
+        _spread(label, values, window, duration if timed else _number) for label, values in samples.items()
+    )
+    title = figure.removesuffix("_ms").replace("_", " ")
+    return Distribution(
+        title,
+        WIDTH,
+        HEIGHT,
+        spreads,
+        ticks(window) if timed else _marks(window),
+        f"{title}. " + " ".join(f"{each.label}: {each.facts}." for each in spreads),
+    )
 
 
-def _spread(label: str, values: NDArray[np.float64], unit: str, low: float, high: float) -> Spread:
-    median, p95 = (float(each) for each in np.percentile(values, [50, 95], method="inverted_cdf"))
-    runs, endless = len(values), int(np.isinf(values).sum())
-    facts = f"median {_words(median, unit)}, 95 % within {_words(p95, unit)}, {runs:,} run{'s' * (runs != 1)}"
-    facts += f", {endless:,} of them without end" if endless else ""
-    counts, _ = np.histogram(values[np.isfinite(values)], _BINS, (low, high))
+def _spread(label: str, values: NDArray[np.float64], window: Window, words: Callable[[float], str]) -> Spread:
+    median, p95 = np.percentile(values, [50, 95], method="inverted_cdf").tolist()
+    facts = f"median {words(median)}, 95 % within {words(p95)}, {count(len(values), 'run')}"
+    if endless := int(np.isinf(values).sum()):
+        facts += f", {endless:,} of them without end"
+    counts, _ = np.histogram(values[np.isfinite(values)], _BINS, window)
     tops = HEIGHT * (1 - counts / max(1, counts.max()))
     steps = "".join(f"V{top:.1f}h{WIDTH / _BINS:g}" for top in tops.tolist())
 
     def place(value: float) -> float | None:
-        return (value - low) / (high - low) * WIDTH if np.isfinite(value) else None
+        return float(window.x(value)) if np.isfinite(value) else None
 
     return Spread(label or "all runs", facts, f"M0 {HEIGHT:g}{steps}V{HEIGHT:g}z", place(median), place(p95))
 
 
-def _marks(low: float, high: float) -> tuple[Mark, ...]:
+def _marks(window: Window) -> tuple[Tick, ...]:
     """About six round numbers."""
-    rough = (high - low) / 6
+    rough = (window.end - window.start) / 6
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(base * power for base in (1, 2, 5, 10) if base * power >= rough)
-    marks = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
-    return tuple(Mark(float((mark - low) / (high - low) * WIDTH), f"{mark:,.10g}") for mark in marks)
+    marks = np.arange(np.ceil(window.start / step), np.floor(window.end / step) + 1) * step
+    return tuple(Tick(float(window.x(mark)), f"{mark:,.10g}") for mark in marks.tolist())
 
 
-def _words(value: float, unit: str) -> str:
-    if not np.isfinite(value):
-        return "never"
-    number = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-    return f"{number} {unit}".rstrip()
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -81,7 +81,7 @@ def test_a_picture_has_a_histogram_for_each_cell(runs: DataFrame) -> None:
     picture = distribution_svg(runs.where("run != 4"), "longest_pause_ms")
     assert picture.count('class="curve"') == 2 + 1
     assert "members 10" in picture
-    assert "median 0.04 s, 95 % within 0.99 s, 5 runs" in picture
+    assert "median 40 ms, 95 % within 990 ms, 5 runs" in picture
 
 
 def test_a_picture_tells_of_runs_without_end(runs: DataFrame) -> None:
