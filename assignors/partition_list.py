@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from assignors.errors import InvalidGroupError
+from assignors.instances import make_many
 from assignors.limits import MAX_PARTITION
 from partitioning.columns import ranges
 from partitioning.topic_partition import TopicPartition
@@ -77,6 +78,20 @@ class PartitionList(Sequence[TopicPartition]):
         made = object.__new__(cls)
         made.columns, made.start, made.stop, made.assigned = columns, start, stop, assigned
         return made
+
+    @classmethod
+    def parts(
+        cls, columns: PartitionColumns, bounds: Sequence[int], assigned: Sequence[PartitionList] | None = None
+    ) -> list[PartitionList]:
+        """The lists that some columns consist of, one after the other, from each bound to the next."""
+        return make_many(
+            cls,
+            len(bounds) - 1,
+            columns=repeat(columns),
+            start=bounds,
+            stop=bounds[1:],
+            assigned=repeat(None) if assigned is None else assigned,
+        )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ next heartbeat of any member computes the target assignment of that epoch, unles
 (`group.consumer.assignment.interval.ms`). Every member is then led to its target at its own heartbeats, and
 gets a partition only when its last owner has said that it no longer has it, or is gone.
 
-Members of the classic protocol may be in such a group while it is migrated. They are told to join again where a
-member of the consumer protocol would be told its partitions, and nobody waits for them either.
+Members of the classic protocol may be in such a group while it is migrated. They are told to join again where
+a member of the consumer protocol would be told its partitions, and nobody waits for them either.
 
 Sources: GroupMetadataManager, ConsumerGroup and CurrentAssignmentBuilder of Kafka 4.4, to whose answers
 `tests/golden/assignors/coordinator` holds this module.
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from numpy.typing import NDArray
 
@@ -82,7 +82,8 @@ class GroupMember:
         state: what it is waiting for.
         assigned: its partitions.
         revoking: partitions it must give up and may still have.
-        deadline_ms: when it is expelled unless it has given them up, or asked for its partitions after it joined.
+        deadline_ms: when it is expelled unless it has given them up; a classic one, unless it has joined and
+            asked for its partitions.
         join_by_ms: when it is expelled unless it has joined again, as it was told (classic only).
     """
 
@@ -124,6 +125,9 @@ class ConsumerGroup:
         static: the member behind each instance.
         resolved: the topics each regular expression matched when the coordinator last looked.
         changed: members that came, went, or have other topics or another target than `assign` knows.
+        news: members whose next heartbeat may tell them something; whoever looks at it empties it.
+        noticed: topics whose new partitions the coordinator has seen; whoever looks at it empties it.
+        subscriptions: how many members subscribe to these names, or to what this expression matches.
     """
 
     partitions: int
@@ -141,14 +145,28 @@ class ConsumerGroup:
     static: dict[int, int] = field(default_factory=dict)
     resolved: dict[str, frozenset[str]] = field(default_factory=dict)
     changed: set[int] = field(default_factory=set)
-    _patterns: Counter[str] = field(default_factory=Counter)
+    news: set[int] = field(default_factory=set)
+    noticed: set[str] = field(default_factory=set)
+    subscriptions: Counter[tuple[str, ...] | str] = field(default_factory=Counter)
     _resolved_ms: float = -math.inf
     _new_topics: bool = False
-    _stale: bool = False
+    _stale: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.target = np.full(self.partitions, -1, np.int64)
         self.holder = [-1] * self.partitions
+
+    def begin(self, members: Iterable[GroupMember], target_ms: float) -> None:
+        """These are the members of a new group, and all have what the assignor gives them."""
+        for member in members:
+            self._add(member)
+        self.resolved = {pattern: self.matching(pattern) for pattern in self._patterns()}
+        self._bump()
+        self._compute(target_ms)
+        for member in self.members.values():
+            member.move(self.target_epoch)
+            self._hold(member, self.targets[member.number], NOTHING)
+        self.news.clear()
 
     def join(self, member: GroupMember, now_ms: float, owned: Collection[int] = NOTHING) -> Answer | Error:
         """A member joins, or one that is known joins again: a heartbeat with epoch 0, or JoinGroup."""
@@ -230,12 +248,13 @@ class ConsumerGroup:
 
     def topic_changed(self, topic: str, *, created: bool) -> None:
         """A topic has new partitions or is new; the group learns of it at the next heartbeat."""
-        self._stale |= any(topic in self.topics_of(member) for member in self.members.values())
+        if any(topic in self.topics_of(subscription) for subscription in self.subscriptions):
+            self._stale.add(topic)
         self._new_topics |= created
 
-    def topics_of(self, member: GroupMember) -> Collection[str]:
-        """The topics a member subscribes to, as far as the coordinator knows."""
-        return member.topics if isinstance(member.topics, tuple) else self.resolved.get(member.topics, ())
+    def topics_of(self, subscription: tuple[str, ...] | str) -> Collection[str]:
+        """The topics of a subscription, as far as the coordinator knows."""
+        return subscription if isinstance(subscription, tuple) else self.resolved.get(subscription, ())
 
     @property
     def only_classic(self) -> bool:
@@ -305,7 +324,8 @@ class ConsumerGroup:
 
     def _bump(self) -> None:
         self.epoch += 1
-        self._stale = False
+        self.noticed |= self._stale
+        self._stale.clear()
 
     def _compute(self, now_ms: float) -> None:
         target = self.assign(self)
@@ -321,6 +341,7 @@ class ConsumerGroup:
         for member in (lost.keys() | won.keys()) - {-1}:
             self.targets[member] = (self.targets[member] - lost[member]) | won[member]
             self.changed.add(member)
+            self.news.add(member)
         self.target, self.target_epoch, self.target_ms = target, self.epoch, now_ms
 
     def _reconcile(self, member: GroupMember, owned: Collection[int] | None, now_ms: float) -> None:
@@ -348,6 +369,7 @@ class ConsumerGroup:
         after = assigned | revoking
         for partition in before - after:
             self.holder[partition] = -1
+            self.news.add(int(self.target[partition]))
         for partition in after - before:
             self.holder[partition] = member.number
         member.assigned, member.revoking = assigned, revoking
@@ -358,29 +380,33 @@ class ConsumerGroup:
 
     def _subscribe(self, member: GroupMember) -> None:
         self.changed.add(member.number)
-        if isinstance(member.topics, str):
-            self._patterns[member.topics] += 1
+        self.subscriptions[member.topics] += 1
 
     def _unsubscribe(self, member: GroupMember) -> None:
         self.changed.add(member.number)
-        if isinstance(member.topics, str):
-            self._patterns[member.topics] -= 1
-            if not self._patterns[member.topics]:
-                del self._patterns[member.topics]
+        self.subscriptions[member.topics] -= 1
+        if not self.subscriptions[member.topics]:
+            del self.subscriptions[member.topics]
+            if isinstance(member.topics, str):
                 self.resolved.pop(member.topics, None)
             if not self.resolved:
                 self._resolved_ms = -math.inf
 
+    def _patterns(self) -> set[str]:
+        return {topics for topics in self.subscriptions if isinstance(topics, str)}
+
     def _must_resolve(self) -> bool:
-        return bool(self._patterns) and (self._new_topics or self._patterns.keys() != self.resolved.keys())
+        patterns = self._patterns()
+        return bool(patterns) and (self._new_topics or patterns != self.resolved.keys())
 
     def _resolve(self, now_ms: float) -> None:
         """Look which topics match; the coordinator does it in the background, right after the heartbeat."""
-        resolved = {pattern: self.matching(pattern) for pattern in self._patterns}
+        resolved = {pattern: self.matching(pattern) for pattern in self._patterns()}
         before, self.resolved = self.resolved, resolved
         self._resolved_ms, self._new_topics = now_ms, False
         new = {pattern for pattern, topics in resolved.items() if topics != before.get(pattern, frozenset())}
         if new:
             self.changed |= {member.number for member in self.members.values() if member.topics in new}
+            self.noticed.update(*(resolved[pattern] - before.get(pattern, frozenset()) for pattern in new))
         if new or self._stale:
             self._bump()

@@ -41,7 +41,6 @@ class Generations:
         self._world = world
         self._members = members
         self._hearing = hearing
-        self._subscribed: tuple[NDArray[np.int32], frozenset[str]] | None = None
 
     def elect(self) -> None:
         """Somebody who has joined leads, the one from before if it has."""
@@ -79,17 +78,18 @@ class Generations:
             absence: the members that are silent, and the cause of what they do not read.
         """
         world, members, partitions = self._world, self._members, self._world.partitions
-        now_ms, rows, ids = world.now_ms, members.rows, world.memberships.ids
+        now_ms, rows = world.now_ms, members.rows
         self.brain.settle(answer)
-        owner, position = partitions.places(answer.assignment, {ids[row]: row for row in rows.tolist()})
-        before = partitions.now.owner.copy()
+        owner, position = partitions.places(answer.assignment)
+        living = members.living()
+        cooperative = living[~members.eager[living]]
+        before = partitions.now.owner
+        losing = members.mask(before[before != owner])
+        self.revoking = cooperative[losing[cooperative]]
         change, moved = partitions.give(owner, position, now_ms, cause)
         for member, why in absence.items():
             for phase in (Phase.PAUSED, Phase.COMPUTING):
                 partitions.wait(member, phase, now_ms, Phase.UNNOTICED, why)
-        living = members.living()
-        losing = before[change.partitions[before[change.partitions] != change.owner]]
-        self.revoking = living[np.isin(living, losing) & ~members.eager[living]]
         self.open(living, cause)
         self._count_pauses(living, owner)
         members.carries[rows] = True
@@ -103,7 +103,7 @@ class Generations:
             members=rows,
             change=change,
             counts=answer.counts,
-            subscribed=self._topics(rows),
+            subscribed=self._topics(),
             transferring=dict(answer.assignment.transferring),
         )
 
@@ -117,16 +117,18 @@ class Generations:
         members = self._members
         standing = living[~np.isnan(members.stands_ms[living])]
         if len(self.revoking):
-            standing = standing[np.isin(standing, owner)]
+            standing = standing[members.mask(owner)[standing]]
         self.member_pause_ms += float((self._world.now_ms - members.stands_ms[standing]).sum())
         members.stands_ms[standing] = np.nan
 
-    def _topics(self, rows: NDArray[np.int32]) -> frozenset[str]:
-        """Topics that somebody subscribes to; asked anew only when the members are others."""
-        if self._subscribed is None or self._subscribed[0] is not rows:
-            consumers = self._world.memberships.consumers
-            counts = self._world.partitions.counts
-            kinds = {(consumers[row].topics, consumers[row].pattern): consumers[row] for row in rows.tolist()}
-            topics = (subscription(consumer, self._world, counts) for consumer in kinds.values())
-            self._subscribed = rows, frozenset().union(*topics)
-        return self._subscribed[1]
+    def _topics(self) -> frozenset[str]:
+        """Topics that some member subscribes to."""
+        world, counts = self._world, self._world.partitions.counts
+        kinds = world.subscriptions
+        if len(kinds) > 1:
+            consumers = world.memberships.consumers
+            kinds = {
+                (consumers[row].topics, consumers[row].pattern): consumers[row]
+                for row in self._members.rows.tolist()
+            }
+        return frozenset().union(*(subscription(each, world, counts) for each in kinds.values()))

@@ -59,7 +59,6 @@ class Leader:
         self._world = world
         self._decisions = decisions
         self._decision = decisions.start
-        self._topics = {topic.name: topic for topic in world.scenario.topics}
 
     def decide(
         self,
@@ -133,13 +132,7 @@ class Leader:
         self, joining: Sequence[int], counts: Sequence[int], generation: int, bare: Collection[str]
     ) -> Group:
         names = self._world.partitions.topics
-        topics = [
-            self._topics[name]
-            if name in self._topics and self._topics[name].partitions == count
-            else Topic(name, count, id=self._topics[name].id if name in self._topics else None)
-            for name, count in zip(names, counts, strict=True)
-            if count
-        ]
+        topics = topics_with(self._world, counts)
         memberships = self._world.memberships
         newcomers = [
             Member(
@@ -168,6 +161,19 @@ class Leader:
                 for member in told.members
             ],
         )
+
+
+def topics_with(world: World, counts: Sequence[int]) -> list[Topic]:
+    """The topics that exist where they have so many partitions; what has grown has no racks."""
+    known = {topic.name: topic for topic in world.scenario.topics}
+    topics = []
+    for name, count in zip(world.partitions.topics, counts, strict=True):
+        topic = known.get(name)
+        if topic is None or topic.partitions != count:
+            topic = Topic(name, count, id=None if topic is None else topic.id)
+        if count:
+            topics.append(topic)
+    return topics
 
 
 def strategies_of(consumer: Consumer, world: World) -> tuple[str, ...]:

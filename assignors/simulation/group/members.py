@@ -93,6 +93,12 @@ class Members:
         """A member is dropped."""
         self.rows = self.rows[self.rows != member]
 
+    def mask(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """By membership, whether it is among these; -1, nobody, is the last element."""
+        mask = np.zeros(len(self.alive) + 1, np.bool_)
+        mask[members] = True
+        return mask
+
     def living(self) -> NDArray[np.int32]:
         """Members whose processes run and are awake."""
         return self.rows[self.alive[self.rows]]

@@ -17,11 +17,13 @@ class Memberships:
 
     Attributes:
         ids: member ids.
+        serials: the number of each member id.
         consumers: the consumer of each, as it was configured when it joined.
     """
 
     def __init__(self) -> None:
         self.ids: list[str] = []
+        self.serials: dict[str, int] = {}
         self.consumers: list[Consumer] = []
         self._number = np.empty(64, np.int32)
         self._incarnations: dict[int, int] = {}
@@ -41,6 +43,8 @@ class Memberships:
             self._number = np.resize(self._number, 2 * serial)
         self._number[serial] = number
         turn = self._incarnations[number] = self._incarnations.get(number, 0) + 1
-        self.ids.append(f"{consumer.name}#{turn}")
+        member_id = f"{consumer.name}#{turn}"
+        self.ids.append(member_id)
+        self.serials[member_id] = serial
         self.consumers.append(consumer)
         return serial

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.columns import bounds
 from assignors.simulation.inputs.events import Create, Grow
-from assignors.simulation.outcome.phases import Phases
+from assignors.simulation.outcome.phases import Phases, rows_where
 from assignors.simulation.outcome.timeline import Phase, Zombies, build_timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
@@ -86,7 +85,7 @@ class Partitions:
 
     def owned(self, member: int) -> NDArray[np.int32]:
         """What the member was given."""
-        return np.flatnonzero(self.now.owner == member).astype(np.int32)
+        return rows_where(self.now.owner == member)
 
     def grow(self, topic: str, count: int, now_ms: float) -> int:
         """A topic is created or gets more partitions, which nobody has noticed; gives the topic's number."""
@@ -103,6 +102,22 @@ class Partitions:
         """What the member reads, it no longer does."""
         self._do("stop", self.owned(member), at_ms, phase, cause, committed)
 
+    def halt(
+        self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
+    ) -> None:
+        """Nobody reads these any more, or opens them."""
+        self._do("stop", partitions, at_ms, phase, cause, committed)
+        self.stand(partitions[self.now.phase[partitions] != phase], at_ms, phase, cause)
+
+    def stand(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int | None) -> None:
+        """These stand still, and now for another reason; None keeps the cause of each."""
+        if len(partitions):
+            self._do("wait", partitions, at_ms, phase, cause)
+
+    def hand(self, partitions: NDArray[np.int32], member: int, at_ms: float, begins_ms: float | None) -> None:
+        """A member opens these, which nobody reads; it begins to read at that time, or at once."""
+        self._do("hand", partitions, member, at_ms, begins_ms)
+
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
         """Members stop for a rebalance, each at its time."""
         self._do("stop_all", members, at_ms, Phase.PAUSED, cause)
@@ -110,14 +125,14 @@ class Partitions:
     def wait(self, member: int, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """What this member has, or nobody where it is -1, and is in one phase, is in another from now on."""
         now = self.now
-        partitions = np.flatnonzero((now.owner == member) & (now.phase == old)).astype(np.int32)
+        partitions = rows_where((now.owner == member) & (now.phase == old))
         if len(partitions):
             self._do("wait", partitions, at_ms, phase, cause)
 
     def resume(self, member: int, now_ms: float) -> None:
         """A member that was away reads again what it was given."""
         now = self.now
-        partitions = np.flatnonzero((now.owner == member) & (now.phase == Phase.UNNOTICED)).astype(np.int32)
+        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
         if len(partitions):
             self._do("resume", partitions, now_ms)
 
@@ -157,21 +172,17 @@ class Partitions:
         if self.flow is not None:
             self.flow.advance(now_ms)
 
-    def places(
-        self, assignment: Assignment, serial_of: Mapping[str, int]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def places(self, assignment: Assignment) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """An assignment as the member of each partition, -1 for nobody, and its place in that one's list."""
         ids, topics, member, topic, partition = assignment.to_arrays()
-        first = self.first[[self._number[name] for name in topics]]
-        rows = first[topic] + partition if len(topic) else np.empty(0, np.int64)
         owner = np.full(self._total, -1, np.int32)
         position = np.zeros(self._total, np.int32)
-        if len(rows):
-            serials = np.array([serial_of[each] for each in ids], np.int32)
+        if len(member):
+            rows = self.first[[self._number[name] for name in topics]][topic] + partition
+            serials = np.array([self._memberships.serials[each] for each in ids], np.int32)
             owner[rows] = serials[member]
-            starts = np.concatenate([[0], np.flatnonzero(member[1:] != member[:-1]) + 1])
-            sizes = np.diff(starts, append=len(member))
-            position[rows] = np.arange(len(member)) - np.repeat(starts, sizes)
+            starts = bounds(np.bincount(member, minlength=len(ids)))
+            position[rows] = np.arange(len(member)) - starts[member]
         return owner, position
 
     def give(
@@ -188,15 +199,19 @@ class Partitions:
         Returns:
             What differs, and how many partitions went from one consumer to another.
         """
-        rows = np.flatnonzero((owner != self.now.owner) | (position != self.now.position)).astype(np.int32)
+        rows = rows_where((owner != self.now.owner) | (position != self.now.position))
         change = Change(rows, owner[rows], position[rows])
         self._do("own", *change, at_ms, cause)
-        given = rows[change.owner >= 0]
-        consumer = self._memberships.consumer[owner[given]]
-        last = self._last_consumer[given]
-        moved = int(np.count_nonzero((last >= 0) & (last != consumer)))
-        self._last_consumer[given] = consumer
-        return change, moved
+        return change, self.moved(change)
+
+    def moved(self, change: Change) -> int:
+        """How many partitions go from one consumer to another by this, the last before it in mind."""
+        given = change.owner >= 0
+        partitions = change.partitions[given]
+        consumer = self._memberships.consumer[change.owner[given]]
+        last = self._last_consumer[partitions]
+        self._last_consumer[partitions] = consumer
+        return int(np.count_nonzero((last >= 0) & (last != consumer)))
 
     def finish(self, now_ms: float) -> float:
         """The run ends; gives how long partitions had two readers, in milliseconds, summed."""

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.group import Group
-from assignors.registry import get_assignor
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -21,59 +20,93 @@ if TYPE_CHECKING:
     from assignors.group import Member, Topic
     from assignors.partition_list import PartitionList
     from assignors.simulation.group.consumer_group import ConsumerGroup
+    from assignors.simulation.group.decisions import Decisions
 
 
 class Targets:
-    """Asks the assignor, and keeps what it answered by member.
+    """Asks the assignor, and keeps what it answered.
 
     Args:
-        assignor: its name.
+        decisions: what has been decided already.
+        strategy: gives the assignor's name.
         topics: gives the topics the cluster has now.
-        first: the number of partition 0 of each topic, rising.
+        first: the number of each topic's first partition, in the order of `names`, and the number of all.
+        names: topic names.
         describe: gives a member's id, instance id and rack, by its number.
+
+    Attributes:
+        assignment: the last answer; None before the first.
+        position: the place of each partition in its owner's list.
     """
 
     def __init__(
         self,
-        assignor: str,
+        decisions: Decisions,
+        strategy: Callable[[], str],
         topics: Callable[[], Sequence[Topic]],
-        first: Mapping[str, int],
+        first: NDArray[np.int64],
+        names: Sequence[str],
         describe: Callable[[int], Member],
     ) -> None:
-        self._assignor = get_assignor(assignor)
+        self.assignment: Assignment | None = None
+        self.position = np.zeros(int(first[-1]), np.int32)
+        self._decisions = decisions
+        self._decision = decisions.start
+        self._strategy = strategy
         self._topics = topics
         self._first = first
+        self._names = names
+        self._rows = {name: row for row, name in enumerate(names)}
         self._describe = describe
         self._members: dict[int, Member] = {}
         self._targets: dict[int, frozenset[int]] = {}
-        self.assignment: Assignment | None = None
-        self.numbers: dict[str, int] = {}
 
     def __call__(self, group: ConsumerGroup) -> NDArray[np.int64]:
         """The owner of every partition, -1 for nobody."""
-        self._update(group)
-        members = self._members
-        self.assignment = self._assignor.assign(Group(self._topics(), list(members.values())))
-        self.numbers = {about.id: number for number, about in members.items()}
-        ids, topics, member, topic, partition = self.assignment.to_arrays()
-        numbers = np.array([self.numbers[each] for each in ids], np.int64)
-        first = np.array([self._first[name] for name in topics], np.int64)
-        owner = np.full(group.partitions, -1, np.int64)
-        owner[first[topic] + partition] = numbers[member]
+        change = self._update(group)
+        topics = self._topics()
+        self._decision = self._decisions.decide(
+            self._decision,
+            (change, tuple((topic.name, topic.partitions) for topic in topics)),
+            self._strategy(),
+            lambda: Group(topics, list(self._members.values())),
+            new_leader=self.assignment is None,
+        )
+        self.assignment = self._decision.assignment
+        assert self.assignment is not None
+        return self._owners(self.assignment)
+
+    def _owners(self, assignment: Assignment) -> NDArray[np.int64]:
+        number_of = {about.id: number for number, about in self._members.items()}
+        ids, names, member, topic, partition = assignment.to_arrays()
+        numbers = np.array([number_of[each] for each in ids], np.int64)
+        starts = self._first[[self._rows[name] for name in names]]
+        rows = starts[topic] + partition if len(topic) else np.empty(0, np.int64)
+        owner = np.full(len(self.position), -1, np.int64)
+        owner[rows] = numbers[member]
+        first_of = np.searchsorted(member, np.arange(len(ids)))
+        self.position[rows] = np.arange(len(rows)) - first_of[member]
         return owner
 
-    def _update(self, group: ConsumerGroup) -> None:
-        """Look again at the members that are not what they were."""
-        for number in group.changed - group.members.keys():
-            self._members.pop(number, None)
-            self._targets.pop(number, None)
-        for number in group.members.keys() & group.changed:
-            about = self._members.get(number) or self._describe(number)
+    def _update(self, group: ConsumerGroup) -> tuple[object, ...]:
+        """Look again at the members that are not what they were; gives all that is new about them."""
+        gone = [number for number in self._members if number not in group.members]
+        left = tuple(self._members.pop(number).id for number in gone)
+        for number in gone:
+            del self._targets[number]
+        news: list[object] = [left]
+        for number in sorted(group.members.keys() & group.changed):
+            known = self._members.get(number)
+            about = known or self._describe(number)
             target = group.targets[number]
             if target != self._targets.get(number):
                 self._targets[number] = target
                 about = replace(about, owned=self._given(about.id, target))
-            self._members[number] = replace(about, topics=tuple(group.topics_of(group.members[number])))
+            topics = tuple(group.topics_of(group.members[number].topics))
+            self._members[number] = replace(about, topics=topics)
+            if known is None or known.topics != topics:
+                news.append((about.id, topics, None if known else target))
+        return tuple(news)
 
     def _given(self, member: str, target: frozenset[int]) -> Sequence[TopicPartition] | PartitionList:
         """A member's target in the order it was assigned; that of a static member's successor by number."""
@@ -81,9 +114,6 @@ class Targets:
             return ()
         if self.assignment is not None and member in self.assignment:
             return self.assignment[member]
-        names, first = list(self._first), list(self._first.values())
-        topic = [bisect_right(first, partition) - 1 for partition in sorted(target)]
-        return [
-            TopicPartition(names[row], each - first[row])
-            for row, each in zip(topic, sorted(target), strict=True)
-        ]
+        starts = self._first.tolist()
+        rows = [(bisect_right(starts, partition) - 1, partition) for partition in sorted(target)]
+        return [TopicPartition(self._names[row], partition - starts[row]) for row, partition in rows]

@@ -90,6 +90,7 @@ class World:
         random: what engines and clients draw from; events draw from a stream of their own.
         consumers: every consumer that ever ran, by number; a restart may change its strategies.
         varied: whether some consumer has strategies of its own.
+        subscriptions: what consumers subscribe to, each with one that does.
         memberships: every membership there ever was.
         partitions: who has what, and what every partition is doing.
         history: the rebalances.
@@ -105,6 +106,7 @@ class World:
         self.random = np.random.Generator(np.random.Philox(key=scenario.seed))
         self.consumers: list[Consumer] = []
         self.varied = False
+        self.subscriptions: dict[tuple[tuple[str, ...] | None, str | None], Consumer] = {}
         self._number: dict[str, int] = {}
         self._running: dict[int, None] = {}
         self.memberships = Memberships()
@@ -119,6 +121,7 @@ class World:
         number = self._number.setdefault(consumer.name, len(self.consumers))
         self.consumers[number : number + 1] = [consumer]
         self.varied |= consumer.assignors is not None
+        self.subscriptions[consumer.topics, consumer.pattern] = consumer
         self._running[number] = None
         return number
 

@@ -63,8 +63,9 @@ class LogNormal:
 
     def draw(self, random: Generator) -> float:
         """One length."""
-        exponent = random.standard_normal() * (math.log(self.p95) - math.log(self.median)) / _P95
-        return self.median * math.exp(min(exponent, _LARGEST_EXPONENT))
+        median = math.log(self.median)
+        length = median + random.standard_normal() * (math.log(self.p95) - median) / _P95
+        return math.exp(min(length, _LARGEST_EXPONENT))
 
 
 Distribution = Uniform | Exponential | LogNormal

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 KINDS = len(Phase)
 
 
+def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The partitions of a mask."""
+    return mask.nonzero()[0].astype(np.int32)
+
+
 class Phases:
     """The partitions as columns, with the sums of what they went through.
 
@@ -87,11 +92,11 @@ class Phases:
     ) -> None:
         """Each of these members stops at its time."""
         until = self._by_member(members, at_ms)
-        partitions = np.flatnonzero(~np.isnan(until[self.owner])).astype(np.int32)
+        partitions = rows_where(~np.isnan(until[self.owner]))
         self._stop(partitions, until[self.owner[partitions]], phase, cause, committed=True)
 
-    def wait(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int) -> None:
-        """These stand still, and now for another reason."""
+    def wait(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int | None) -> None:
+        """These stand still, and now for another reason; None keeps the cause of each."""
         self._wait(partitions, np.float64(at_ms), phase, cause)
 
     def resume(self, partitions: NDArray[np.int32], at_ms: float) -> None:
@@ -100,7 +105,7 @@ class Phases:
 
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """Everything that is in one phase of standing still is in another now."""
-        self._wait(np.flatnonzero(self.phase == old).astype(np.int32), np.float64(at_ms), phase, cause)
+        self._wait(rows_where(self.phase == old), np.float64(at_ms), phase, cause)
 
     def own(
         self,
@@ -129,19 +134,23 @@ class Phases:
         """
         begins = self._by_member(members, at_ms if begins_ms is None else begins_ms)
         waiting = (self.phase > Phase.CONSUMING) & (self.phase != Phase.HANDOVER)
-        partitions = np.flatnonzero(waiting & ~np.isnan(begins[self.owner])).astype(np.int32)
+        partitions = rows_where(waiting & ~np.isnan(begins[self.owner]))
         if len(partitions) == 0:
             return
-        if begins_ms is None and self._partition_ms == 0:
-            self._read(partitions, np.float64(at_ms))
-            return
-        ready = begins[self.owner[partitions]]
-        if self._partition_ms:
-            ready += self._partition_ms * (1 + self._ranks(partitions))
-        self._wait(partitions, np.float64(at_ms), Phase.HANDOVER, cause)
-        self._ready[partitions] = ready
-        self._opening += len(partitions)
-        self._mature(partitions, np.float64(at_ms))
+        self._open(partitions, at_ms, None if begins_ms is None else begins[self.owner[partitions]], cause)
+
+    def hand(
+        self,
+        partitions: NDArray[np.int32],
+        member: int,
+        at_ms: float,
+        begins_ms: float | None,
+    ) -> None:
+        """A member gets these, which nobody reads, and opens them in this order; see `open_all`."""
+        self.owner[partitions] = member
+        self.position[partitions] = np.arange(len(partitions))
+        begins = None if begins_ms is None else np.full(len(partitions), begins_ms)
+        self._open(partitions, at_ms, begins, None)
 
     def settle(self, at_ms: float) -> None:
         """Handovers that are over by now are over."""
@@ -162,7 +171,7 @@ class Phases:
     def finish(self, at_ms: float) -> None:
         """The run ends."""
         self.settle(at_ms)
-        everything = np.flatnonzero(self.phase).astype(np.int32)
+        everything = rows_where(self.phase)
         still = everything[self.phase[everything] != Phase.CONSUMING]
         self._spend(still, np.float64(at_ms))
         self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[still], initial=0)))
@@ -182,6 +191,24 @@ class Phases:
         every = np.full(len(self._memberships) + 1, math.nan)
         every[members] = values
         return every
+
+    def _open(
+        self,
+        partitions: NDArray[np.int32],
+        at_ms: float,
+        begins_ms: NDArray[np.float64] | None,
+        cause: int | None,
+    ) -> None:
+        if begins_ms is None and self._partition_ms == 0:
+            self._read(partitions, np.float64(at_ms))
+            return
+        ready = np.full(len(partitions), at_ms) if begins_ms is None else begins_ms
+        if self._partition_ms:
+            ready = ready + self._partition_ms * (1 + self._ranks(partitions))
+        self._wait(partitions, np.float64(at_ms), Phase.HANDOVER, cause)
+        self._ready[partitions] = ready
+        self._opening += len(partitions)
+        self._mature(partitions, np.float64(at_ms))
 
     def _ranks(self, partitions: NDArray[np.int32]) -> NDArray[np.int64]:
         """The place of each partition among those that its owner opens now."""
@@ -238,7 +265,11 @@ class Phases:
         self._opening -= len(partitions)
 
     def _wait(
-        self, partitions: NDArray[np.int32], at_ms: np.float64 | NDArray[np.float64], phase: Phase, cause: int
+        self,
+        partitions: NDArray[np.int32],
+        at_ms: np.float64 | NDArray[np.float64],
+        phase: Phase,
+        cause: int | None,
     ) -> None:
         if len(partitions) == 0:
             return
@@ -249,12 +280,14 @@ class Phases:
         self._since[partitions] = at_ms
         self._stand(partitions, phase, cause)
 
-    def _stand(self, partitions: NDArray[np.int32], phase: Phase, cause: int) -> None:
+    def _stand(self, partitions: NDArray[np.int32], phase: Phase, cause: int | None) -> None:
+        self.phase[partitions] = phase
+        if cause is None:
+            return
         if cause >= len(self.touched):
             self.touched = np.concatenate([self.touched, np.zeros(cause + 1, np.int64)])
             self.spent = np.concatenate([self.spent, np.zeros((cause + 1) * KINDS)])
         self.touched[cause] += np.count_nonzero(self._cause[partitions] != cause)
-        self.phase[partitions] = phase
         self._cause[partitions] = cause
 
     def _read(self, partitions: NDArray[np.int32], at_ms: np.float64 | NDArray[np.float64]) -> None:
