@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from assignors.cli import ready
 from assignors.cli.listings import print_rows
 from assignors.cli.shell import HELP, QuietCommand, output_options, paint, write
+from assignors.errors import ScenarioError
 from assignors.limits import MAX_FILE_BYTES, MAX_RUNS
 from assignors.reports.visible import visible
 
@@ -82,7 +83,10 @@ def simulate(
     if replay is not None:
         ctx.exit(_replay(replay))
     if listing:
-        print_rows(ready.rows(), form, color, width)
+        from assignors.simulation.ready import ready_scenarios  # noqa: PLC0415 - only this command needs it
+
+        rows = [{"name": each.name, "summary": each.summary} for each in ready_scenarios().values()]
+        print_rows(rows, form, color, width)
     elif schema:
         write(_schema())
     else:
@@ -96,12 +100,25 @@ def _scenarios(
     from assignors.simulation.inputs.file import read_scenario  # noqa: PLC0415 - only this command needs it
 
     given = dict(map(_change, changes))
-    bases = [read_scenario(ready.find(plan), given) for plan in plans]
+    bases = [read_scenario(_find(plan), given) for plan in plans]
     if len({base.name for base in bases}) < len(bases):
         bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
     if seed is not None:
         bases = [replace(base, seed=seed) for base in bases]
     return [replace(base, assignor=name) for base in bases for name in assignors or (base.assignor,)]
+
+
+def _find(plan: str) -> Path:
+    """The file that is meant: one of this path, or the ready scenario of this name."""
+    from assignors.simulation.ready import ready_scenarios  # noqa: PLC0415 - only this command needs it
+
+    path, ready = Path(plan), ready_scenarios()
+    if path.is_file() or path.suffix or len(path.parts) > 1:
+        return path
+    if plan not in ready:
+        close = get_close_matches(plan, ready) or ready
+        raise ScenarioError(f"no file and no ready scenario {plan!r}; did you mean {', '.join(close)}?")
+    return ready[plan].path
 
 
 def _report(
@@ -116,8 +133,9 @@ def _report(
     """Run them all, and only then write anything."""
     from assignors.reports import data, simulation_text  # noqa: PLC0415 - only this command needs them
     from assignors.simulation import simulate as run  # noqa: PLC0415
-    from assignors.simulation.outcome.log import log_lines  # noqa: PLC0415
 
+    if html is not None:
+        from assignors.reports.html import simulation_html  # noqa: PLC0415 - needs the extra "report"
     plans: list[Runs] = []
     if runs is None:
         results = [run(scenario) for scenario in scenarios]
@@ -126,10 +144,10 @@ def _report(
     else:
         plans, results = _run_seeds(scenarios, runs)
     if html is not None:
-        from assignors.reports.html import simulation_html  # noqa: PLC0415 - needs the extra "report"
-
         write(simulation_html(results), html)
     if form == "ndjson":
+        from assignors.simulation.outcome.log import log_lines  # noqa: PLC0415
+
         write("".join(line for result in results for line in log_lines(result)))
     elif form == "json":
         write(data.runs_json(plans) if plans else data.simulation_json(results))
@@ -177,7 +195,7 @@ def _change(text: str) -> tuple[str, str]:
 def _schema() -> str:
     import json  # noqa: PLC0415
 
-    from assignors.simulation.inputs.file import scenario_schema  # noqa: PLC0415 - needs msgspec
+    from assignors.simulation.inputs.schema import scenario_schema  # noqa: PLC0415 - needs msgspec
 
     return json.dumps(scenario_schema(), indent=2) + "\n"
 

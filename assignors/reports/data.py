@@ -125,6 +125,7 @@ def _scenario(scenario: Scenario) -> dict[str, Any]:
         "members": len(scenario.consumers),
         "membership": scenario.membership,
         "assumptions": assumptions(scenario),
+        "warnings": list(scenario.warnings),
     }
 
 

@@ -17,7 +17,7 @@ with needs("a text report", "cli"):
     from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rich.console import Console
     from rich.table import Table
@@ -168,14 +168,22 @@ def _rebalance_table(result: SimulationResult) -> Table:
 
 
 def _say(columns: Sequence[_Column], console: Console) -> None:
-    """What the figures take for granted: once where it goes for all."""
+    """What the figures take for granted, and what is hardly meant."""
+    console.print()
+    for whom, said in _told(columns, assumptions).items():
+        console.print(note(f"assumed{whom}: {'; '.join(said)}"))
+    for whom, said in _told(columns, lambda scenario: scenario.warnings).items():
+        for each in said:
+            console.print(note(f"warning{whom}: {each}", "yellow"))
+
+
+def _told(columns: Sequence[_Column], tell: Callable[[Scenario], Iterable[str]]) -> dict[str, list[str]]:
+    """What there is to say of scenarios, by whom it is said of; of all where that is left open."""
     where: dict[str, list[str]] = {}
     for column in columns:
-        for each in assumptions(column.scenario):
+        for each in tell(column.scenario):
             where.setdefault(each, []).append(" with ".join(column.name))
-    said: dict[str, list[str]] = {}
+    told: dict[str, list[str]] = {}
     for each, names in where.items():
-        said.setdefault("" if len(names) == len(columns) else f" for {', '.join(names)}", []).append(each)
-    console.print()
-    for whom, what in said.items():
-        console.print(note(f"assumed{whom}: {'; '.join(what)}"))
+        told.setdefault("" if len(names) == len(columns) else f" for {', '.join(names)}", []).append(each)
+    return told

@@ -35,6 +35,6 @@ def indent(content: Table) -> Padding:
     return Padding(content, (1, 0, 0, 2))
 
 
-def note(text: str) -> Padding:
+def note(text: str, style: str = "dim") -> Padding:
     """A remark below a table."""
-    return Padding(cell(text, "dim"), (0, 0, 0, 2))
+    return Padding(cell(text, style), (0, 0, 0, 2))

@@ -85,10 +85,10 @@ def _line(value: dict[str, Any]) -> str:
 
 def _header(line: bytes) -> dict[str, Any] | None:
     try:
-        content = decode_json(line.decode(), dict[str, Any])
+        content = decode_json(line.decode())
     except ValueError:
         return None
-    return content if "format_version" in content else None
+    return content if isinstance(content, dict) and "format_version" in content else None
 
 
 def _scenario(header: dict[str, Any], number: int) -> Scenario:

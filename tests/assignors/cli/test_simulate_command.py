@@ -4,24 +4,7 @@ import json
 
 import pytest
 
-from assignors.cli import ready
-
-BUSY = """\
-# one consumer is busy for four minutes
-topics: {orders: 6}
-consumers: 3
-events: [{event: crash, at_ms: 1000, consumer: worker-1}]
-"""
-
-
-@pytest.fixture
-def ready_made(monkeypatch, tmp_path):
-    """A folder of scenarios that are ready to run."""
-    folder = tmp_path / "ready"
-    folder.mkdir()
-    (folder / "busy-consumer.yaml").write_text(BUSY)
-    (folder / "autoscaler.yaml").write_text(BUSY.replace("one consumer is busy for four minutes", "it flaps"))
-    monkeypatch.setattr(ready, "FOLDER", folder)
+from assignors.simulation.ready import ready_scenarios
 
 
 def plans(result):
@@ -102,11 +85,14 @@ def test_the_last_change_of_a_key_counts(run, scenario):
     [
         ("session.timeout.ms", "'session.timeout.ms' is not KEY=VALUE"),
         ("=5", "'=5' is not KEY=VALUE"),
-        ("sesion.timeout.ms=5", "no key 'sesion.timeout.ms'; did you mean session.timeout.ms?"),
-        ("costs.pol_ms=5", "did you mean poll_ms?"),
+        (
+            "sesion.timeout.ms=5",
+            "no setting or field 'sesion.timeout.ms'; did you mean 'session.timeout.ms'?",
+        ),
+        ("costs.pol_ms=5", "did you mean 'poll_ms'?"),
         ("costs=5", "$.costs"),
-        ("seed.x=5", "seed.x"),
-        ("events.0.at_ms=5", "events.0.at_ms"),
+        ("name.x=5", "$.name"),
+        ("events.0.at_ms=5", "'events.0.at_ms' cannot be set: 'events.0' holds no fields"),
         ("session.timeout.ms=fast", "session.timeout.ms"),
         ("costs.poll_ms=" + "[" * 10_000, "costs.poll_ms"),
     ],
@@ -164,34 +150,28 @@ def test_a_page_that_cannot_be_written_leaves_no_report_either(run, scenario, tm
     assert (result.exit_code, result.stdout) == (2, "")
 
 
-def test_ready_scenarios_are_listed_with_what_they_are(run, ready_made):
+def test_ready_scenarios_are_listed_with_what_they_are(run):
     lines = [line.split(maxsplit=1) for line in run("simulate", "--list").stdout.splitlines()]
-    assert lines == [
-        ["NAME", "SUMMARY"],
-        ["autoscaler", "it flaps"],
-        ["busy-consumer", "one consumer is busy for four minutes"],
-    ]
+    assert lines[1:] == [[each.name, each.summary] for each in ready_scenarios().values()]
 
 
-def test_ready_scenarios_are_listed_for_programs(run, ready_made):
-    assert json.loads(run("simulate", "--list", "-o", "json").stdout)[0] == {
-        "name": "autoscaler",
-        "summary": "it flaps",
-    }
+def test_ready_scenarios_are_listed_for_programs(run):
+    rows = json.loads(run("simulate", "--list", "-o", "json").stdout)
+    assert [tuple(row.values()) for row in rows] == [each[:2] for each in ready_scenarios().values()]
 
 
-def test_a_ready_scenario_is_run_by_its_name(run, ready_made):
-    assert told(run("simulate", "busy-consumer", "-o", "json")) == [("busy-consumer", "cooperative-sticky")]
+def test_a_ready_scenario_is_run_by_its_name(run):
+    assert told(run("simulate", "busy-consumer", "-o", "json")) == [("busy-consumer", "range")]
 
 
-def test_a_file_of_that_name_comes_first(run, ready_made, scenario, monkeypatch, tmp_path):
+def test_a_file_of_that_name_comes_first(run, scenario, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     scenario.rename("busy-consumer")
     result = run("simulate", "busy-consumer")
     assert "a scenario file ends in" in result.stderr
 
 
-def test_a_name_that_is_nearly_right_is_proposed(run, ready_made):
+def test_a_name_that_is_nearly_right_is_proposed(run):
     result = run("simulate", "busy-consumers")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "no file and no ready scenario 'busy-consumers'; did you mean busy-consumer?" in result.stderr
@@ -252,7 +232,7 @@ def test_a_log_of_many_seeds_is_2(run, scenario):
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("{topics: {orders: x}, consumers: 4}", "Expected `int`, got `str` - at `$.topics[...]`"),
+        ("{topics: {orders: x}, consumers: 4}", "orders is 'x'; give a whole number from 1"),
         ("{topics: {orders: 1}, consumers: 4, assignor: ranges}", "no assignor 'ranges'; did you mean range"),
     ],
 )

@@ -115,6 +115,12 @@ def test_a_run_carries_what_it_takes_for_granted():
     )
 
 
+def test_a_run_carries_the_warnings_of_its_scenario():
+    late = replace(SCENARIO, until_ms=500)
+    assert run_of(a_result(SCENARIO))["warnings"] == []
+    assert run_of(a_result(late))["warnings"] == list(late.warnings) != []
+
+
 def test_figures_of_records_are_null_without_a_load_and_say_so():
     run = run_of(a_result())
     unknown = dict.fromkeys(("peak_lag", "recovery_ms", "duplicates", "lost"), "the scenario has no load")

@@ -153,6 +153,13 @@ def test_what_is_assumed_of_some_is_said_of_them():
     ]
 
 
+def test_a_scenario_that_is_hardly_meant_is_warned_of():
+    late = replace(SCENARIO, until_ms=500, assignor="range")
+    lines = drawn(print_simulation, [a_result(), a_result(late)])
+    assert [line for line in lines if "warning" in line] == [f"  warning for range: {late.warnings[0]}"]
+    assert f"  warning: {late.warnings[0]}" in drawn(print_simulation, [a_result(late)])
+
+
 def test_a_single_run_lists_its_rebalances_with_their_causes(runs):
     text = "\n".join(drawn(print_simulation, runs[1:2]))
     assert "session of worker-1 timed out" in text
