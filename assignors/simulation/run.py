@@ -74,7 +74,7 @@ def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[Simulat
 
 
 def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
-    """One run, without garbage collection: each rebalance makes thousands of objects, none of them in cycles."""
+    """One run, without garbage collection: a rebalance makes thousands of objects, none in cycles."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -95,8 +95,7 @@ def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
         event_ms, own_ms = agenda.next_ms(), engine.next_ms()
         now_ms = min(event_ms, own_ms)
         if now_ms == math.inf or now_ms > until_ms:
-            at_rest_ms = max(world.now_ms, world.partitions.now.open_at_ms())
-            world.now_ms = at_rest_ms if scenario.until_ms is None else until_ms
+            world.now_ms = world.at_rest_ms() if scenario.until_ms is None else until_ms
             return sum_up(world)
         world.now_ms = now_ms
         if own_ms <= event_ms:

@@ -263,7 +263,7 @@ class Classic:
             return
         now_ms, partitions = self._world.now_ms, self._world.partitions
         if self._group.state is State.PREPARING and self._members.eager[member]:
-            partitions.wait(member, Phase.UNNOTICED, now_ms, Phase.PAUSED, self._group.cause)
+            partitions.notice(member, now_ms, self._group.cause, committed=True)
         else:
             partitions.resume(member, now_ms)
 

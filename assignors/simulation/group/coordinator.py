@@ -124,7 +124,7 @@ class Coordinator:
             self.generations.brain.gone.add(self._world.memberships.ids[member])
             members.carries[member] = False
         cause = self._world.partitions.cause(f"{name} joined") if absence is None else absence
-        self._world.partitions.wait(member, Phase.UNNOTICED, now_ms, Phase.PAUSED, cause)
+        self._world.partitions.notice(member, now_ms, cause)
         if self.state is not State.PREPARING:
             self.prepare(f"{name} joined", cause)
         members.joins_ms[member] = now_ms
@@ -139,7 +139,7 @@ class Coordinator:
             self.generations.brain.gone.add(self._world.memberships.ids[member])
         if member == self.generations.leader:
             self.generations.leader = None
-        self._world.partitions.wait(member, Phase.UNNOTICED, self._world.now_ms, Phase.PAUSED, cause)
+        self._world.partitions.notice(member, self._world.now_ms, cause)
         if len(self._members):
             self.prepare(text, cause)
             return

@@ -8,7 +8,6 @@ from assignors.simulation.group.clients import PROFILES
 from assignors.simulation.group.leader import subscription
 from assignors.simulation.group.recurring import first_after
 from assignors.simulation.group.state import State
-from assignors.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
     from assignors.simulation.group.coordinator import Coordinator
@@ -131,6 +130,6 @@ class Metadata:
         names = [f"{partitions.topics[each]} to {partitions.counts[each]}" for each in dict.fromkeys(unseen)]
         text = f"partitions added ({', '.join(names)})"
         cause = partitions.cause(text)
-        partitions.wait(-1, Phase.UNNOTICED, world.now_ms, Phase.PAUSED, cause)
+        partitions.notice(-1, world.now_ms, cause)
         self._coordinator.prepare(text, cause)
         self._hearing.hear(member, world.now_ms)

@@ -55,6 +55,10 @@ class Partitions:
         self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
         self.causes: list[str] = []
         self.flow: Flow | None = None
+        if scenario.load is not None:
+            from assignors.simulation.records.flow import Flow  # noqa: PLC0415
+
+            self.flow = Flow(scenario, self.first, self.topics)
         self._number = {name: number for number, name in enumerate(self.topics)}
         self._memberships = memberships
         self._partition_ms = scenario.costs.partition_ms
@@ -100,7 +104,10 @@ class Partitions:
         self, member: int, at_ms: float, phase: Phase, cause: int, *, committed: bool | None = True
     ) -> None:
         """What the member reads, it no longer does."""
-        self._do("stop", self.owned(member), at_ms, phase, cause, committed)
+        had = self.owned(member)
+        if self.flow is not None and committed is not None:
+            self.flow.stops(had[self.now.phase[had] == Phase.UNNOTICED], at_ms, committed=committed)
+        self._do("stop", had, at_ms, phase, cause, committed)
 
     def halt(
         self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
@@ -128,6 +135,15 @@ class Partitions:
         partitions = rows_where((now.owner == member) & (now.phase == old))
         if len(partitions):
             self._do("wait", partitions, at_ms, phase, cause)
+
+    def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
+        """The group learns that what this member had, or nobody where it is -1, is not read."""
+        now = self.now
+        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
+        if len(partitions):
+            self._do("wait", partitions, at_ms, Phase.PAUSED, cause)
+            if self.flow is not None:
+                self.flow.stops(partitions, at_ms, committed=committed)
 
     def resume(self, member: int, now_ms: float) -> None:
         """A member that was away reads again what it was given."""

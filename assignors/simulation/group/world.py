@@ -173,6 +173,15 @@ class World:
         flow = self.partitions.flow
         return math.nan if flow is None else float(flow.partition_lag())
 
+    def at_rest_ms(self) -> float:
+        """When the last partition is open and has caught up, if nothing else happens."""
+        self.now_ms = max(self.now_ms, self.partitions.now.open_at_ms())
+        if self.partitions.flow is None:
+            return self.now_ms
+        self._settle()
+        caught_up_ms = self.partitions.flow.caught_up_ms()
+        return caught_up_ms if caught_up_ms < math.inf else self.now_ms
+
     def _settle(self) -> None:
         self.engine.settle(self.now_ms)
         self.partitions.settle(self.now_ms)

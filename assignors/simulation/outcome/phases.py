@@ -16,12 +16,18 @@ if TYPE_CHECKING:
     from assignors.simulation.outcome.timeline import Rows
     from assignors.simulation.records.flow import Flow
 
+    Times = np.float64 | NDArray[np.float64]
+
 KINDS = len(Phase)
 
 
 def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
     """The partitions of a mask."""
     return mask.nonzero()[0].astype(np.int32)
+
+
+def _some(at_ms: Times, mask: NDArray[np.bool_]) -> Times:
+    return at_ms[mask] if isinstance(at_ms, np.ndarray) else at_ms
 
 
 class Phases:
@@ -66,6 +72,7 @@ class Phases:
         self._ready = np.full(partitions, math.inf)  # when a handover that has begun will be over
         self._opening = 0
         self._watched: NDArray[np.bool_] | None = None  # partitions that have had a second reader
+        self._read_again: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]] = []
         self._read_twice: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]] = []
 
     def born(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int) -> None:
@@ -171,7 +178,7 @@ class Phases:
     def finish(self, at_ms: float) -> None:
         """The run ends."""
         self.settle(at_ms)
-        everything = rows_where(self.phase)
+        everything = rows_where(self.phase != Phase.ABSENT)
         still = everything[self.phase[everything] != Phase.CONSUMING]
         self._spend(still, np.float64(at_ms))
         self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[still], initial=0)))
@@ -183,6 +190,16 @@ class Phases:
         parts = self._read_twice or [(np.empty(0, np.int32), np.empty(0), np.empty(0))]
         partition, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
         return partition, start, end
+
+    def causes_of(self, partitions: NDArray[np.integer], at_ms: NDArray[np.float64]) -> NDArray[np.int32]:
+        """What each of these waited for when it was read again the last time up to then; needs a flow."""
+        partition, since, cause = (np.concatenate(column) for column in zip(*self._read_again, strict=True))
+        asked = np.repeat([False, True], [len(partition), len(partitions)])
+        order = np.lexsort((asked, np.append(since, at_ms), np.append(partition, partitions)))
+        last = np.maximum.accumulate(np.where(asked[order], -1, np.arange(len(order))))
+        found = np.empty(len(order), np.int64)
+        found[order] = order[last]
+        return cause[found[asked]]
 
     def _by_member(
         self, members: NDArray[np.int32], values: float | NDArray[np.float64]
@@ -223,7 +240,7 @@ class Phases:
     def _stop(
         self,
         partitions: NDArray[np.int32],
-        at_ms: np.float64 | NDArray[np.float64],
+        at_ms: Times,
         phase: Phase,
         cause: int,
         *,
@@ -233,17 +250,17 @@ class Phases:
             self._mature(partitions, at_ms)
             opening = self.phase[partitions] == Phase.HANDOVER
             if opening.any():
-                self._wait(
-                    partitions[opening], at_ms if np.ndim(at_ms) == 0 else at_ms[opening], phase, cause
-                )
+                self._wait(partitions[opening], _some(at_ms, opening), phase, cause)
         read = self.phase[partitions] == Phase.CONSUMING
         if not read.all():
             partitions = partitions[read]
-            at_ms = at_ms if np.ndim(at_ms) == 0 else at_ms[read]
+            at_ms = _some(at_ms, read)
         if len(partitions) == 0:
             return
-        if self._flow is not None:
-            self._flow.stops(partitions, at_ms, committed)
+        if self._flow is not None and committed is None:
+            self._flow.stalls(partitions, at_ms)
+        elif self._flow is not None:
+            self._flow.stops(partitions, at_ms, committed=bool(committed))
         self._keep(partitions, at_ms)
         # What was not read for any time has stood still since before.
         self._still_since[partitions] = np.where(
@@ -253,7 +270,7 @@ class Phases:
         self.unread += len(partitions)
         self._stand(partitions, phase, cause)
 
-    def _mature(self, partitions: NDArray[np.int32], at_ms: np.float64 | NDArray[np.float64]) -> None:
+    def _mature(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
         ripe = partitions[self._ready[partitions] <= at_ms]
         if len(ripe):
             at_ms = self._ready[ripe]
@@ -264,13 +281,7 @@ class Phases:
         self._ready[partitions] = math.inf
         self._opening -= len(partitions)
 
-    def _wait(
-        self,
-        partitions: NDArray[np.int32],
-        at_ms: np.float64 | NDArray[np.float64],
-        phase: Phase,
-        cause: int | None,
-    ) -> None:
+    def _wait(self, partitions: NDArray[np.int32], at_ms: Times, phase: Phase, cause: int | None) -> None:
         if len(partitions) == 0:
             return
         if self._opening:
@@ -290,7 +301,7 @@ class Phases:
         self.touched[cause] += np.count_nonzero(self._cause[partitions] != cause)
         self._cause[partitions] = cause
 
-    def _read(self, partitions: NDArray[np.int32], at_ms: np.float64 | NDArray[np.float64]) -> None:
+    def _read(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
         self._keep(partitions, at_ms)
         self._spend(partitions, at_ms)
         self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[partitions])))
@@ -298,13 +309,16 @@ class Phases:
         self.phase[partitions] = Phase.CONSUMING
         self.unread -= len(partitions)
         if self._flow is not None:
+            self._read_again.append(
+                (partitions, np.broadcast_to(at_ms, partitions.shape), self._cause[partitions])
+            )
             self._flow.reads(partitions, self._memberships.consumer[self.owner[partitions]], at_ms)
 
-    def _spend(self, partitions: NDArray[np.int32], at_ms: np.float64 | NDArray[np.float64]) -> None:
+    def _spend(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
         kind = self._cause[partitions] * KINDS + self.phase[partitions]
         self.spent += np.bincount(kind, at_ms - self._since[partitions], len(self.spent))
 
-    def _keep(self, partitions: NDArray[np.int32], at_ms: np.float64 | NDArray[np.float64]) -> None:
+    def _keep(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
         """Keep the rows that end now, if anybody wants rows."""
         if self._rows is None and self._watched is None:
             return

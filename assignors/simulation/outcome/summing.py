@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from assignors.simulation.group.leader import subscription
 from assignors.simulation.outcome.phases import KINDS
 from assignors.simulation.outcome.result import Outage, Recording, RunSummary, SimulationResult
 from assignors.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
+    from assignors.simulation.group.partitions import Partitions
     from assignors.simulation.group.world import World
+    from assignors.simulation.records.flow import RecordsResult
 
 
 def sum_up(world: World) -> SimulationResult:
@@ -53,10 +57,14 @@ def sum_up(world: World) -> SimulationResult:
             barrier_ms=parts[Phase.PAUSED],
             compute_ms=parts[Phase.COMPUTING],
             handover_ms=parts[Phase.HANDOVER],
-            catch_up_ms=None,
+            catch_up_ms=caught_up,
         )
-        for cause, touched, parts in zip(
-            partitions.causes, partitions.now.touched.tolist(), spent.tolist(), strict=False
+        for cause, touched, parts, caught_up in zip(
+            partitions.causes,
+            partitions.now.touched.tolist(),
+            spent.tolist(),
+            _catch_up(partitions, records),
+            strict=False,
         )
         if sum(parts) > 0
     )
@@ -71,6 +79,17 @@ def sum_up(world: World) -> SimulationResult:
         records,
         tuple(world.log),
     )
+
+
+def _catch_up(partitions: Partitions, records: RecordsResult | None) -> list[float] | list[None]:
+    """How long partitions were further behind than before, by the cause of the outage before."""
+    if records is None:
+        return [None] * len(partitions.causes)
+    partition, start, end = records.catch_ups.partition, records.catch_ups.start, records.catch_ups.end
+    if len(partition) == 0:
+        return [0.0] * len(partitions.causes)
+    causes = partitions.now.causes_of(partition, start)
+    return np.bincount(causes, end - start, len(partitions.causes)).tolist()  # type: ignore[no-any-return]
 
 
 def _is_forsaken(world: World) -> bool:
