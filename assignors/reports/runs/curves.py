@@ -40,19 +40,17 @@ def reading(timeline: Timeline, born: NDArray[np.float64], window: Window, heigh
     if len(timeline.start) == 0:
         return Curve("", (), _SPOT)
     _, opens, closes = timeline.pauses()
-    births = born[np.isfinite(born)]
-    times = np.concatenate([opens, closes, births])
-    still = np.repeat([1.0, -1.0, 0.0], [len(opens), len(closes), len(births)])
-    alive = np.repeat([0.0, 1.0], [len(opens) + len(closes), len(births)])
-    moments, place = np.unique(times, return_inverse=True)
-    standing = np.cumsum(np.bincount(place, weights=still, minlength=len(moments)))
-    existing = np.cumsum(np.bincount(place, weights=alive, minlength=len(moments)))
-    share = 1 - standing / np.maximum(existing, 1)
-    # The lowest share in a pixel: that of every moment in it, and what it began with.
-    edges = _edges(window, timeline.end.max())
-    lowest = share[np.maximum(np.searchsorted(moments, edges[:-1], side="right") - 1, 0)]
+    opens, closes, births = np.sort(opens), np.sort(closes), np.sort(born)
+
+    def share(at: NDArray[np.float64]) -> NDArray[np.float64]:
+        started, ended, existing = (np.searchsorted(each, at, "right") for each in (opens, closes, births))
+        return 1 - (started - ended) / np.maximum(existing, 1)
+
+    # The share falls when a pause begins, so a pixel is lowest then, or as it began.
+    lowest = share(_edges(window, timeline.end.max())[:-1])
+    moments = opens[np.diff(opens, prepend=-1.0) > 0]
     pixel, inside = _pixels(moments, window, len(lowest))
-    np.minimum.at(lowest, pixel, share[inside])
+    np.minimum.at(lowest, pixel, share(moments[inside]))
     hints = [f"{low:.1%} read" for low in np.minimum.reduceat(lowest, _spots(lowest)).tolist()]
     return _curve(window, lowest, height, hints)
 

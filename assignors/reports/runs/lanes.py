@@ -196,17 +196,13 @@ class Lanes:
             if len(blocks.row) <= most or columns == _FEWEST_COLUMNS:
                 break
             existing, standing = coarser(existing), coarser(standing)
-        example = np.full(label.shape, -1, np.int64)
-        cause = life.cause[rows]
-        for at in (life.start[rows], life.end[rows]):
-            column = np.minimum((window.x(at) * (columns / WIDTH)).astype(np.int64), columns - 1)
-            np.maximum.at(example, (grid_lane[rows], column), cause)
+        example = self._examples(window, rows, grid_lane[rows], label.shape)
         shapes: dict[str, list[Shape]] = {}
         for top, bottom, since, until, row in blocks.each():
             phase, depth = divmod(int(label.flat[row]) - 1, len(DEPTHS))
             area = (slice(top, bottom + 1), slice(int(since), int(until)))
             cause_here = int(example[area].max())
-            because = f", such as for {life.causes[cause_here]}" if cause_here >= 0 else ""
+            because = f", for example: {life.causes[cause_here]}" if cause_here >= 0 else ""
             style = STYLES[PHASES[phase]]
             begins, ends = (window.at(column * WIDTH / columns) for column in (since, until))
             average = standing[:, *area].sum() / existing[area].sum()
@@ -223,6 +219,17 @@ class Lanes:
             f"what partitions wait for{each}; the deeper the colour, the more of them stand still",
         )
 
+    def _examples(
+        self, window: Window, rows: NDArray[np.intp], lane: NDArray[np.int64], shape: tuple[int, ...]
+    ) -> NDArray[np.int64]:
+        """A cause of what begins or ends in each cell of a grid, the last one there was; -1 for none."""
+        life = self.timeline
+        example = np.full(shape, -1, np.int64)
+        for at in (life.start[rows], life.end[rows]):
+            column = np.minimum((window.x(at) * (shape[1] / WIDTH)).astype(np.int64), shape[1] - 1)
+            np.maximum.at(example, (lane, column), life.cause[rows])
+        return example
+
     def _sample(self, window: Window, most: int, colours: Mapping[str, str]) -> Strip:
         """Readers as a grid: one partition of each lane, at one moment of each column.
 
@@ -235,7 +242,7 @@ class Lanes:
         moments = window.start + (np.arange(_COLUMNS) + 0.5) * column
         label = np.zeros((lanes, _COLUMNS), np.int64)
         for lane, partition in enumerate(chosen.tolist()):
-            rows = slice(*np.searchsorted(life.partition, (partition, partition + 1)))
+            rows = slice(*np.searchsorted(life.partition, np.array((partition, partition + 1), np.int32)))
             read = np.flatnonzero(life.phase[rows] == Phase.CONSUMING) + rows.start
             if len(read) == 0:
                 continue

@@ -47,6 +47,8 @@ def check(scenario: Scenario) -> None:
         ScenarioError: it cannot; the message says where and what to do.
     """
     check_fields(scenario, "$")
+    for number, event in enumerate(scenario.events):
+        check_fields(event, f"$.events[{number}]")
     joins = [event.consumer for event in scenario.events if isinstance(event, Join)]
     people = len(scenario.consumers) + len(joins)
     faulty = partial(ScenarioError, path="$.consumers")
@@ -129,7 +131,6 @@ def _check_strategies(names: tuple[str, ...] | None, path: str) -> None:
 
 
 def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path: str) -> None:
-    check_fields(event, path)
     if isinstance(when := event.at_ms, Condition):
         check_fields(when, f"{path}.when")
         if (when.above is None) == (when.below is None):

@@ -460,7 +460,7 @@ def test_a_lane_of_many_partitions_is_deeper_the_more_stand_still():
     names, told = half.hint.split(": ", 1)
     assert names.startswith("5,900 partitions, orders:0-39…")
     assert told.startswith("50.00% not read, mostly barrier, ")
-    assert told.endswith(", such as for a left")
+    assert told.endswith(", for example: a left")
     assert boxes([half])[0] == pytest.approx([500, 0, 125, 118])
     (few,) = [shape for shape in drawn["barrier depth-0"] if "1.00%" in shape.hint]
     assert boxes([few])[0, 1] == 118
