@@ -37,7 +37,7 @@ events:
   - {event: join, at_ms: 5 s, consumer: late}
   - {event: join, at_ms: 5001, consumer: {name: later, static: false, topics: [pay]}}
   - {event: leave, at_ms: 6000, consumer: worker-0}
-  - {event: crash, when: lag > 5000 for 30 s, consumer: worker-1}
+  - {event: crash, when: lag > 20 for 2 s, consumer: worker-1}
   - {event: grow, at_ms: 9000, topic: pay, partitions: 8}
   - {event: create, when: members < 3, topic: new, partitions: 3}
   - {event: slow-poll, at_ms: 10 s, consumer: worker-2, for_ms: {uniform: [1000, 6 s]}}

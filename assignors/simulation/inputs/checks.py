@@ -73,8 +73,8 @@ def check(scenario: Scenario) -> None:
     check_order(scenario)
 
 
-def _topics(scenario: Scenario) -> set[str]:
-    """The names of all topics, those that are created included."""
+def _topics(scenario: Scenario) -> dict[str, int]:
+    """The most partitions of every topic, those that are created included."""
     counts: dict[str, int] = {}
     for topic in scenario.topics:
         for name, kind in _TOPIC.items():
@@ -96,7 +96,7 @@ def _topics(scenario: Scenario) -> set[str]:
             check_partitions(total, faulty, "the scenario at its end")
             if isinstance(event, Create) or event.topic in counts:
                 counts[event.topic] = counts.get(event.topic, 0) + more
-    return set(counts)
+    return counts
 
 
 def _check_topic(name: str, topics: Collection[str], path: str) -> None:
