@@ -276,3 +276,8 @@ def test_a_rolling_restart_takes_the_consumers_in_turn():
 def test_a_scenario_travels_to_another_process():
     scenario = replace(GROUP, events=(Leave(9, "a"),))
     assert pickle.loads(pickle.dumps(scenario)) == scenario
+
+
+def test_a_fault_keeps_its_place_in_another_process():
+    error = pickle.loads(pickle.dumps(fault_of(lambda: replace(GROUP, seed=-1))))
+    assert (error.path, str(error).endswith(" - at `$.seed`")) == ("$.seed", True)
