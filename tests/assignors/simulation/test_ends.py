@@ -9,13 +9,11 @@ from assignors.assignment import Assignment
 from assignors.errors import ScenarioError
 from assignors.group import Topic
 from assignors.simulation import (
-    Condition,
     Consumer,
     Costs,
     Grow,
     Leave,
     Scenario,
-    run,
     simulate,
     simulate_seeds,
 )
@@ -74,13 +72,6 @@ def test_a_run_ends_when_the_last_partition_is_open():
     result = simulate(scenario)
     assert result.summary.duration_ms == result.rebalances[0].completed_ms + 70_000
     assert result.summary.unassigned_partitions == 0
-
-
-def test_a_run_that_looks_at_its_group_for_ages_is_told(monkeypatch):
-    monkeypatch.setattr(run, "MAX_TURNS", 1_000)
-    waits = Leave(Condition("members", above=5), "a")
-    with pytest.raises(ScenarioError, match=r"1,000 .* by 999000 ms; .* until_ms"):
-        simulate(Scenario(TOPICS, (Consumer("a"),), (waits,), until_ms=1e15))
 
 
 class Restless:
