@@ -13,7 +13,7 @@ from assignors.simulation import Consumer, Costs, Load, Scenario
 from assignors.simulation.inputs.conditions import FIGURES
 from assignors.simulation.inputs.events import EVENTS
 from assignors.simulation.inputs.file import scenario_from_dict
-from assignors.simulation.inputs.kinds import TIME, milliseconds
+from assignors.simulation.inputs.kinds import TIME, UNITS, kinds_of, milliseconds
 from assignors.simulation.inputs.schema import scenario_schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
@@ -67,9 +67,9 @@ def test_a_fault_is_told_as_it_is_shown():
     assert re.search(r"``(.*?) ``", TEXT)[1] == str(caught.value)
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_every_figure_is_told(figure):
-    assert f"`{figure}`" in TEXT
+@pytest.mark.parametrize("name", [*FIGURES, *kinds_of(Consumer)["client"].schema["enum"], *UNITS])
+def test_every_figure_client_and_unit_is_told(name):
+    assert re.search(rf"`(?:[\d.]+ )?{name}`", TEXT)
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,9 @@ def test_an_event_that_cannot_happen_is_named(events, place, fault):
 
 
 UNCERTAIN = {
-    "a condition": [Leave(Condition("members", above=1), "a"), Leave(5, "a")],
+    "a condition": [Leave(Condition("members", above=1), "a"), Join(5, Consumer("a"))],
+    "a condition for all": [ScaleTo(Condition("members", above=1), 0), Join(5, Consumer("a"))],
+    "a join that may come": [Join(Condition("members", above=1), Consumer("n")), Leave(5, "n")],
     "a drawn duration": [Restart(1, "a", Uniform(1, 9)), Leave(5, "a")],
     "a crash loop": [CrashLoop(1, "a"), Leave(5, "a")],
     "a rolling restart": [RollingRestart(at_ms=1, every_ms=1, down_ms=9), Leave(5, "a"), Leave(6, "a")],
@@ -274,3 +276,8 @@ def test_a_rolling_restart_takes_the_consumers_in_turn():
 def test_a_scenario_travels_to_another_process():
     scenario = replace(GROUP, events=(Leave(9, "a"),))
     assert pickle.loads(pickle.dumps(scenario)) == scenario
+
+
+def test_a_fault_keeps_its_place_in_another_process():
+    error = pickle.loads(pickle.dumps(fault_of(lambda: replace(GROUP, seed=-1))))
+    assert (error.path, str(error).endswith(" - at `$.seed`")) == ("$.seed", True)

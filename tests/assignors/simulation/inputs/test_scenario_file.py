@@ -163,6 +163,15 @@ def test_a_consumer_comes_back_as_it_was(consumers):
     assert scenario.events[1] == Join(2, Consumer(name, static=True))
 
 
+def test_who_joined_once_in_full_comes_back_by_name():
+    events = [
+        {"event": "join", "at_ms": 1, "consumer": {"name": "n", "rack": "a"}},
+        {"event": "leave", "at_ms": 2, "consumer": "n"},
+        {"event": "join", "at_ms": 3, "consumer": "n"},
+    ]
+    assert scenario_from_dict(SMALL | {"events": events}).events[2] == Join(3, Consumer("n", rack="a"))
+
+
 @pytest.mark.parametrize(
     ("time", "milliseconds"),
     [("200 ms", 200), ("1.5 s", 1_500), ("5min", 300_000), ("2 h", 7_200_000), ("1e3 ms", 1_000), (7, 7)],
