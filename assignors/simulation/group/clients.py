@@ -30,6 +30,7 @@ class Profile:
 
     Attributes:
         late_ms: how late its heartbeats are on average; each member's mean lies between these two.
+        consumer_late_ms: the same of one that speaks the consumer protocol (KIP-848); None: it does not.
         joins_in_background: whether it rejoins outside `poll` where it need not call back first, as under
             the cooperative protocol.
         leave_late_ms: how long after `max.poll.interval.ms` it leaves at the most.
@@ -37,28 +38,40 @@ class Profile:
         anyone_sees_growth: whether any member rejoins for new partitions, not only the leader.
         asks_before_assigning: whether its leader fetches the topics' metadata before it assigns.
         mixes_protocols: whether its strategies may be of the eager and the cooperative protocol at once.
+        keeps_lost: whether its leader keeps what lost members had for `scheduled.rebalance.max.delay.ms`
+            (KIP-415), under the cooperative protocol.
+        leaves_when_late: whether under the consumer protocol it leaves after `max.poll.interval.ms` without a
+            poll; else it falls silent.
     """
 
     late_ms: tuple[float, float]
+    consumer_late_ms: tuple[float, float] | None = None
     joins_in_background: bool = False
     leave_late_ms: float = 0
     recheck_ms: float = 0
     anyone_sees_growth: bool = False
     asks_before_assigning: bool = False
     mixes_protocols: bool = True
+    keeps_lost: bool = False
+    leaves_when_late: bool = True
 
 
 PROFILES = {
-    "java": Profile(late_ms=(1.3, 2.4), recheck_ms=100),
+    "java": Profile(late_ms=(1.3, 2.4), consumer_late_ms=(0.3, 0.5), recheck_ms=100),
     "librdkafka": Profile(
         late_ms=(2.9, 4.0),
+        consumer_late_ms=(0.6, 1.0),
         joins_in_background=True,
         leave_late_ms=500,
         anyone_sees_growth=True,
         asks_before_assigning=True,
         mixes_protocols=False,
+        leaves_when_late=False,
     ),
     "kafka-python": Profile(late_ms=(1.2, 1.5), recheck_ms=100),
+    "connect": Profile(
+        late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True
+    ),  # Java's client without a poll loop
 }
 """Clients by name, as `Consumer.client` has them."""
 

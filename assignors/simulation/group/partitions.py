@@ -109,6 +109,35 @@ class Partitions:
             self.flow.stops(had[self.now.phase[had] == Phase.UNNOTICED], at_ms, committed=committed)
         self._do("stop", had, at_ms, phase, cause, committed)
 
+    def halt(
+        self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
+    ) -> None:
+        """Nobody reads these any more, or opens them."""
+        self._do("stop", partitions, at_ms, phase, cause, committed)
+        self.stand(partitions[self.now.phase[partitions] != phase], at_ms, phase, cause)
+
+    def stand(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int | None) -> None:
+        """These stand still, and now for another reason; None keeps the cause of each."""
+        if len(partitions):
+            self._do("wait", partitions, at_ms, phase, cause)
+
+    def hand(self, partitions: NDArray[np.int32], member: int, at_ms: float, begins_ms: float | None) -> None:
+        """A member opens these, which nobody reads; it begins to read at that time, or at once."""
+        self._do("hand", partitions, member, at_ms, begins_ms)
+
+    def go_on(self, partitions: NDArray[np.int32], at_ms: float) -> None:
+        """Those of these whose reader was away, unnoticed, are read by it again."""
+        again = partitions[self.now.phase[partitions] == Phase.UNNOTICED]
+        if len(again):
+            self._do("resume", again, at_ms)
+
+    def hold(self, partitions: NDArray[np.int32], member: int, at_ms: float) -> None:
+        """A member has had these for some time, and reads them."""
+        position = np.arange(len(partitions), dtype=np.int32)
+        self._do("own", partitions, np.full(len(partitions), member, np.int32), position, at_ms, 0)
+        if len(partitions):
+            self._do("resume", partitions, at_ms)
+
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
         """Members stop for a rebalance, each at its time."""
         self._do("stop_all", members, at_ms, Phase.PAUSED, cause)
@@ -206,12 +235,16 @@ class Partitions:
         rows = rows_where((owner != self.now.owner) | (position != self.now.position))
         change = Change(rows, owner[rows], position[rows])
         self._do("own", *change, at_ms, cause)
-        given = rows[change.owner >= 0]
-        consumer = self._memberships.consumer[owner[given]]
-        last = self._last_consumer[given]
-        moved = int(np.count_nonzero((last >= 0) & (last != consumer)))
-        self._last_consumer[given] = consumer
-        return change, moved
+        return change, self.moved(change)
+
+    def moved(self, change: Change) -> int:
+        """How many partitions go from one consumer to another by this, the last before it in mind."""
+        given = change.owner >= 0
+        partitions = change.partitions[given]
+        consumer = self._memberships.consumer[change.owner[given]]
+        last = self._last_consumer[partitions]
+        self._last_consumer[partitions] = consumer
+        return int(np.count_nonzero((last >= 0) & (last != consumer)))
 
     def finish(self, now_ms: float) -> float:
         """The run ends; gives how long partitions had two readers, in milliseconds, summed."""

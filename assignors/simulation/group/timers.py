@@ -38,6 +38,13 @@ class Timers:
         heapq.heappush(self._heap, (at_ms, next(self._turns), timer))
         return timer
 
+    def soon(self, at_ms: float, now_ms: float, action: Callable[[], None]) -> None:
+        """Do this at that time, or now where it is."""
+        if at_ms <= now_ms:
+            action()
+        else:
+            self.at(at_ms, action)
+
     def next_ms(self) -> float:
         """When the next one is due; infinite where there is none."""
         heap = self._heap

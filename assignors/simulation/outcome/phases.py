@@ -102,8 +102,8 @@ class Phases:
         partitions = rows_where(~np.isnan(until[self.owner]))
         self._stop(partitions, until[self.owner[partitions]], phase, cause, committed=True)
 
-    def wait(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int) -> None:
-        """These stand still, and now for another reason."""
+    def wait(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int | None) -> None:
+        """These stand still, and now for another reason; None keeps the cause of each."""
         self._wait(partitions, np.float64(at_ms), phase, cause)
 
     def resume(self, partitions: NDArray[np.int32], at_ms: float) -> None:
@@ -144,16 +144,20 @@ class Phases:
         partitions = rows_where(waiting & ~np.isnan(begins[self.owner]))
         if len(partitions) == 0:
             return
-        if begins_ms is None and self._partition_ms == 0:
-            self._read(partitions, np.float64(at_ms))
-            return
-        ready = begins[self.owner[partitions]]
-        if self._partition_ms:
-            ready += self._partition_ms * (1 + self._ranks(partitions))
-        self._wait(partitions, np.float64(at_ms), Phase.HANDOVER, cause)
-        self._ready[partitions] = ready
-        self._opening += len(partitions)
-        self._mature(partitions, np.float64(at_ms))
+        self._open(partitions, at_ms, None if begins_ms is None else begins[self.owner[partitions]], cause)
+
+    def hand(
+        self,
+        partitions: NDArray[np.int32],
+        member: int,
+        at_ms: float,
+        begins_ms: float | None,
+    ) -> None:
+        """A member gets these, which nobody reads, and opens them in this order; see `open_all`."""
+        self.owner[partitions] = member
+        self.position[partitions] = np.arange(len(partitions))
+        begins = None if begins_ms is None else np.full(len(partitions), begins_ms)
+        self._open(partitions, at_ms, begins, None)
 
     def settle(self, at_ms: float) -> None:
         """Handovers that are over by now are over."""
@@ -204,6 +208,24 @@ class Phases:
         every = np.full(len(self._memberships) + 1, math.nan)
         every[members] = values
         return every
+
+    def _open(
+        self,
+        partitions: NDArray[np.int32],
+        at_ms: float,
+        begins_ms: NDArray[np.float64] | None,
+        cause: int | None,
+    ) -> None:
+        if begins_ms is None and self._partition_ms == 0:
+            self._read(partitions, np.float64(at_ms))
+            return
+        ready = np.full(len(partitions), at_ms) if begins_ms is None else begins_ms
+        if self._partition_ms:
+            ready = ready + self._partition_ms * (1 + self._ranks(partitions))
+        self._wait(partitions, np.float64(at_ms), Phase.HANDOVER, cause)
+        self._ready[partitions] = ready
+        self._opening += len(partitions)
+        self._mature(partitions, np.float64(at_ms))
 
     def _ranks(self, partitions: NDArray[np.int32]) -> NDArray[np.int64]:
         """The place of each partition among those that its owner opens now."""
@@ -259,7 +281,7 @@ class Phases:
         self._ready[partitions] = math.inf
         self._opening -= len(partitions)
 
-    def _wait(self, partitions: NDArray[np.int32], at_ms: Times, phase: Phase, cause: int) -> None:
+    def _wait(self, partitions: NDArray[np.int32], at_ms: Times, phase: Phase, cause: int | None) -> None:
         if len(partitions) == 0:
             return
         if self._opening:
@@ -269,12 +291,14 @@ class Phases:
         self._since[partitions] = at_ms
         self._stand(partitions, phase, cause)
 
-    def _stand(self, partitions: NDArray[np.int32], phase: Phase, cause: int) -> None:
+    def _stand(self, partitions: NDArray[np.int32], phase: Phase, cause: int | None) -> None:
+        self.phase[partitions] = phase
+        if cause is None:
+            return
         if cause >= len(self.touched):
             self.touched = np.concatenate([self.touched, np.zeros(cause + 1, np.int64)])
             self.spent = np.concatenate([self.spent, np.zeros((cause + 1) * KINDS)])
         self.touched[cause] += np.count_nonzero(self._cause[partitions] != cause)
-        self.phase[partitions] = phase
         self._cause[partitions] = cause
 
     def _read(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
