@@ -78,7 +78,9 @@ class Coordinator:
         self.generations.elect()
         answer = self.generations.decide(self.metadata.counts())
         self.state = State.STABLE
-        self._world.history.begin(self.generations.apply(answer, self.cause, 0.0, tuple(self._causes), {}))
+        self._world.history.begin(
+            self.generations.apply(answer, self.cause, 0.0, tuple(self._causes), {}, at_rest=True)
+        )
         self.metadata.watch()
 
     # Messages and sessions.
@@ -168,7 +170,7 @@ class Coordinator:
             if member != self.generations.leader:
                 return
             self._cancel_answer()
-        self._watch_session(member, heard_ms)
+        self._watch_session(member, max(heard_ms, self.down_ms))
 
     def speaks(self, member: int) -> bool:
         """A silent member speaks again before it was missed; gives whether it finds a barrier to pass."""
