@@ -63,7 +63,11 @@ class Slow:
         mine = self.reading.setdefault(consumer, {})
         held = self.standing.get(consumer, {})
         fresh = [partition for partition in partitions if partition not in held]
-        timed_out = self.transactions and held and self.now > self._last_tick(consumer, self.stood_at[consumer]) + TIMEOUT
+        timed_out = (
+            self.transactions
+            and held
+            and self.now > self._last_tick(consumer, self.stood_at[consumer]) + TIMEOUT
+        )
         for partition in partitions:
             if partition in held and not timed_out:
                 mine[partition] = held.pop(partition)
@@ -85,7 +89,8 @@ class Slow:
             if mine[partition] is None:
                 mine[partition] = self.committed[partition]
         self.blocking = [
-            [who, which, min(until, self.now) if who == consumer else until] for who, which, until in self.blocking
+            [who, which, min(until, self.now) if who == consumer else until]
+            for who, which, until in self.blocking
         ]
 
     def stops(self, partition, committed):
@@ -182,7 +187,9 @@ def histories(draw):
     calls, now, born = [], 0, 0
     for _ in range(draw(st.integers(1, 14))):
         free = [each for each in range(born) if each not in reader and each not in standing]
-        awake = [each for each in range(CONSUMERS) if busy_until[each] <= now and each not in standing.values()]
+        awake = [
+            each for each in range(CONSUMERS) if busy_until[each] <= now and each not in standing.values()
+        ]
         may = ["wait"] * 3
         may += ["born"] * (born < PARTITIONS)
         may += ["reads"] * 2 * bool(awake and (free or standing))
@@ -205,7 +212,9 @@ def histories(draw):
             case "stops" | "drops" as how:
                 consumer = draw(st.sampled_from(sorted(set(reader.values()))))
                 its = [each for each in reader if reader[each] == consumer]
-                which = its if how == "drops" else draw(st.lists(st.sampled_from(its), min_size=1, unique=True))
+                which = (
+                    its if how == "drops" else draw(st.lists(st.sampled_from(its), min_size=1, unique=True))
+                )
                 for each in which:
                     del reader[each]
                     if how == "drops":
@@ -327,8 +336,8 @@ def test_a_flow_is_what_whole_records_do(history, rates, capacity, on_revoke, tr
             if second * 1000 > times.min(initial=np.inf):
                 there = np.interp(1000 * second - 1e-6, times, behind)
                 assert there == pytest.approx(lags[partition], **close)
-        if transactions and rates[partition] >= 60 :
-            assert result.uncommitted_ms[partition] == pytest.approx(1000*slow.blocked.get(partition, 0))
+        if transactions and rates[partition] >= 60:
+            assert result.uncommitted_ms[partition] == pytest.approx(1000 * slow.blocked.get(partition, 0))
     for second, lags in enumerate(slow.lags, 1):
         there = np.interp(1000 * second - 1e-6, result.lag_ms, result.lag)
         assert there == pytest.approx(sum(lags.values()), **close)
