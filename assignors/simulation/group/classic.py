@@ -111,7 +111,7 @@ class Classic:
         if self._group.state is State.PREPARING and not self._members.in_background(member):
             self._group.arrives(member, until_ms + self._costs.network_ms / 2, until_ms)
         if not self._leave_when_overdue(member, now_ms, until_ms):
-            self._plan(consumer, until_ms, lambda: self._resume(member))
+            self._plan(consumer, until_ms, lambda: self._resume(consumer, member))
 
     def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """It says nothing; after more than its session it wakes up without knowing that it is out."""
@@ -252,7 +252,7 @@ class Classic:
             elif process.joining:
                 self._hearing.hear(member, now_ms)
             elif process.busy_ms > now_ms:
-                self._plan(consumer, process.busy_ms, partial(self._resume, member))
+                self._plan(consumer, process.busy_ms, partial(self._resume, consumer, member))
         for consumer, at_ms in group.joining:
             self._plan(consumer, max(at_ms, now_ms), partial(self._arrive, consumer, now_ms))
 
@@ -345,9 +345,12 @@ class Classic:
         members.alive[member] = False
         self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
 
-    def _resume(self, member: int) -> None:
+    def _resume(self, consumer: int, member: int) -> None:
         """A process does again what it did before, if it may: an eager one that rejoins may not."""
-        if member not in self._members or not self._members.alive[member]:
+        if member not in self._members:
+            self._return(consumer, member)
+            return
+        if not self._members.alive[member]:
             return
         now_ms, partitions = self._world.now_ms, self._world.partitions
         if self._group.state is State.PREPARING and self._members.eager[member]:
@@ -372,7 +375,10 @@ class Classic:
 
     def _give_up(self, consumer: int, member: int, polls_ms: float) -> None:
         """The client leaves; a static one only falls silent. Its application works on and knows nothing."""
-        if member not in self._members or not self._members.alive[member]:
+        if member not in self._members:  # it kept a barrier waiting for too long
+            self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
+            return
+        if not self._members.alive[member]:
             return
         now_ms, partitions = self._world.now_ms, self._world.partitions
         configured = self._world.consumers[consumer]
@@ -409,7 +415,7 @@ class Classic:
             if self._group.speaks(member):
                 self._hearing.hear(member, now_ms + self._costs.network_ms)
                 self._group.look_again()
-            self._resume(member)
+            self._resume(consumer, member)
             return
         _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)
         told_ms = now_ms + PROFILES[configured.client].recheck_ms + self._costs.network_ms + float(left_ms[0])
