@@ -41,6 +41,9 @@ MAX_SCENARIO_LOOKS = 2**20
 """How often the conditions of a scenario, or one of its autoscalers, look at the group: a look a second for
 twelve days."""
 
+MAX_RUNS = 100_000
+"""Seeds of one scenario, whose figures are held at once."""
+
 MAX_REPORT_WIDTH = 10_000
 """Columns of a text report."""
 

@@ -25,6 +25,7 @@ from assignors.simulation.inputs.events import (
 )
 from assignors.simulation.inputs.scenario import Scenario
 from assignors.simulation.inputs.settings import Costs, Load, Settings
+from assignors.simulation.outcome.percentiles import Runs
 from assignors.simulation.outcome.result import LogEntry, Outage, Rebalance, RunSummary, SimulationResult
 from assignors.simulation.outcome.timeline import Phase, Timeline
 from assignors.simulation.records.flow import RecordsResult
@@ -57,6 +58,7 @@ __all__ = [
     "Restart",
     "RollingRestart",
     "RunSummary",
+    "Runs",
     "ScaleTo",
     "Scenario",
     "Settings",

@@ -249,10 +249,10 @@ class Classic:
                     self._plan(
                         consumer, process.wakes_ms, partial(self._wake, consumer, member, had, absence)
                     )
-            elif process.joining:
-                self._hearing.hear(member, now_ms)
             elif process.busy_ms > now_ms:
                 self._plan(consumer, process.busy_ms, partial(self._resume, consumer, member))
+            elif process.joining:
+                self._hearing.hear(member, now_ms)
         for consumer, at_ms in group.joining:
             self._plan(consumer, max(at_ms, now_ms), partial(self._arrive, consumer, now_ms))
 

@@ -59,10 +59,10 @@ class ClassicClient(Client):
             if process.wakes_ms < math.inf:
                 self._plan(process.wakes_ms, self._wake)
             coordinator.silent(self.member, process.heard_ms, process.absence)
-        elif process.joining:
-            self._timers.at(now_ms + self._costs.network_ms / 2, self._join_again)
         elif self.busy_ms > now_ms:
             self._plan(self.busy_ms, self._resume)
+        elif process.joining:
+            self._timers.at(now_ms + self._costs.network_ms / 2, self._join_again)
 
     def process(self) -> Process:
         """What a classic group must know to go on with it."""

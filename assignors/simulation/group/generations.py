@@ -98,7 +98,7 @@ class Generations:
         else:
             self.open(living, cause)
         self._count_pauses(living, owner)
-        members.carries[rows] = True
+        members.carries[rows] |= not answer.held
         world.note("generation", number=self.number, members=len(rows), moved=moved, causes=list(causes))
         return world.history.made(
             self.number,

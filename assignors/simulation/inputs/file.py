@@ -44,8 +44,14 @@ _COUNT = kind_of(Count)
 _TEXT = kind_of(str)
 
 
-def read_scenario(path: str | PathLike[str]) -> Scenario:
-    """The scenario a file describes; see `Scenario.from_file`."""
+def read_scenario(path: str | PathLike[str], changes: Mapping[str, str] | None = None) -> Scenario:
+    """The scenario a file describes; see `Scenario.from_file`.
+
+    Args:
+        path: the file.
+        changes: what it says differently: settings by Kafka's names, or fields by their path (`load.rate`),
+            and their values as JSON; what is no JSON is text.
+    """
     file = Path(path)
     decode = _DECODERS.get(file.suffix.lower())
     if decode is None:
@@ -54,6 +60,8 @@ def read_scenario(path: str | PathLike[str]) -> Scenario:
         text = read_text(file, MAX_FILE_BYTES if decode is decode_json else MAX_SLOW_BYTES)
         with needs(f"reading {file}", "cli"):
             values = decode(text)
+            for key, value in (changes or {}).items():
+                _change(values, key, value)
         return scenario_from_dict(values, file.stem)
     except OSError as error:
         raise ScenarioError(f"{file}: {error.strerror or error}") from error
@@ -114,6 +122,25 @@ def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
         for name, value in values.items()
         if value or name not in {"settings", "costs", "load", "events"}
     }
+
+
+def _change(values: Any, key: str, text: str) -> None:
+    """Let the values of a file say something else for one key."""
+    setting = key.removeprefix("settings.")
+    *path, last = ("settings", setting) if setting in _SETTINGS else key.split(".")
+    known = [*kinds_of(Scenario), "static"]
+    if [*path, last][0] not in known:
+        raise ScenarioError(f"no setting or field {shown(key)}; {near(key, [*_SETTINGS, *known])}")
+    for name in path:
+        if isinstance(values, dict) and values.get(name) is None:
+            values[name] = {}
+        values = values.get(name) if isinstance(values, dict) else None
+    if not isinstance(values, dict):
+        raise ScenarioError(f"{shown(key)} cannot be set: {shown('.'.join(path))} holds no fields")
+    try:
+        values[last] = decode_json(text)
+    except ValueError:
+        values[last] = text
 
 
 def _check_keys(values: Any, known: Iterable[str], required: Iterable[str], path: str) -> None:
@@ -179,8 +206,7 @@ def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
     places: list[str] = []
     for entry, path in entries:
         if isinstance(entry, Mapping) and "count" in entry:
-            more = _several(entry, path, static=static)
-            check_members(len(consumers) + len(more), partial(ScenarioError, path=path), "the scenario")
+            more = _several(entry, path, len(consumers), static=static)
         else:
             more = [_consumer(entry, path, static=static)]
         consumers += more
@@ -188,14 +214,15 @@ def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
     return consumers, places
 
 
-def _several(entry: Mapping[str, Any], path: str, *, static: bool) -> list[Consumer]:
-    """Consumers that are alike: `{count: 40, prefix: worker, static: true}`."""
+def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) -> list[Consumer]:
+    """Consumers that are alike, `{count: 40, prefix: worker, static: true}`, besides so many others."""
     numbered = {"count": MEMBERS, "prefix": _TEXT}
     alike = {name: name for name in kinds_of(Consumer) if name not in {"name", "beat_ms"}}
     _check_keys(entry, [*numbered, *alike], (), path)
     for name, kind in numbered.items():
         if name in entry and not kind.fits(entry[name]):
             raise refused(name, entry[name], kind, path)
+    check_members(others + entry["count"], partial(ScenarioError, path=path), "the scenario")
     shared = {key: value for key, value in entry.items() if key in alike}
     given = {"static": static, **_fields(Consumer, shared, path, alike)}
     prefix = entry.get("prefix", "worker")

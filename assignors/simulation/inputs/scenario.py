@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
-from assignors.extras import needs
 from assignors.simulation.inputs.checks import check, find_warnings
 from assignors.simulation.inputs.durations import Between, Milliseconds
 from assignors.simulation.inputs.settings import Costs, Load, Settings
@@ -82,7 +81,6 @@ class Scenario:
                 to the fault, such as `$.events[0].at_ms`.
             MissingDependencyError: msgspec or PyYAML is not installed.
         """
-        with needs("reading a scenario file", "cli"):
-            from assignors.simulation.inputs.file import read_scenario  # noqa: PLC0415
+        from assignors.simulation.inputs.file import read_scenario  # noqa: PLC0415 - needs msgspec
 
         return read_scenario(path)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from assignors.extras import needs
 from assignors.limits import MAX_ID
+
+with needs("reading a scenario", "cli"):
+    import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from assignors.simulation.outcome.expectations import check
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -75,6 +77,11 @@ class Outage:
     compute_ms: float
     handover_ms: float
     catch_up_ms: float | None
+
+    @property
+    def pause_ms(self) -> float:
+        """How long its partitions were not read, summed over them."""
+        return self.detection_ms + self.barrier_ms + self.compute_ms + self.handover_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +195,18 @@ class SimulationResult:
     def steps(self) -> tuple[Rebalance, ...]:
         """Every assignment the group had, the one at time 0 first."""
         return (self.start, *self.rebalances) if self.start else self.rebalances
+
+    def assert_(self, **expected: str | float) -> None:
+        """Hold figures of the summary against limits: `assert_(longest_pause="<5s", duplicates=0)`.
+
+        Args:
+            expected: names of `RunSummary`, with or without `_ms`. A text is a comparison, one of
+                <= >= == != < >, and a number; a number alone asks for exactly that. Times other than 0 have a
+                unit: ms, s, min or h.
+
+        Raises:
+            AssertionError: figures are not as expected; the message names each, what it is, and for pauses
+                the outage to blame.
+            ScenarioError: no such figure or limit, or a figure of records of a scenario without a load.
+        """
+        check(self, expected)
