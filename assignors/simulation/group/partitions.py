@@ -10,6 +10,7 @@ from assignors.simulation.inputs.events import Create, Grow
 from assignors.simulation.outcome.phases import Phases
 from assignors.simulation.outcome.timeline import Phase, Zombies, build_timeline
 from assignors.simulation.records.flow import Flow
+from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,6 +83,11 @@ class Partitions:
         """A topic's number."""
         return self._number[name]
 
+    def name(self, partition: int) -> TopicPartition:
+        """A partition's topic and number there."""
+        topic = int(np.searchsorted(self.first, partition, side="right")) - 1
+        return TopicPartition(self.topics[topic], partition - int(self.first[topic]))
+
     def cause(self, text: str) -> int:
         """A number for one more thing that keeps partitions from being read."""
         self.causes.append(text)
@@ -114,7 +120,9 @@ class Partitions:
     ) -> None:
         """Nobody reads these any more, or opens them, or may go on where it was."""
         if self.flow is not None and committed is not None:
-            self.flow.stops(partitions[self.now.phase[partitions] == Phase.UNNOTICED], at_ms, committed=committed)
+            self.flow.stops(
+                partitions[self.now.phase[partitions] == Phase.UNNOTICED], at_ms, committed=committed
+            )
         self._do("stop", partitions, at_ms, phase, cause, committed)
         self.stand(partitions[self.now.phase[partitions] != phase], at_ms, phase, cause)
 
