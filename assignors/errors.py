@@ -40,7 +40,19 @@ class DiffError(AssignorsError, ValueError):
 
 
 class ScenarioError(AssignorsError, ValueError):
-    """A scenario that cannot be simulated."""
+    """A scenario that cannot be simulated.
+
+    Attributes:
+        path: where in the scenario the fault is, `$.events[3].consumer`; None where it is at no one place.
+    """
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return message if self.path is None else f"{message} - at `{self.path}`"
 
 
 class SourceError(AssignorsError, ValueError):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import compress, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assignors.errors import InvalidGroupError
+from assignors.instances import make_many
 from assignors.limits import MAX_TOPIC_NAME, check_members, check_partitions
 from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.protocol import encode_sticky_user_data
@@ -19,7 +21,7 @@ from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from assignors.assignment import Assignment
     from partitioning.topic_partition import TopicPartition
@@ -158,42 +160,42 @@ class Group:
         Raises:
             InvalidGroupError: `leave` or `assignment` does not fit the members of this group.
         """
-        ids = {member.id for member in self.members}
-        _check_members(ids, assignment, leave)
-        generation = 1 + max([self.generation, 0, *(member.generation or 0 for member in self.members)])
+        ids = tuple(map(attrgetter("id"), self.members))
+        in_order = tuple(assignment) == ids
+        _check_members(ids, ids if in_order else tuple(assignment), leave)
+        claimed = filter(None, map(attrgetter("generation"), self.members))
+        generation = 1 + max(self.generation, 0, *claimed)
         leaving = set(leave)
-        given = dict(assignment)
-        owned = _sorted_lists(assignment, given)
-        staying = [
-            Member(
-                member.id,
-                member.topics,
-                instance_id=member.instance_id,
-                rack=member.rack,
-                owned=owned[member.id],
-                generation=generation,
-                user_data=StickyUserData(given[member.id], generation),
-            )
-            for member in self.members
-            if member.id not in leaving
-        ]
+        owned, given = _lists(assignment)
+        if not in_order:  # a strategy that is not ours may list the members in its own order
+            place = {member: number for number, member in enumerate(assignment)}
+            owned, given = ([lists[place[member]] for member in ids] for lists in (owned, given))
+        if leaving:
+            stays = [member not in leaving for member in ids]
+            owned, given = list(compress(owned, stays)), list(compress(given, stays))
+            before = list(compress(self.members, stays))
+        else:
+            before = list(self.members)
+        count = len(before)
+        data = make_many(StickyUserData, count, partitions=given, generation=repeat(generation))
+        kept = {name: map(attrgetter(name), before) for name in ("id", "topics", "instance_id", "rack")}
+        staying = make_many(Member, count, **kept, owned=owned, generation=repeat(generation), user_data=data)
         return Group(self.topics if topics is None else topics, [*staying, *join], generation=generation)
 
 
-def _check_members(ids: Collection[str], assignment: Assignment, leave: Collection[str]) -> None:
-    for member in leave:
-        if member not in ids:
-            raise InvalidGroupError(f"member {member!r} cannot leave: it is not in the group")
-    if assignment.keys() != ids:
-        member = min(assignment.keys() ^ ids)
+def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Collection[str]) -> None:
+    for member in set(leave).difference(ids):
+        raise InvalidGroupError(f"member {member!r} cannot leave: it is not in the group")
+    if assigned is not ids and (odd := set(assigned) ^ set(ids)):
+        member = min(odd)
         fault = (
             "has no entry in the assignment" if member in ids else "is in the assignment but not in the group"
         )
         raise InvalidGroupError(f"member {member!r} {fault}; pass the assignment made for this group")
 
 
-def _sorted_lists(assignment: Assignment, given: Mapping[str, PartitionList]) -> dict[str, PartitionList]:
-    """Every member's partitions by topic and number, the order in which a consumer reports them (KIP-429)."""
+def _lists(assignment: Assignment) -> tuple[list[PartitionList], list[PartitionList]]:
+    """Every member's partitions by topic and number, as a consumer reports them (KIP-429), and as given."""
     members, topics, member, topic, partition = assignment.to_arrays()
     order = sorted(range(len(topics)), key=lambda row: utf16_key(topics[row]))
     rank = np.empty(len(topics), np.int32)
@@ -201,8 +203,6 @@ def _sorted_lists(assignment: Assignment, given: Mapping[str, PartitionList]) ->
     rows, ranks, numbers = sort_rows(member, rank[topic], partition)
     names = tuple(topics[row] for row in order)
     ends = np.searchsorted(rows, np.arange(len(members) + 1)).tolist()
+    given = PartitionList.parts(PartitionColumns(topics, topic, partition), ends)
     columns = PartitionColumns(names, ranks.astype(np.int32), numbers.astype(np.int32))
-    return {
-        name: PartitionList.part(columns, start, end, given[name])
-        for name, start, end in zip(members, ends, ends[1:], strict=False)
-    }
+    return PartitionList.parts(columns, ends, given), given

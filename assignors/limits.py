@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from assignors.errors import AssignorsError
 
 MAX_PARTITION = MAX_PARTITIONS - 1
@@ -33,7 +35,14 @@ MAX_GROUP_MEMBERS = 2**20
 """Members of a group. An assignor takes up to 1,200 bytes for each; a coordinator gives up far earlier."""
 
 MAX_SCENARIO_EVENTS = 2**20
-"""Events of a scenario, a rolling restart counted once a consumer."""
+"""Events of a scenario, those that concern every consumer counted once for each."""
+
+MAX_SCENARIO_LOOKS = 2**20
+"""How often the conditions of a scenario, or one of its autoscalers, look at the group: a look a second for
+twelve days."""
+
+MAX_RUNS = 100_000
+"""Seeds of one scenario, whose figures are held at once."""
 
 MAX_REPORT_WIDTH = 10_000
 """Columns of a text report."""
@@ -42,11 +51,11 @@ MAX_FILE_BYTES = 2**28
 """Bytes of a file that is read as a whole; a snapshot of the largest group is smaller."""
 
 
-def check_partitions(count: int, error: type[AssignorsError], where: str) -> None:
+def check_partitions(count: int, error: Callable[[str], AssignorsError], where: str) -> None:
     """Refuse more partitions than a group may have.
 
     Raises:
-        AssignorsError: they are more; of the type `error`.
+        AssignorsError: they are more; made by `error`.
     """
     if count > MAX_GROUP_PARTITIONS:
         raise error(
@@ -54,11 +63,11 @@ def check_partitions(count: int, error: type[AssignorsError], where: str) -> Non
         )
 
 
-def check_members(count: int, error: type[AssignorsError], where: str) -> None:
+def check_members(count: int, error: Callable[[str], AssignorsError], where: str) -> None:
     """Refuse more members than a group may have.
 
     Raises:
-        AssignorsError: they are more; of the type `error`.
+        AssignorsError: they are more; made by `error`.
     """
     if count > MAX_GROUP_MEMBERS:
         raise error(f"{where} has {count:,} members; {MAX_GROUP_MEMBERS:,} are the most that are worked on")

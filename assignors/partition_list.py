@@ -78,6 +78,17 @@ class PartitionList(Sequence[TopicPartition]):
         made.columns, made.start, made.stop, made.assigned = columns, start, stop, assigned
         return made
 
+    @classmethod
+    def parts(
+        cls, columns: PartitionColumns, bounds: Sequence[int], assigned: Sequence[PartitionList] | None = None
+    ) -> list[PartitionList]:
+        """The lists that some columns consist of, one after the other, from each bound to the next."""
+        made = list(map(object.__new__, repeat(cls, len(bounds) - 1)))
+        memories = repeat(None) if assigned is None else assigned
+        for each, start, stop, memory in zip(made, bounds, bounds[1:], memories, strict=False):
+            each.columns, each.start, each.stop, each.assigned = columns, start, stop, memory
+        return made
+
     @property
     def names(self) -> tuple[str, ...]:
         """Topic names that `topics` indexes; may hold names that do not occur in this list."""

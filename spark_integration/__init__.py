@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from spark_integration.routing import assert_routed as assert_routed
     from spark_integration.routing import route as route
     from spark_integration.session import configure_spark_with_kafka as configure_spark_with_kafka
-    from spark_integration.simulation import simulate_rebalances as simulate_rebalances
+    from spark_integration.simulation.figures import distribution_svg as distribution_svg
+    from spark_integration.simulation.figures import percentiles as percentiles
+    from spark_integration.simulation.progress import progress as progress
+    from spark_integration.simulation.runs import simulate_grid as simulate_grid
+    from spark_integration.simulation.runs import simulate_rebalances as simulate_rebalances
     from spark_integration.sinks import register as register
     from spark_integration.sinks.cluster import partition_count as partition_count
     from spark_integration.sinks.connector import checked_for_topic as checked_for_topic
@@ -53,7 +57,11 @@ _HOME = {
     "assert_routed": "routing",
     "route": "routing",
     "configure_spark_with_kafka": "session",
-    "simulate_rebalances": "simulation",
+    "distribution_svg": "simulation.figures",
+    "percentiles": "simulation.figures",
+    "progress": "simulation.progress",
+    "simulate_grid": "simulation.runs",
+    "simulate_rebalances": "simulation.runs",
     "register": "sinks",
     "partition_count": "sinks.cluster",
     "checked_for_topic": "sinks.connector",

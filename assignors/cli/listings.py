@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from assignors.cli.shell import paint, write
-from assignors.reports.visible import visible
+from assignors.reports.tables import cell, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,11 +36,11 @@ def placements(
         ]
         write(json.dumps({"num_partitions": partitions, "keys": rows}, indent=2) + "\n")
         return
-    table = _table(["PROFILE", *(repr(key) for key in shown), "CLIENT"], right=range(1, len(keys) + 1))
+    listing = table(["PROFILE", *(repr(key) for key in shown), "CLIENT"], right=range(1, len(keys) + 1))
     for profile in profiles:
         cells = [Text("-" if place is None else str(place)) for place in places[profile.name]]
-        table.add_row(Text(profile.name), *cells, Text(profile.client, "dim"))
-    paint(lambda console: console.print(table), color=color, width=width)
+        listing.add_row(Text(profile.name), *cells, Text(profile.client, "dim"))
+    paint(lambda console: console.print(listing), color=color, width=width)
 
 
 def _profiles(form: str, color: str, width: int | None) -> None:
@@ -49,7 +48,7 @@ def _profiles(form: str, color: str, width: int | None) -> None:
 
     columns = ("name", "hash", "null", "empty", "unkeyed", "client")
     rows = [{column: getattr(profile, column) for column in columns} for profile in PROFILES.values()]
-    _print(rows, form, color, width)
+    print_rows(rows, form, color, width)
 
 
 def _partitioners(form: str, color: str, width: int | None) -> None:
@@ -73,24 +72,18 @@ def _strategies(infos: Sequence[StrategyInfo], form: str, color: str, width: int
         }
         for info in infos
     ]
-    _print(rows, form, color, width)
+    print_rows(rows, form, color, width)
 
 
-def _print(rows: Sequence[dict[str, str]], form: str, color: str, width: int | None) -> None:
+def print_rows(rows: Sequence[dict[str, str]], form: str, color: str, width: int | None) -> None:
+    """A listing, one dict a row."""
     if form == "json":
         write(json.dumps(rows, indent=2) + "\n")
         return
-    table = _table([name.upper() for name in rows[0]])
+    listing = table([name.upper() for name in rows[0]])
     for row in rows:
-        table.add_row(*(Text(visible(value)) for value in row.values()))
-    paint(lambda console: console.print(table), color=color, width=width)
-
-
-def _table(columns: Sequence[str], right: range = range(0)) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for index, name in enumerate(columns):
-        table.add_column(Text(name), justify="right" if index in right else "left", overflow="fold")
-    return table
+        listing.add_row(*(cell(value) for value in row.values()))
+    paint(lambda console: console.print(listing), color=color, width=width)
 
 
 LISTINGS: dict[str, Callable[[str, str, int | None], None]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,14 +10,13 @@ import click
 
 from assignors.cli import listings
 from assignors.cli.client_settings import client_settings
-from assignors.cli.shell import QuietCommand, complain, output_options, paint, write
+from assignors.cli.shell import HELP, QuietCommand, complain, output_options, paint, write
+from assignors.cli.simulation import simulate
 from assignors.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, parse_number
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from assignors.diff import AssignmentDiff
-
-HELP = {"help_option_names": ["-h", "--help"]}
 
 
 @click.group(context_settings=HELP)
@@ -167,45 +165,7 @@ def _growth(text: str) -> tuple[str, int]:
     return topic, count
 
 
-@copartition.command(cls=QuietCommand, context_settings=HELP)
-@click.argument("scenario", type=click.Path(exists=True, dir_okay=False))
-@output_options("text", "json")
-@click.option(
-    "--assignor", "assignors", multiple=True, help="Run it with this assignor instead; repeat to compare."
-)
-@click.option("--seed", type=click.IntRange(min=0), help="Run it with this seed instead.")
-@click.option("--html", type=click.Path(dir_okay=False), help="File for a page with pictures.")
-def simulate(
-    scenario: str,
-    *,
-    form: str,
-    color: str,
-    width: int | None,
-    assignors: tuple[str, ...],
-    seed: int | None,
-    html: str | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
-) -> None:
-    """Run SCENARIO (YAML, TOML or JSON): rebalances, pauses, moves."""
-    from assignors.simulation import Scenario  # noqa: PLC0415 - only this command needs it
-    from assignors.simulation import simulate as run  # noqa: PLC0415
-
-    base = Scenario.from_file(scenario)
-    if seed is not None:
-        base = replace(base, seed=seed)
-    results = [run(replace(base, assignor=name)) for name in assignors or (base.assignor,)]
-    if form == "json":
-        from assignors.reports.data import simulation_json  # noqa: PLC0415
-
-        write(simulation_json(results))
-    else:
-        from assignors.reports.text import print_simulation  # noqa: PLC0415
-
-        paint(partial(print_simulation, results), color=color, width=width)
-    if html is not None:
-        from assignors.reports.html import simulation_html  # noqa: PLC0415 - needs the extra "report"
-
-        write(simulation_html(results), html)
+copartition.add_command(simulate)
 
 
 @copartition.command(cls=QuietCommand, context_settings=HELP)

@@ -22,6 +22,8 @@ from partitioning.errors import PartitioningError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+HELP = {"help_option_names": ["-h", "--help"]}
+
 TROUBLE = 2
 
 _PIPED_WIDTH = 1_000

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
+from assignors.comparison import COMPARISON, COMPARISONS
 from assignors.diff.summary import Summary
 from assignors.errors import DiffError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_OPERATORS: dict[str, Callable[[float, float], bool]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    ">": operator.gt,
-}
-_CHECK = re.compile(r"\s*(\w+)\s*(<=|>=|==|!=|<|>)\s*(-?\d+(?:\.\d+)?)\s*")
+_CHECK = re.compile(rf"\s*(\w+)\s*({COMPARISON})\s*(-?\d+(?:\.\d+)?)\s*")
 _NAMES = tuple(field.name for field in fields(Summary))
 
 
@@ -50,7 +38,7 @@ class Check:
 
     def passes(self, summary: Summary) -> bool:
         """Whether the number is within the limit."""
-        return _OPERATORS[self.comparison](self.value(summary), self.limit)
+        return COMPARISONS[self.comparison](self.value(summary), self.limit)
 
 
 def parse_check(text: str) -> Check:

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING
 
 from assignors.extras import needs
-from assignors.reports.availability import availability
+from assignors.reports.distribution import distribution
 from assignors.reports.ownership import COLOURS, ownership
-from assignors.reports.ranges import duration, partition_ranges
-from assignors.reports.verdict import count, heading, reason, renames, verdict
+from assignors.reports.ranges import clock, count, duration, partition_ranges
+from assignors.reports.runs.axis import WIDTH
+from assignors.reports.runs.chart import DRAWN, charts, run_title, whole_run
+from assignors.reports.runs.lanes import DEPTHS
+from assignors.reports.runs.legend import SHADES, colour_legend, phase_legend
+from assignors.reports.runs.tables import REBALANCES, causes, outage_rows
+from assignors.reports.verdict import heading, reason, renames, verdict
 from assignors.reports.visible import visible
+from assignors.simulation import Costs
 
 with needs("an HTML report", "report"):
     import jinja2
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from assignors.diff import AssignmentDiff
-    from assignors.simulation import SimulationResult
+    from assignors.simulation import Scenario, SimulationResult
+
+_TOPICS = 8
+"""The most topics that a page's head names."""
 
 
 def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
@@ -42,7 +55,22 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
 
 def simulation_html(results: Sequence[SimulationResult]) -> str:
     """A page with one or more runs over the same time axis."""
-    return _render("simulation.html.j2", results=results, charts=availability(results))
+    drawn = results[:DRAWN]
+    outages = [outage_rows(result) for result in drawn]
+    return _render(
+        "simulation.html.j2",
+        results=results,
+        names=list(dict.fromkeys(result.scenario.name for result in results)),
+        groups=list(dict.fromkeys(_group(result.scenario) for result in results)),
+        drawn=drawn,
+        charts=charts(drawn),
+        phase_keys=phase_legend(drawn, WIDTH),
+        colour_keys=colour_legend(drawn, WIDTH),
+        outages=outages,
+        longest=max((row.total_ms for rows in outages for row in rows if row.partitions), default=0.0),
+        rebalances=REBALANCES,
+        free=all(result.scenario.costs == Costs() for result in results),
+    )
 
 
 def ownership_svg(diff: AssignmentDiff) -> str:
@@ -52,7 +80,45 @@ def ownership_svg(diff: AssignmentDiff) -> str:
 
 def availability_svg(results: Sequence[SimulationResult]) -> str:
     """When each partition was read, whole runs, as a file of its own."""
-    return _render("availability.svg.j2", chart=availability(results)[0], alone=True)
+    chart = whole_run(results)
+    return _render(
+        "availability.svg.j2",
+        chart=chart,
+        keys=phase_legend(results, WIDTH),
+        patterns={"detection": "unnoticed", "two": "two"},
+        summary=" ".join(f"{panel.title}: {panel.facts}." for panel in chart.panels),
+    )
+
+
+def distribution_svg(figure: str, samples: Mapping[str, NDArray[np.float64]]) -> str:
+    """How a figure is spread over many runs, as a file of its own."""
+    return _render("distribution.svg.j2", picture=distribution(figure, samples))
+
+
+def _group(scenario: Scenario) -> str:
+    """What there is at the start, and how much happens to it."""
+    topics = [f"{topic.name} with {count(topic.partitions, 'partition')}" for topic in scenario.topics]
+    if len(topics) > _TOPICS:
+        topics[_TOPICS:] = [count(len(topics) - _TOPICS, "more topic")]
+    members, happens = count(len(scenario.consumers), "consumer"), count(len(scenario.events), "event")
+    return " · ".join([members, *topics, happens, f"seed {scenario.seed}"])
+
+
+def _records(number: float | None) -> str:
+    """Records, of which a model has fractions."""
+    return "-" if number is None else f"{number:,.0f}"
+
+
+def _compact(number: float) -> str:
+    """Records in the room beside an axis: 950, 154 k, 12.3 M."""
+    if number < 10_000:
+        return _records(number)
+    return f"{number / 1e3:.0f} k" if number < 999_500 else f"{number / 1e6:,.3g} M"
+
+
+def _longest(milliseconds: float) -> str:
+    """A pause, which may not end."""
+    return "no end" if milliseconds == inf else duration(milliseconds)
 
 
 @cache
@@ -66,12 +132,18 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {
+        "clock": clock,
+        "compact": _compact,
         "duration": duration,
+        "records": _records,
+        "longest": _longest,
+        "causes": causes,
+        "run_title": run_title,
         "ranges": partition_ranges,
         "count": count,
         "reason": reason,
     }
-    environment.globals["colours"] = COLOURS
+    environment.globals |= {"colours": COLOURS, "shades": SHADES, "depths": len(DEPTHS)}
     return environment
 
 

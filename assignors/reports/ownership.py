@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.partition_list import PartitionList
-from assignors.reports.ranges import partition_ranges
-from assignors.reports.verdict import count
+from assignors.reports.ranges import count, partition_ranges
 from assignors.reports.visible import visible
 
 if TYPE_CHECKING:

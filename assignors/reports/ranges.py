@@ -1,7 +1,8 @@
-"""Partitions and times as people read them."""
+"""Partitions, times and counts as people read them."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +35,9 @@ def partition_ranges(partitions: PartitionList) -> str:
 
 
 def duration(milliseconds: float) -> str:
-    """A time in the unit that suits it: 850 ms, 2.9 s, 3 min 54 s, 2 h 05 min."""
+    """A time in the unit that suits it: 850 ms, 2.9 s, 3 min 54 s, 2 h 05 min; one without end is never."""
+    if milliseconds == math.inf:
+        return "never"
     if milliseconds < 1_000:
         return f"{milliseconds:.0f} ms"
     if milliseconds < 59_950:
@@ -44,3 +47,20 @@ def duration(milliseconds: float) -> str:
         return f"{seconds // 60} min {seconds % 60:02d} s"
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def count(number: int, noun: str) -> str:
+    """1 partition, 2 partitions."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def clock(milliseconds: float) -> str:
+    """A moment, to the millisecond: 0 s, 850 ms, 1 min 40 s, 12.926 s, 2 h 5 min."""
+    left = round(milliseconds)
+    if 0 < left < 1_000:
+        return f"{left} ms"
+    minutes, left = divmod(left, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{left // 1_000}.{left % 1_000:03d}".rstrip("0").rstrip(".")
+    parts = ((f"{hours:,}", "h"), (f"{minutes}", "min"), (seconds, "s"))
+    return " ".join(f"{number} {unit}" for number, unit in parts if number != "0") or "0 s"

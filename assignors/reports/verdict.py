@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assignors.reports.ranges import duration
+from assignors.reports.ranges import count, duration
 from assignors.simulation.timing import expected_barrier_ms
 
 if TYPE_CHECKING:
@@ -70,8 +70,3 @@ def renames(diff: AssignmentDiff) -> list[str]:
         f"{rename.before} is taken for {rename.after}: they share {rename.score} % of their partitions"
         for rename in diff.matching.renames
     ]
-
-
-def count(number: int, noun: str) -> str:
-    """1 partition, 2 partitions."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -16,6 +16,7 @@ from assignors.simulation.inputs.events import (
     Join,
     Leave,
     Restart,
+    RollingRestart,
     ScaleTo,
     SlowPoll,
     Stall,
@@ -24,6 +25,7 @@ from assignors.simulation.inputs.events import (
 )
 from assignors.simulation.inputs.scenario import Scenario
 from assignors.simulation.inputs.settings import Costs, Load, Settings
+from assignors.simulation.outcome.percentiles import Runs
 from assignors.simulation.outcome.result import LogEntry, Outage, Rebalance, RunSummary, SimulationResult
 from assignors.simulation.outcome.timeline import Phase, Timeline
 from assignors.simulation.records.flow import RecordsResult
@@ -54,7 +56,9 @@ __all__ = [
     "Rebalance",
     "RecordsResult",
     "Restart",
+    "RollingRestart",
     "RunSummary",
+    "Runs",
     "ScaleTo",
     "Scenario",
     "Settings",

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import gc
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from assignors.errors import ScenarioError
-from assignors.simulation.group.coordinator import Coordinator
+from assignors.simulation.agenda import Agenda
 from assignors.simulation.group.decisions import Decisions
-from assignors.simulation.inputs.events import Crash, Grow, Join, Leave, Restart
-from assignors.simulation.outcome.result import RunSummary, SimulationResult
+from assignors.simulation.group.engines import make_engine
+from assignors.simulation.group.world import World
+from assignors.simulation.inputs.events import (
+    Crash,
+    Create,
+    DuplicateInstance,
+    Failover,
+    Grow,
+    Join,
+    Leave,
+    SlowPoll,
+    Stall,
+)
+from assignors.simulation.outcome.summing import sum_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from assignors.simulation.inputs.events import Primitive
     from assignors.simulation.inputs.scenario import Scenario
-
+    from assignors.simulation.outcome.result import SimulationResult
 
 STEPS = 1_000
 STEPS_EACH = 10
@@ -31,11 +44,11 @@ def simulate(scenario: Scenario) -> SimulationResult:
     """Run a scenario until nothing is left to happen; the same scenario and seed give the same result.
 
     The model: a rebalance starts when the coordinator hears of its cause. Members learn of it at their next
-    heartbeat (see `Scenario.heartbeats` for their phases) and join at once; the barrier waits for the last of
-    them, or for the session of one that is gone. Under eager they stand still from then on until the
-    assignment, under cooperative only what they must give away does, until the follow-up rebalance. The
-    strategy itself is the real one. Time that is neither waiting nor configured (network, assignor, the
-    application's own poll loop, opening files) is taken as nothing, so real pauses are a little longer.
+    heartbeat, join as soon as their application polls, and the barrier waits for the last of them, or for the
+    session of one that is gone. Heartbeats are in step after a rebalance, and drift apart as clients of their
+    kind do. Under eager everybody stands still from then on until the assignment, under cooperative only what
+    must be given away does, until the follow-up rebalance. The strategy itself is the real one. What else
+    takes time is `Scenario.costs`.
 
     Raises:
         ScenarioError: the strategy belongs to a protocol that is not modelled, or never lets the group
@@ -43,7 +56,7 @@ def simulate(scenario: Scenario) -> SimulationResult:
         UnknownStrategyError: no strategy of that name.
         AssignorError: the strategy cannot assign such a group.
     """
-    return _run(scenario, Decisions(scenario.assignor))
+    return _run(scenario, Decisions(shared=False))
 
 
 def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[SimulationResult]:
@@ -55,88 +68,88 @@ def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[Simulat
     Raises:
         ScenarioError, UnknownStrategyError, AssignorError: see `simulate`.
     """
-    decisions = Decisions(scenario.assignor)
+    decisions = Decisions(shared=True)
     for seed in seeds:
         yield _run(replace(scenario, seed=seed), decisions)
 
 
 def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
-    coordinator = Coordinator(scenario, decisions)
-    pending = _schedule(scenario)
+    """One run, without garbage collection: a rebalance makes thousands of objects, none in cycles."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _run_through(scenario, decisions)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
+    world = World(scenario)
+    world.engine = engine = make_engine(world, decisions)
+    agenda = Agenda(scenario)
     most = STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
-    turn = steps = 0
+    until_ms = math.inf if scenario.until_ms is None else scenario.until_ms
+    steps = 0
     while True:
-        at_ms = pending[turn][0] if turn < len(pending) else np.inf
-        own_ms = coordinator.next_ms()
-        if own_ms <= at_ms:
-            if own_ms == np.inf:
-                return _result(scenario, coordinator)
+        event_ms, own_ms = agenda.next_ms(), engine.next_ms()
+        now_ms = min(event_ms, own_ms)
+        if now_ms == math.inf or now_ms > until_ms:
+            world.now_ms = world.at_rest_ms() if scenario.until_ms is None else until_ms
+            return sum_up(world)
+        world.now_ms = now_ms
+        if own_ms <= event_ms:
             if steps == most:
-                raise _restless(scenario, coordinator, most)
-            coordinator.advance(own_ms)
+                raise _restless(world, most)
+            engine.advance()
             steps += 1
             continue
-        event = pending[turn][1]
-        turn += 1
         steps = 0
-        match event:
-            case Join():
-                coordinator.start(event.consumer.name, at_ms)
-            case Leave():
-                coordinator.stop(event.consumer, at_ms, cleanly=True)
-            case Crash():
-                coordinator.stop(event.consumer, at_ms, cleanly=False)
-            case Grow():
-                coordinator.grow(event.topic, event.partitions, at_ms)
+        for event in agenda.due(now_ms, world):
+            _happen(event, world)
 
 
-def _restless(scenario: Scenario, coordinator: Coordinator, steps: int) -> ScenarioError:
-    done = coordinator.rebalances
+def _happen(event: Primitive, world: World) -> None:
+    """Tell the group of an event, and the log."""
+    now_ms, engine = world.now_ms, world.engine
+    match event:
+        case Join(consumer=consumer):
+            world.note("join", consumer.name)
+            engine.start(world.started(consumer), now_ms)
+        case Leave(consumer=name) | Crash(consumer=name):
+            cleanly = isinstance(event, Leave)
+            world.note("leave" if cleanly else "crash", name)
+            number = world.number_of(name)
+            world.stopped(number)
+            engine.stop(number, now_ms, cleanly=cleanly)
+        case Grow(topic=topic, partitions=count):
+            world.note("grow", topic, partitions=count)
+            engine.grown(world.partitions.grow(topic, count, now_ms), now_ms, created=False)
+        case Create(topic=topic, partitions=count):
+            world.note("create", topic, partitions=count)
+            engine.grown(world.partitions.grow(topic, count, now_ms), now_ms, created=True)
+        case SlowPoll(consumer=name, for_ms=for_ms):
+            assert isinstance(for_ms, float)  # the agenda has drawn it
+            world.note("slow-poll", name, for_ms=for_ms)
+            engine.slow_poll(world.number_of(name), now_ms, now_ms + for_ms)
+        case Stall(consumer=name, for_ms=for_ms):
+            assert isinstance(for_ms, float)  # the agenda has drawn it
+            world.note("stall", name, for_ms=for_ms)
+            engine.stall(world.number_of(name), now_ms, now_ms + for_ms)
+        case DuplicateInstance(consumer=name):
+            world.note("duplicate-instance", name)
+            engine.duplicate(world.number_of(name), now_ms)
+        case Failover(down_ms=down_ms):
+            assert isinstance(down_ms, float)  # the agenda has drawn it
+            world.note("failover", down_ms=down_ms)
+            engine.failover(now_ms, now_ms + down_ms)
+
+
+def _restless(world: World, steps: int) -> ScenarioError:
+    done = world.history.rebalances
     last = f", the last one because of: {', '.join(done[-1].causes)}" if done else ""
     return ScenarioError(
         f"the group is not at rest {steps} steps after anything last happened to it: at "
-        f"{coordinator.now_ms:g} ms it has been through {len(done)} rebalances{last}; does assignor "
-        f"{scenario.assignor!r} answer alike when it is asked again?"
+        f"{world.now_ms:g} ms it has been through {len(done)} rebalances{last}; does assignor "
+        f"{world.scenario.assignor!r} answer alike when it is asked again?"
     )
-
-
-def _schedule(scenario: Scenario) -> list[tuple[float, Join | Leave | Crash | Grow]]:
-    consumers = {consumer.name: consumer for consumer in scenario.consumers}
-    schedule: list[tuple[float, Join | Leave | Crash | Grow]] = []
-    for event in scenario.events:
-        if isinstance(event, Restart):
-            back_ms = event.at_ms + event.down_ms
-            schedule.append((event.at_ms, Leave(event.at_ms, event.consumer)))
-            schedule.append((back_ms, Join(back_ms, consumers[event.consumer])))
-        else:
-            if isinstance(event, Join):
-                consumers[event.consumer.name] = event.consumer
-            schedule.append((event.at_ms, event))
-    return sorted(schedule, key=lambda entry: entry[0])
-
-
-def _result(scenario: Scenario, coordinator: Coordinator) -> SimulationResult:
-    timeline = coordinator.timeline()
-    _, start, end = timeline.pauses()
-    rebalances = tuple(coordinator.rebalances)
-    summary = RunSummary(
-        seed=scenario.seed,
-        duration_ms=float(coordinator.now_ms),
-        rebalances=len(rebalances),
-        rebalancing_ms=float(sum(each.completed_ms - each.started_ms for each in rebalances)),
-        member_pause_ms=float(coordinator.member_pause_ms),
-        partition_pause_ms=float(np.sum(end - start)),
-        longest_pause_ms=float(np.max(end - start, initial=0.0)),
-        detection_ms=0.0,
-        barrier_ms=0.0,
-        compute_ms=0.0,
-        handover_ms=0.0,
-        moved_partitions=sum(each.moved for each in rebalances),
-        unassigned_partitions=coordinator.unread,
-        double_read_ms=0.0,
-        peak_lag=None,
-        recovery_ms=None,
-        duplicates=None,
-        lost=None,
-    )
-    return SimulationResult(scenario, coordinator.initial, rebalances, timeline, summary, (), None, ())

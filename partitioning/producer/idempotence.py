@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from partitioning.errors import InvalidConfigError
+
 WINDOW = 5
 """Batches of one producer that the leader remembers (`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`)."""
 
 _SEQUENCES = 2**31
+_EPOCHS = 2**15
 
 
 class Verdict(Enum):
@@ -27,12 +30,25 @@ class SequencedBatch:
     Attributes:
         epoch: producer epoch, 0 .. 32767.
         first: sequence number of the first record, 0 .. 2**31 - 1.
-        records: number of records, at least 1.
+        records: number of records, 1 .. 2**31 - 1.
+
+    Raises:
+        InvalidConfigError: a number that no batch can carry.
     """
 
     epoch: int
     first: int
     records: int
+
+    def __post_init__(self) -> None:
+        for name, lowest, most in (
+            ("epoch", 0, _EPOCHS - 1),
+            ("first", 0, _SEQUENCES - 1),
+            ("records", 1, _SEQUENCES - 1),
+        ):
+            value = getattr(self, name)
+            if not lowest <= value <= most:
+                raise InvalidConfigError(f"a batch's {name} is {value}; give {lowest} to {most}")
 
     @property
     def last(self) -> int:
@@ -47,10 +63,21 @@ class ProducerState:
     Attributes:
         epoch: highest epoch seen; -1 before the first batch.
         window: the last batches appended in that epoch, oldest first, at most `WINDOW`.
+
+    Raises:
+        InvalidConfigError: batches of another epoch, or an epoch without any.
     """
 
     epoch: int = -1
     window: tuple[SequencedBatch, ...] = ()
+
+    def __post_init__(self) -> None:
+        epochs = {batch.epoch for batch in self.window} or {-1}
+        if epochs != {self.epoch}:
+            raise InvalidConfigError(
+                f"a producer's epoch is {self.epoch} and its last batches are of epoch "
+                f"{', '.join(map(str, sorted(epochs)))} (-1: none); give the batches appended in that epoch"
+            )
 
     def receive(self, batch: SequencedBatch) -> tuple[Verdict, ProducerState]:
         """What the leader does with a batch, and its entry afterwards.

@@ -150,8 +150,9 @@ def _timestamps(column: pa.Array) -> list[int]:
     import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.compute as pc  # noqa: PLC0415
 
-    # Microseconds; a null becomes "now", which librdkafka spells 0.
-    milliseconds = pc.floor(pc.divide(column.cast(pa.int64()).cast(pa.float64()), 1000.0)).cast(pa.int64())
+    # Microseconds; a null becomes "now", which librdkafka spells 0. Division cuts towards 0, so all that is
+    # before 1970 comes out as 0 or less.
+    milliseconds = pc.divide(column.cast(pa.int64()), 1000)
     earliest = pc.min(milliseconds).as_py()
     if earliest is not None and earliest <= 0:
         raise RecordError(

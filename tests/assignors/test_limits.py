@@ -64,7 +64,7 @@ def state():
         (
             lambda: Scenario((Topic("t", 2**31 - 1),), ()),
             ScenarioError,
-            "the scenario at its end has 2,147,483,647",
+            "the scenario has 2,147,483,647 partitions",
         ),
         (
             lambda: Scenario((Topic("t", 1),), (), (Grow(5, "t", 2**31 - 1),)),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from assignors.errors import AssignorsError
 from partitioning.errors import PartitioningError
+from spark_integration.errors import SparkIntegrationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,7 +74,7 @@ def attempt(check: Callable[[object], None], case: object) -> BaseException | No
 
 def expected(error: BaseException) -> bool:
     """Whether the error is one the package raises on purpose."""
-    return isinstance(error, AssignorsError | PartitioningError)
+    return isinstance(error, AssignorsError | PartitioningError | SparkIntegrationError)
 
 
 def run(targets: dict[str, Target], seed: int, cases: int, *, first: int = 0) -> Tally:

@@ -12,6 +12,8 @@ from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import profile
 from spark_integration.auditing import plan
 from spark_integration.hash_columns import arrow_hash
+from spark_integration.simulation.executors import lacking
+from spark_integration.simulation.runs import simulate_grid
 from tests.support.reading import read_topic
 
 ALONE = """
@@ -83,3 +85,9 @@ def test_the_sink_writes_without_this_project(mock_cluster: MockCluster) -> None
     writer = source._BatchWriter(source._Destination(asked, None, False, {"shipped": 2}))
     run_alone(writer, "shipped.write(iter([pa.record_batch({'value': pa.array([b'v'])})]))")
     assert [record.value for record in read_topic(mock_cluster.bootstrap_servers, "shipped")] == [b"v"]
+
+
+@pytest.mark.parametrize("task", [print, simulate_grid])
+def test_an_executor_without_this_project_says_so(task: object) -> None:
+    code = "print([batch.to_pylist() for batch in shipped(iter([None]))])"
+    assert "ModuleNotFoundError: " in run_alone(lacking(cloudpickle.dumps(task), ["range"]), code)

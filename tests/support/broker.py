@@ -11,12 +11,15 @@ import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from tests.support import jars
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 POM = Path(__file__).parent / "broker" / "pom.xml"
 
@@ -121,16 +124,17 @@ class Broker:
 
     Args:
         settings: more of them, or others; `SETTINGS` shows how ports are written.
+        java_options: more options for its JVM, such as a level for one logger.
 
     Raises:
         JarsError: its jars could not be fetched.
         BrokerError: it did not start; the message ends with its last log lines.
     """
 
-    def __init__(self, settings: str = "") -> None:
-        self._java = [*JAVA, "-cp", f"{jars.fetch(POM)}/*"]
+    def __init__(self, settings: str = "", java_options: Sequence[str] = ()) -> None:
+        self._java = [*JAVA, *java_options, "-cp", f"{jars.fetch(POM)}/*"]
         self._folder = Path(tempfile.mkdtemp(prefix="copartition-broker-"))
-        self._log = self._folder / "broker.log"
+        self.log = self._folder / "broker.log"
         self._settings = self._folder / "server.properties"
         self._process: subprocess.Popen[bytes] | None = None
         port, controller_port = free_ports(2)
@@ -156,7 +160,7 @@ class Broker:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _launch(self, main_class: str, *arguments: str | Path) -> subprocess.Popen[bytes]:
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             return subprocess.Popen(
                 [*_dies_with_us(), *self._java, main_class, *arguments],
                 cwd=self._folder,
@@ -184,7 +188,7 @@ class Broker:
         raise self._error(f"it does not answer at {self.bootstrap_servers} after 60 s")
 
     def _error(self, what: str) -> BrokerError:
-        lines = self._log.read_text(errors="replace").splitlines()[-20:]
+        lines = self.log.read_text(errors="replace").splitlines()[-20:]
         return BrokerError("\n".join([f"the test broker: {what}. Its last log lines:", *lines]))
 
     def __enter__(self) -> Self:

@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 
 
 class JarsError(RuntimeError):
-    """Maven could not fetch what a pom file names."""
+    """Maven could not fetch what a pom file names, or javac could not compile a program that uses it."""
 
 
 def cache_folder() -> Path:
@@ -50,6 +51,39 @@ def fetch(pom: Path) -> Path:
             _copy_dependencies(pom, unfinished)
             unfinished.rename(folder)
     return folder
+
+
+def class_path(name: str, pom: Path, sources: list[Path]) -> str:
+    """A Java program and its libraries: compiled and fetched where they are not there yet.
+
+    Args:
+        name: of the program; its classes are kept under it, one folder for each state of the sources.
+        pom: names the libraries.
+        sources: the program.
+
+    Raises:
+        JarsError: Maven or javac failed; the message holds what it said.
+    """
+    libraries = fetch(pom)
+    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    classes = cache_folder() / f"{name}-{digest}"
+    if not classes.exists():
+        _compile(sources, libraries, classes)
+    return f"{classes}{os.pathsep}{libraries}{os.sep}*"
+
+
+def _compile(sources: list[Path], libraries: Path, classes: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=classes.parent, prefix="compiling-") as scratch:
+        made = Path(scratch) / "classes"
+        options = ["--release", "17", "-Xlint:all", "-cp", f"{libraries}{os.sep}*", "-d", made]
+        run = subprocess.run(["javac", *options, *sources], capture_output=True, text=True, check=False)
+        if run.returncode:
+            raise JarsError(f"javac could not compile {sources}:\n{run.stdout}{run.stderr}")
+        try:
+            made.rename(classes)
+        except OSError:
+            if not classes.exists():  # else another process was first, with the same thing
+                raise
 
 
 def _copy_dependencies(pom: Path, folder: Path) -> None:

@@ -6,11 +6,8 @@ The Java program is in `tests/oracle/assignors`. It is compiled once, into the c
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import subprocess
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any, Self
@@ -21,42 +18,13 @@ PROJECT = Path(__file__).parents[1] / "oracle" / "assignors"
 
 
 class OracleError(RuntimeError):
-    """The Java program could not be built, died, or could not make sense of a request."""
+    """The Java program died, or could not make sense of a request."""
 
 
 def class_path() -> str:
     """Where the program and its libraries are, compiled and fetched where they are not there yet."""
-    libraries = jars.fetch(PROJECT / "pom.xml")
     sources = sorted((PROJECT / "src").rglob("*.java"))
-    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
-    classes = jars.cache_folder() / f"assignor-oracle-{digest}"
-    if not classes.exists():
-        _compile(sources, libraries, classes)
-    return f"{classes}{os.pathsep}{libraries}{os.sep}*"
-
-
-def _compile(sources: list[Path], libraries: Path, classes: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=classes.parent, prefix="compiling-") as scratch:
-        made = Path(scratch) / "classes"
-        command = [
-            "javac",
-            "--release",
-            "17",
-            "-Xlint:all",
-            "-cp",
-            f"{libraries}{os.sep}*",
-            "-d",
-            made,
-            *sources,
-        ]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        if run.returncode:
-            raise OracleError(f"javac could not compile {PROJECT}:\n{run.stdout}{run.stderr}")
-        try:
-            made.rename(classes)
-        except OSError:
-            if not classes.exists():  # else another process was first, with the same thing
-                raise
+    return jars.class_path("assignor-oracle", PROJECT / "pom.xml", sources)
 
 
 class Oracle:

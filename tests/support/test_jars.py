@@ -72,3 +72,15 @@ def test_says_what_maven_said(pom: Path) -> None:
     pom.write_text(POM.format(artifact="no-such-artifact"))
     with pytest.raises(jars.JarsError, match=r"(?s)could not fetch.*no-such-artifact"):
         jars.fetch(pom)
+
+
+@pytest.mark.jvm
+def test_says_what_javac_said_and_keeps_nothing(
+    pom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jars, "_copy_dependencies", lambda _, folder: folder.mkdir())
+    source = tmp_path / "Odd.java"
+    source.write_text("class Odd { int one = nothing; }")
+    with pytest.raises(jars.JarsError, match=r"(?s)could not compile.*Odd\.java.*nothing"):
+        jars.class_path("odd", pom, [source])
+    assert not list(jars.cache_folder().glob("odd-*"))

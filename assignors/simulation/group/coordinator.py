@@ -1,292 +1,258 @@
-"""The classic group coordinator and its members: who is in, who waits for whom, who consumes what.
+"""The classic group coordinator: who is in, who waits for whom, who gets what.
 
 Sources: KIP-62 (heartbeats), KIP-134 (initial delay), KIP-345 and KIP-814 (static members), KIP-429
-(cooperative), and the classic group of the broker's group coordinator.
+(cooperative), and the classic group of the broker's `GroupMetadataManager`.
+
+A rebalance is a few operations on columns: everybody hears at its next heartbeat, joins, is answered, opens
+what it got. What befalls a single member meanwhile edits its row.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.errors import ScenarioError
-from assignors.group import Group, Member, Topic
-from assignors.interface import RebalanceProtocol
-from assignors.registry import get_assignor
-from assignors.simulation.group.partitions import Partitions
-from assignors.simulation.group.recurring import first_after, last_until
-from assignors.simulation.inputs.events import Consumer, Join
-from assignors.simulation.outcome.result import Rebalance
+from assignors.simulation.group.generations import Generations
+from assignors.simulation.group.leader import Leader
+from assignors.simulation.group.metadata import Metadata
+from assignors.simulation.group.state import State
 from assignors.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from assignors.assignment import Assignment
     from assignors.simulation.group.decisions import Decisions
-    from assignors.simulation.inputs.scenario import Scenario
-    from assignors.simulation.outcome.timeline import Timeline
-
-
-class _State(Enum):
-    EMPTY = auto()
-    STABLE = auto()
-    PREPARING = auto()
-    """Waiting at the join barrier."""
-
-
-@dataclass(slots=True)
-class _Member:
-    """One membership: a member id, from its first JoinGroup until the coordinator drops it."""
-
-    serial: int
-    id: str
-    consumer: int
-    beat_ms: float
-    """It sends a heartbeat at this time plus any multiple of the interval."""
-    metadata_ms: float
-    """It refreshes its metadata at this time plus any multiple of the maximum age."""
-    running: bool = True
-    carries: bool = False
-    """Whether it rejoins with what the last assignment gave it."""
-    joins_ms: float = math.inf
-    """When it arrives at the present barrier."""
-    heard_ms: float = -math.inf
-    """When its session was last renewed by something else than a heartbeat."""
-    expires_ms: float = math.inf
-    waits_ms: float | None = None
-    """Since when it waits for its first partitions."""
+    from assignors.simulation.group.hearing import Hearing
+    from assignors.simulation.group.leader import Answer
+    from assignors.simulation.group.members import Members
+    from assignors.simulation.group.timers import Timer, Timers
+    from assignors.simulation.group.world import World
 
 
 class Coordinator:
-    """A group of the scenario at a moment in time; `simulate` tells it what happens."""
+    """A classic group on its broker.
 
-    def __init__(self, scenario: Scenario, decisions: Decisions) -> None:
-        self.now_ms = 0.0
-        self.member_pause_ms = 0.0
-        self.rebalances: list[Rebalance] = []
-        self._decisions = decisions
-        self._decision = decisions.start
-        self._eager = _is_eager(scenario.assignor)
-        self._settings = scenario.settings
-        self._in_step = False
-        self._random = np.random.Generator(np.random.Philox(key=scenario.seed))
+    Attributes:
+        state: what the group is doing.
+        cause: the number of what began the rebalance under way.
+        down_ms: until when it answers nobody.
+        generations: the leader, and what it decides.
+        metadata: who notices new partitions, and when.
+    """
 
-        everyone = {consumer.name: consumer for consumer in scenario.consumers}
-        everyone |= {
-            event.consumer.name: event.consumer for event in scenario.events if isinstance(event, Join)
-        }
-        self._consumers = tuple(everyone.values())
-        self._number = {name: number for number, name in enumerate(everyone)}
-        self._incarnations = [0] * len(everyone)
-
-        self._topics = scenario.topics
-        self._partitions = Partitions(scenario)
-        self._assigned_counts = list(self._partitions.counts)  # what the leader knew when it last assigned
-        self._growth: list[tuple[float, int, int]] = []
-        self._state = _State.EMPTY
-        self._members: dict[int, _Member] = {}
-        self._of_consumer: dict[int, _Member] = {}
-        self._serials = 0
-        self._leader: _Member | None = None
-        self._new_leader = True  # whether the leader remembers nothing
-        self._over = True  # whether the group starts from nothing
-        self._gone: set[str] = set()
-        self._generation = 0
+    def __init__(
+        self, world: World, decisions: Decisions, members: Members, timers: Timers, hearing: Hearing
+    ) -> None:
+        self.state = State.EMPTY
+        self.cause = 0
+        self.down_ms = 0.0
+        self.generations = Generations(world, members, hearing, Leader(world, decisions))
+        self.metadata = Metadata(world, self, members, timers, hearing)
+        self._world = world
+        self._members = members
+        self._timers = timers
+        self._hearing = hearing
+        self._settings = world.scenario.settings
+        self._costs = world.scenario.costs
+        self._sessions: dict[int, Timer] = {}  # of members that are silent
+        self._absence: dict[int, int] = {}  # why they do not read
         self._causes: list[str] = []
         self._started_ms = 0.0
         self._deadline_ms = math.inf
         self._delay_ms: float | None = None  # end of the initial delay of a group that was empty
         self._delay_left_ms = 0.0
         self._newcomer = False
+        self._joined_ms: float | None = None  # when the last member joins; None: look it up
+        self._answer: Timer | None = None  # when the leader's is there
+        self._computed_ms = 0.0
+        self._revoking: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None  # who rejoins, when
+        self._follow_up: Timer | None = None
 
-        self.initial = self._begin(scenario.consumers)
-        # The rebalance that made the group at the start was long ago: its heartbeats have drifted apart.
-        self._in_step = scenario.settled_ms < 600_000
+    def begin(self) -> None:
+        """The members there are, all of them newcomers, are the stable group at time 0."""
+        self._causes = ["the group at the start"]
+        self.cause = self._world.partitions.cause(self._causes[0])
+        self._members.joins_ms[self._members.rows] = 0.0
+        self.generations.elect()
+        answer = self.generations.decide(self.metadata.counts())
+        self.state = State.STABLE
+        self._world.history.begin(
+            self.generations.apply(answer, self.cause, 0.0, tuple(self._causes), {}, at_rest=True)
+        )
+        self.metadata.watch()
 
-    def start(self, name: str, now_ms: float) -> None:
-        """A consumer starts and sends JoinGroup."""
-        self.now_ms = now_ms
-        number = self._number[name]
-        back = self._of_consumer.get(number)
-        if self._consumers[number].static and back is not None and back.serial in self._members:
-            self._return(back)
-            return
-        empty = self._state is _State.EMPTY
-        if empty:
-            self._open_initial()
+    # Messages and sessions.
+
+    def join(self, member: int, since_ms: float) -> None:
+        """A new member's JoinGroup; it has waited since it started."""
+        name = self._world.memberships.consumers[member].name
+        cause = self._world.partitions.cause(f"{name} joined")
+        if self.state is State.EMPTY:
+            self._open_initial(cause)
         elif self._delay_ms is not None:
             self._newcomer = True
-        self._prepare(f"{name} joined")
-        member = self._add(number)
-        member.joins_ms = member.waits_ms = now_ms
+        self.prepare(f"{name} joined", cause)
+        self._members.enter(member, self._world.now_ms)
+        self._members.stands_ms[member] = since_ms
+        self._joined_ms = None
 
-    def stop(self, name: str, now_ms: float, *, cleanly: bool) -> None:
-        """A consumer stops; only a dynamic one that closes cleanly tells the coordinator (LeaveGroup)."""
-        self.now_ms = now_ms
-        member = self._of_consumer[self._number[name]]
-        joined = self._state is _State.PREPARING and member.joins_ms <= now_ms
-        since_ms = member.joins_ms if self._eager and joined and member.waits_ms is None else member.waits_ms
-        self.member_pause_ms += 0.0 if since_ms is None else now_ms - since_ms
-        member.waits_ms = None
-        member.running = False
-        tells = cleanly and not self._consumers[member.consumer].static
-        if self._eager and joined:
-            self._partitions.stop(member.serial, member.joins_ms, Phase.PAUSED)
-        else:
-            self._partitions.stop(member.serial, now_ms, Phase.PAUSED if tells else Phase.UNNOTICED)
-        if tells:
-            self._drop(member, f"{name} left")
-        elif not joined:
-            # A member that waits at the barrier has no session to lose; it gets one with the assignment.
-            member.joins_ms = math.inf
-            member.expires_ms = self._last_heard(member) + self._settings.session_timeout_ms
+    def rejoin(self, member: int, since_ms: float, *, changed: bool) -> None:
+        """A static member is back under its instance id: in a stable group nobody else hears of it.
 
-    def grow(self, topic: str, partitions: int, now_ms: float) -> None:
-        """A topic gets more partitions; the leader notices at its next metadata refresh."""
-        self.now_ms = now_ms
-        number = self._partitions.grow(topic, partitions, now_ms)
-        self._growth.append((now_ms, number, partitions))
+        Args:
+            member: its membership, which is its own once more.
+            since_ms: when its process started.
+            changed: whether the group's strategy will be another one with it.
+        """
+        members, now_ms = self._members, self._world.now_ms
+        name = self._world.memberships.consumers[member].name
+        absence = self._forget_session(member)
+        members.wake(member, now_ms)
+        if member == self.generations.leader:
+            self.generations.brain.new = True
+        if self.state is State.STABLE and not changed:
+            if absence is not None:
+                self._world.partitions.causes[absence] = f"{name} was away"
+            self.generations.open(np.array([member], np.int32), self.cause if absence is None else absence)
+            if member == self.generations.leader:
+                # It takes the topics it finds for those that are assigned, so it overlooks what grew while it
+                # was away (KIP-814).
+                self.generations.brain.counts = list(self._world.partitions.counts)
+                self.metadata.watch()
+            return
+        if members.carries[member]:
+            self.generations.brain.gone.add(self._world.memberships.ids[member])
+            members.carries[member] = False
+        cause = self._world.partitions.cause(f"{name} joined") if absence is None else absence
+        self._world.partitions.notice(member, now_ms, cause)
+        if self.state is not State.PREPARING:
+            self.prepare(f"{name} joined", cause)
+        members.joins_ms[member] = now_ms
+        members.stands_ms[member] = since_ms
+        self._joined_ms = None
 
-    def next_ms(self) -> float:
-        """When something happens next without an event; infinite where nothing does."""
-        return min(self._barrier_ms(), self._expiry_ms(), self._notice_ms())
+    def drop(self, member: int, text: str, cause: int) -> None:
+        """The group loses a member: it left, or its session is over."""
+        self._forget_session(member)
+        self._members.remove(member)
+        if self._members.carries[member]:
+            self.generations.brain.gone.add(self._world.memberships.ids[member])
+        if member == self.generations.leader:
+            self.generations.leader = None
+        self._world.partitions.notice(member, self._world.now_ms, cause)
+        if len(self._members):
+            self.prepare(text, cause)
+            return
+        self._cancel_answer()
+        self.state = State.EMPTY
+        self.generations.brain.over = True
+        self.generations.brain.gone.clear()
+        self._delay_ms = None
+        self._world.note("empty")
 
-    def advance(self, now_ms: float) -> None:
-        """Let happen what `next_ms` announced."""
-        self.now_ms = now_ms
-        if self._barrier_ms() <= now_ms:
-            self._pass_barrier()
-        elif self._expiry_ms() <= now_ms:
-            member = next(each for each in self._members.values() if each.expires_ms <= now_ms)
-            self._partitions.notice(member.serial, now_ms)
-            self._drop(member, f"session of {self._consumers[member.consumer].name} timed out")
-        else:
-            self._notice_growth()
+    def silent(self, member: int, heard_ms: float, absence: int) -> None:
+        """A member says nothing any more; it is missed when its session is over.
 
-    def timeline(self) -> Timeline:
-        """Everything up to now."""
-        return self._partitions.timeline(self.now_ms, tuple(consumer.name for consumer in self._consumers))
+        Args:
+            member: who.
+            heard_ms: when it was last heard of.
+            absence: the cause of what it does not read.
+        """
+        self._absence[member] = absence
+        if self.state is State.PREPARING:
+            if self._members.joins_ms[member] <= self._world.now_ms:
+                return  # who waits at the barrier has no session to lose; it gets one with the assignment
+            self._members.joins_ms[member] = math.inf
+            self._joined_ms = None
+        elif self.state is State.COMPLETING:
+            if member != self.generations.leader:
+                return
+            self._cancel_answer()
+        self._watch_session(member, max(heard_ms, self.down_ms))
 
-    @property
-    def unread(self) -> int:
-        """Partitions that exist and nobody reads now."""
-        return self._partitions.unread
+    def speaks(self, member: int) -> bool:
+        """A silent member speaks again before it was missed; gives whether it finds a barrier to pass."""
+        self._forget_session(member)
+        if self.state is State.COMPLETING and member == self.generations.leader and self._answer is None:
+            self._complete()
+            return False
+        return self.state is State.PREPARING and not self._members.joins_ms[member] <= self._world.now_ms
 
-    def _barrier_ms(self) -> float:
-        if self._state is not _State.PREPARING:
+    def arrives(self, member: int, joins_ms: float, stands_ms: float) -> None:
+        """A member will pass the barrier at another time than was thought."""
+        self._members.joins_ms[member] = joins_ms
+        if self._members.eager[member]:
+            self._members.stands_ms[member] = stands_ms
+        self._joined_ms = None
+
+    def waits(self, member: int) -> bool:
+        """Whether a member has joined and waits for its assignment."""
+        if self.state is State.PREPARING:
+            return bool(self._members.joins_ms[member] <= self._world.now_ms)
+        return self.state is State.COMPLETING
+
+    def look_again(self) -> None:
+        """Members have other times of joining than before."""
+        self._joined_ms = None
+
+    def failover(self, now_ms: float, until_ms: float) -> None:
+        """Nobody is answered until then; sessions begin anew when the group is loaded."""
+        self.down_ms = until_ms
+        members = self._members
+        for member in list(self._sessions):
+            self._watch_session(member, until_ms)
+        living = members.living()
+        beats = members.next_beats(living, now_ms)
+        members.base_ms[living[beats < until_ms]] = until_ms
+        if self.state is State.COMPLETING:
+            self.prepare("coordinator failed over", self._world.partitions.cause("coordinator failed over"))
+        if self.state is State.PREPARING:
+            rows = members.rows
+            members.joins_ms[rows] = np.maximum(members.joins_ms[rows], until_ms)
+            self._deadline_ms = until_ms + self._settings.max_poll_interval_ms
+            self._joined_ms = None
+            if self._delay_ms is not None:
+                self._delay_ms = max(self._delay_ms, until_ms)
+
+    # The barrier.
+
+    def barrier_ms(self) -> float:
+        """When the join barrier opens; infinite where there is none."""
+        if self.state is not State.PREPARING:
             return math.inf
         if self._delay_ms is not None:
             return self._delay_ms
-        last_ms = max(member.joins_ms for member in self._members.values())
-        return max(min(last_ms, self._deadline_ms), self.now_ms)
+        if self._joined_ms is None:
+            self._joined_ms = float(self._members.joins_ms[self._members.rows].max())
+        return max(min(self._joined_ms, self._deadline_ms), self._world.now_ms)
 
-    def _expiry_ms(self) -> float:
-        return min((member.expires_ms for member in self._members.values()), default=math.inf)
-
-    def _notice_ms(self) -> float:
-        leader = self._leader
-        if self._state is not _State.STABLE or leader is None or not leader.running:
-            return math.inf
-        unseen = [at_ms for at_ms, topic, count in self._growth if count > self._assigned_counts[topic]]
-        return (
-            max(first_after(leader.metadata_ms, self._settings.metadata_max_age_ms, unseen[0]), self.now_ms)
-            if unseen
-            else math.inf
-        )
-
-    def _begin(self, consumers: tuple[Consumer, ...]) -> Rebalance | None:
-        if not consumers:
-            return None
-        for consumer in consumers:
-            member = self._add(self._number[consumer.name])
-            member.joins_ms = 0.0
-            member.metadata_ms = float(self._random.uniform(0, self._settings.metadata_max_age_ms))
-        self._causes = ["the group at the start"]
-        return self._complete()
-
-    def _add(self, number: int) -> _Member:
-        self._incarnations[number] += 1
-        member = _Member(
-            self._serials,
-            f"{self._consumers[number].name}#{self._incarnations[number]}",
-            number,
-            beat_ms=self._draw_beat(),
-            metadata_ms=self.now_ms,
-        )
-        self._serials += 1
-        self._members[member.serial] = self._of_consumer[number] = member
-        return member
-
-    def _draw_beat(self) -> float:
-        return self.now_ms + float(self._random.uniform(0, self._settings.heartbeat_interval_ms))
-
-    def _return(self, member: _Member) -> None:
-        """A static member is back before its session ended: in a stable group nobody else hears of it."""
-        member.running = True
-        member.expires_ms = math.inf
-        member.heard_ms = self.now_ms
-        member.beat_ms = self._draw_beat()
-        member.metadata_ms = self.now_ms
-        if member is self._leader:
-            self._new_leader = True
-        if self._state is _State.STABLE:
-            self._partitions.resume(member.serial, member.consumer, self.now_ms)
-            if member is self._leader:
-                # It takes the topics it finds for those that are assigned, so it overlooks what grew while it
-                # was away (KIP-814).
-                self._assigned_counts = list(self._partitions.counts)
-            return
-        member.joins_ms = member.waits_ms = self.now_ms
-        if member.carries:
-            self._gone.add(member.id)
-            member.carries = False
-        self._partitions.notice(member.serial, self.now_ms)
-
-    def _drop(self, member: _Member, cause: str) -> None:
-        del self._members[member.serial]
-        if member.carries:
-            self._gone.add(member.id)
-        if member is self._leader:
-            self._leader = None
-        if self._members:
-            self._prepare(cause)
-            return
-        self._state = _State.EMPTY
-        self._over = True
-        self._gone.clear()
-        self._delay_ms = None
-
-    def _prepare(self, cause: str) -> None:
+    def prepare(self, text: str, cause: int) -> None:
         """Open the join barrier, or note one more reason for the open one."""
-        if self._state is _State.STABLE:
-            self._state = _State.PREPARING
-            self._started_ms = self.now_ms
-            self._deadline_ms = self.now_ms + self._settings.max_poll_interval_ms
-            self._causes = []
-            for member in self._members.values():
-                member.joins_ms = (
-                    first_after(member.beat_ms, self._settings.heartbeat_interval_ms, self.now_ms)
-                    if member.running
-                    else math.inf
+        now_ms = self._world.now_ms
+        members = self._members
+        if self.state is State.STABLE:
+            self._open_barrier(cause)
+        elif self.state is State.COMPLETING:
+            # Who waits for its assignment is sent back; the leader hears of it when its assignor is done.
+            self._cancel_answer()
+            self.cause = cause
+            self._world.partitions.turn(Phase.COMPUTING, now_ms, Phase.PAUSED, cause)
+            members.joins_ms[members.rows] = math.inf
+            members.joins_ms[members.living()] = now_ms + self._costs.network_ms
+            if self.generations.leader is not None and members.alive[self.generations.leader]:
+                members.joins_ms[self.generations.leader] = (
+                    max(now_ms, self._computed_ms) + self._costs.network_ms
                 )
-        self._causes.append(cause)
+            self.state = State.PREPARING
+            self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
+        self._causes.append(text)
+        self._joined_ms = None
 
-    def _open_initial(self) -> None:
-        self._state = _State.PREPARING
-        self._started_ms = self.now_ms
-        self._causes = []
-        delay_ms = self._settings.group_initial_rebalance_delay_ms
-        self._delay_ms = self.now_ms + delay_ms
-        self._delay_left_ms = max(self._settings.max_poll_interval_ms - delay_ms, 0)
-        self._deadline_ms = self.now_ms + self._settings.max_poll_interval_ms
-        self._newcomer = False
-
-    def _pass_barrier(self) -> None:
+    def pass_barrier(self) -> None:
+        """Everybody is here, or has been waited for long enough."""
+        now_ms, members = self._world.now_ms, self._members
         if self._delay_ms is not None and self._newcomer and self._delay_left_ms > 0:
             delay_ms = min(self._settings.group_initial_rebalance_delay_ms, self._delay_left_ms)
             self._delay_left_ms -= delay_ms
@@ -294,142 +260,129 @@ class Coordinator:
             self._newcomer = False
             return
         self._delay_ms = None
-        for member in [each for each in self._members.values() if each.joins_ms > self.now_ms]:
-            self._drop(member, f"{self._consumers[member.consumer].name} did not rejoin in time")
-        if self._members:
-            self.rebalances.append(self._complete())
+        late = members.rows[members.joins_ms[members.rows] > now_ms]
+        for member in late.tolist():
+            consumer = self._world.memberships.consumers[member]
+            if not consumer.static:  # a static one stays, to be missed when its session is over
+                text = f"{consumer.name} did not rejoin in time"
+                self.drop(member, text, self._world.partitions.cause(text))
+        if self.state is not State.PREPARING:
+            return
+        if len(late) and (members.joins_ms[members.rows] > now_ms).all():
+            self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
+            return
+        self.generations.elect()
+        self._complete()
 
-    def _notice_growth(self) -> None:
-        unseen = [topic for _, topic, count in self._growth if count > self._assigned_counts[topic]]
-        counts = self._partitions.counts
-        grown = ", ".join(f"{self._topics[topic].name} to {counts[topic]}" for topic in dict.fromkeys(unseen))
-        self._partitions.notice(-1, self.now_ms)
-        self._prepare(f"partitions added ({grown})")
-        assert self._leader is not None
-        self._leader.joins_ms = self.now_ms
+    def _open_initial(self, cause: int) -> None:
+        self._open_barrier(cause)
+        delay_ms = self._settings.group_initial_rebalance_delay_ms
+        self._delay_ms = self._world.now_ms + delay_ms
+        self._delay_left_ms = max(self._settings.max_poll_interval_ms - delay_ms, 0)
+        self._newcomer = False
 
-    def _complete(self) -> Rebalance:
-        """Everybody is here: the leader assigns, and all of them get the new generation at once."""
-        if self._leader is None:
-            self._leader = next(iter(self._members.values()))
-            self._new_leader = True
-        assignment = self._decide()
-        owner = self._partitions.owners(
-            assignment, {member.id: member.serial for member in self._members.values()}
+    def _open_barrier(self, cause: int) -> None:
+        members, now_ms = self._members, self._world.now_ms
+        self.state = State.PREPARING
+        self.cause = cause
+        self._causes = []
+        self._started_ms = now_ms
+        self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
+        members.joins_ms[members.rows] = math.inf
+        self._hearing.wave(now_ms)
+        if self._revoking is not None:
+            rows, joins_ms = self._revoking
+            members.joins_ms[rows] = np.where(members.alive[rows], joins_ms, math.inf)
+        self._forget_follow_up()
+        self.metadata.forget()
+        self._world.note("rebalance", cause=self._world.partitions.causes[cause])
+
+    # The assignment.
+
+    def _complete(self) -> None:
+        """The members are known: JoinGroup is answered, and the leader's assignor is at work."""
+        now_ms, members = self._world.now_ms, self._members
+        joined = members.rows[members.joins_ms[members.rows] <= now_ms]
+        members.base_ms[joined] = now_ms + self._costs.network_ms / 2
+        self._hearing.stop_all(now_ms, self.cause)
+        answer = self.generations.decide(self.metadata.counts())
+        self._computed_ms = now_ms + self._costs.network_ms / 2 + answer.took_ms
+        known_ms = self._computed_ms + self._costs.network_ms
+        if known_ms <= now_ms:
+            self._sync(answer)
+            return
+        self.state = State.COMPLETING
+        self._world.partitions.turn(Phase.PAUSED, now_ms, Phase.COMPUTING, self.cause)
+        self._answer = self._timers.at(known_ms, lambda: self._sync(answer))
+
+    def _sync(self, answer: Answer) -> None:
+        """Everybody has the assignment."""
+        now_ms = self._world.now_ms
+        self._answer = None
+        self.state = State.STABLE
+        self._world.history.add(
+            self.generations.apply(answer, self.cause, self._started_ms, tuple(self._causes), self._absence)
         )
-        followers = [] if self._eager else self._running(self._partitions.losers(owner))
-        moved = self._hand_over(owner)
-        self._count_pauses(set(owner.tolist()), more_to_come=bool(followers))
-        done = Rebalance(
-            self._generation,
-            self._started_ms,
-            self.now_ms,
-            tuple(self._causes),
-            moved,
-            assignment,
-            {member.id: self._consumers[member.consumer] for member in self._members.values()},
-        )
-        self._state = _State.STABLE
-        for member in self._members.values():
-            member.carries = True
-            member.heard_ms = self.now_ms
-            if self._in_step:
-                member.beat_ms = self.now_ms
-            if not member.running:
-                member.expires_ms = self.now_ms + self._settings.session_timeout_ms
-        if followers:
-            self._prepare("partitions revoked")
-            for serial in followers:
-                self._members[serial].joins_ms = self.now_ms
-        return done
+        for member in self._absence:
+            self._watch_session(member, now_ms)
+        if answer.held:
+            self._timers.at(self.generations.brain.holds_ms or now_ms, self._stop_holding)
+        revoking = self.generations.revoking
+        if len(revoking) == 0:
+            self.metadata.watch()
+            return
+        rejoins_ms = self._hearing.after_revoking(revoking, now_ms)
+        self._revoking = revoking, rejoins_ms
+        first_ms = float(rejoins_ms.min())
+        if first_ms <= now_ms:
+            self._rejoin_first()
+        else:
+            self._follow_up = self._timers.at(first_ms, self._rejoin_first)
+            self.metadata.watch()
 
-    def _decide(self) -> Assignment:
-        """What the leader makes of the members, with the topics as its own metadata has them."""
-        self._assigned_counts = self._seen_by_leader()
-        join = tuple(member for member in self._members.values() if not member.carries)
-        # Nothing else tells the next group from another one with the same history.
-        change = (
-            self._generation if self._over else None,
-            tuple(member.id for member in join),
-            frozenset(self._gone),
-            tuple(self._assigned_counts),
-        )
-        self._decision = self._decisions.decide(
-            self._decision, change, lambda: self._join_response(join), new_leader=self._new_leader
-        )
-        group, assignment = self._decision.group, self._decision.assignment
-        assert group is not None
-        assert assignment is not None
-        self._generation = group.generation + 1
-        self._new_leader = self._over = False
-        self._gone.clear()
-        return assignment
+    def _stop_holding(self) -> None:
+        """What lost members had is given to others: all members know the time, and rejoin."""
+        holds_ms, now_ms = self.generations.brain.holds_ms, self._world.now_ms
+        if self.state is State.STABLE and holds_ms is not None and holds_ms <= now_ms:
+            text = "scheduled.rebalance.max.delay.ms is over"
+            self.prepare(text, self._world.partitions.cause(text))
+            for member in self._members.living().tolist():
+                self._hearing.hear(member, now_ms)
+            self._joined_ms = None
 
-    def _seen_by_leader(self) -> list[int]:
-        assert self._leader is not None
-        refreshed_ms = last_until(self._leader.metadata_ms, self._settings.metadata_max_age_ms, self.now_ms)
-        counts = [topic.partitions for topic in self._topics]
-        for at_ms, topic, count in self._growth:
-            if at_ms <= refreshed_ms:
-                counts[topic] = count
-        return counts
+    def _rejoin_first(self) -> None:
+        """The first of those that gave something up is back, so that its next owner can have it."""
+        if self._world.now_ms < self.down_ms:
+            self._follow_up = self._timers.at(self.down_ms, self._rejoin_first)
+            return
+        self.prepare("partitions revoked", self.cause)
 
-    def _join_response(self, join: tuple[_Member, ...]) -> Group:
-        topics = [
-            Topic(topic.name, count, id=topic.id) if count != topic.partitions else topic
-            for topic, count in zip(self._topics, self._assigned_counts, strict=True)
-        ]
-        names = tuple(topic.name for topic in self._topics)
-        newcomers = []
-        for member in join:
-            consumer = self._consumers[member.consumer]
-            subscribed = names if consumer.topics is None else consumer.topics
-            instance_id = consumer.name if consumer.static else None
-            newcomers.append(Member(member.id, subscribed, instance_id=instance_id))
-        group, assignment = self._decision.group, self._decision.assignment
-        if self._over or group is None or assignment is None:
-            return Group(topics, newcomers, generation=self._generation)
-        return group.next(assignment, join=newcomers, leave=self._gone, topics=topics)
+    # Sessions.
 
-    def _running(self, serials: list[int]) -> list[int]:
-        return [serial for serial in serials if serial in self._members and self._members[serial].running]
+    def _watch_session(self, member: int, heard_ms: float) -> None:
+        if member in self._sessions:
+            self._sessions[member].cancel()
+        ends_ms = max(heard_ms + self._settings.session_timeout_ms, self._world.now_ms)
+        self._sessions[member] = self._timers.at(ends_ms, lambda: self._expire(member))
 
-    def _hand_over(self, owner: NDArray[np.int64]) -> int:
-        # The last element serves index -1, the owner of nothing.
-        consumer = np.full(self._serials + 1, -1, np.int64)
-        running = np.zeros(self._serials + 1, np.bool_)
-        joins_ms = np.zeros(self._serials + 1, np.float64)
-        for member in self._members.values():
-            consumer[member.serial] = member.consumer
-            running[member.serial] = member.running
-            joins_ms[member.serial] = member.joins_ms
-        if self._eager:
-            self._partitions.stop_all(joins_ms)
-        return self._partitions.hand_over(owner, consumer, running, self._assigned_counts, self.now_ms)
+    def _expire(self, member: int) -> None:
+        name = self._world.memberships.consumers[member].name
+        self._world.note("session-expired", name)
+        self.drop(member, f"session of {name} timed out", self._absence[member])
 
-    def _count_pauses(self, busy: set[int], *, more_to_come: bool) -> None:
-        """Add what running members stood still at this barrier; `busy` are those with partitions."""
-        for member in self._members.values():
-            if not member.running:
-                continue
-            since_ms = member.waits_ms
-            if since_ms is None and self._eager:
-                since_ms = member.joins_ms
-            if since_ms is None or (more_to_come and member.serial not in busy):
-                continue
-            self.member_pause_ms += self.now_ms - since_ms
-            member.waits_ms = None
+    def _forget_session(self, member: int) -> int | None:
+        timer = self._sessions.pop(member, None)
+        if timer is not None:
+            timer.cancel()
+        return self._absence.pop(member, None)
 
-    def _last_heard(self, member: _Member) -> float:
-        beat_ms = last_until(member.beat_ms, self._settings.heartbeat_interval_ms, self.now_ms)
-        return max(member.heard_ms, beat_ms)
+    def _cancel_answer(self) -> None:
+        if self._answer is not None:
+            self._answer.cancel()
+            self._answer = None
 
-
-def _is_eager(assignor: str) -> bool:
-    protocols = get_assignor(assignor).protocols
-    if not protocols:
-        raise ScenarioError(
-            f"assignor {assignor!r} belongs to the broker (KIP-848), whose protocol is not simulated yet; "
-            "name a client-side one such as 'cooperative-sticky'"
-        )
-    return max(protocols) is RebalanceProtocol.EAGER
+    def _forget_follow_up(self) -> None:
+        self._revoking = None
+        if self._follow_up is not None:
+            self._follow_up.cancel()
+            self._follow_up = None

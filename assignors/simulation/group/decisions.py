@@ -6,6 +6,7 @@ the same answer to the same history, so it is asked once.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
     from assignors.group import Group
     from assignors.interface import Assignor
 
-LIMIT = 1_000
-"""Decisions kept at a time; one of a group of forty takes some tens of kilobytes."""
+LIMIT = 2**26
+"""Bytes of decisions kept at a time."""
+
+_BYTES_PER_MEMBER = 600
+_BYTES_PER_PARTITION = 40
 
 
 @dataclass(slots=True, eq=False)
@@ -29,64 +33,56 @@ class Decision:
     Attributes:
         group: what the leader was told; None before the first rebalance.
         assignment: what it answered.
-        before: the decision before.
-        first_of_leader: whether its leader began with it.
-        assignor: the leader's, as this decision left it; the one that follows takes it over.
+        assignor: the leader's, as this decision left it.
         next: decisions that followed, by what changed.
     """
 
     group: Group | None = None
     assignment: Assignment | None = None
-    before: Decision | None = None
-    first_of_leader: bool = True
     assignor: Assignor | None = None
     next: dict[Hashable, Decision] = field(default_factory=dict)
 
 
 class Decisions:
-    """The decisions of one assignor, as a tree of histories."""
+    """The decisions for one scenario, as a tree of histories.
 
-    def __init__(self, assignor: str) -> None:
-        self.name = assignor
+    Args:
+        shared: whether other runs will come; a single one keeps only the last decision.
+    """
+
+    def __init__(self, *, shared: bool) -> None:
         self.start = Decision()
+        self._shared = shared
         self._kept = 0
 
     def decide(
-        self, before: Decision, change: Hashable, group: Callable[[], Group], *, new_leader: bool
+        self, before: Decision, change: Hashable, name: str, group: Callable[[], Group], *, new_leader: bool
     ) -> Decision:
         """The decision after `before` where the group changes so.
 
         Args:
             before: the last decision.
             change: everything in which the next group can differ from another one after the same history.
-            group: makes it.
+            name: the strategy.
+            group: makes the group.
             new_leader: whether its leader starts without a memory.
         """
-        key = (change, new_leader)
+        key = (change, name, new_leader)
         known = before.next.get(key)
         if known is not None:
             return known
-        assignor = get_assignor(self.name) if new_leader else _memory(before, self.name)
+        if new_leader or before.assignor is None:
+            assignor = get_assignor(name)
+        else:
+            assignor = deepcopy(before.assignor) if self._shared else before.assignor
         told = group()
-        made = Decision(told, assignor.assign(told), before, new_leader, assignor)
-        if self._kept >= LIMIT:
-            self.start.next.clear()
-            self._kept = 0
-        before.next[key] = made
-        self._kept += 1
+        made = Decision(told, assignor.assign(told), assignor)
+        if self._shared:
+            partitions = sum(topic.partitions for topic in told.topics)
+            size = _BYTES_PER_MEMBER * len(told.members) + _BYTES_PER_PARTITION * partitions
+            if self._kept + size > LIMIT:
+                self.start.next.clear()
+                self._kept = 0
+            before.next[key] = made
+            self._kept += size
         return made
-
-
-def _memory(decision: Decision, name: str) -> Assignor:
-    """The leader's assignor after this decision: as it was left, or told its groups once more."""
-    assignor, decision.assignor = decision.assignor, None
-    if assignor is not None:
-        return assignor
-    history = [decision]
-    while not history[-1].first_of_leader and history[-1].before is not None:
-        history.append(history[-1].before)
-    assignor = get_assignor(name)
-    for each in reversed(history):
-        assert each.group is not None
-        assignor.assign(each.group)
-    return assignor

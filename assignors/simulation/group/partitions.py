@@ -2,127 +2,273 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.simulation.inputs.events import Grow
-from assignors.simulation.outcome.timeline import Phase, Recorder
+from assignors.columns import bounds
+from assignors.simulation.inputs.events import Create, Grow
+from assignors.simulation.outcome.phases import Phases, rows_where
+from assignors.simulation.outcome.timeline import Phase, Zombies, build_timeline
+from assignors.simulation.records.flow import Flow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
+    from assignors.simulation.group.memberships import Memberships
     from assignors.simulation.inputs.scenario import Scenario
-    from assignors.simulation.outcome.timeline import Timeline
+    from assignors.simulation.outcome.timeline import Rows, Timeline
+
+
+class Change(NamedTuple):
+    """What one assignment changed: the partitions, the member that has each now, its place in its list."""
+
+    partitions: NDArray[np.int32]
+    owner: NDArray[np.int32]
+    position: NDArray[np.int32]
 
 
 class Partitions:
-    """The partitions as columns; members are known by their serial numbers, -1 is nobody.
+    """The partitions by flat index, `first[topic] + number`; members are those of `Memberships`.
+
+    Everything that happens to them is written down, so that a timeline can be made from it when one is asked
+    for, and summed up at once.
 
     Attributes:
-        counts: how many partitions each topic has now.
+        topics: topic names, those that are created later at the end.
+        first: index of each topic's first partition, and the number of all.
+        counts: how many partitions each topic has now; 0 before it is created.
+        causes: what pauses are for, by number; a text may be bettered while the run goes on.
+        flow: the records; None without a load.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
-        self.counts = [topic.partitions for topic in scenario.topics]
-        self._number = {topic.name: number for number, topic in enumerate(scenario.topics)}
-        most = {topic.name: topic.partitions for topic in scenario.topics}
-        most |= {event.topic: event.partitions for event in scenario.events if isinstance(event, Grow)}
-        self._first = np.concatenate([[0], np.cumsum([*most.values()], dtype=np.int64)])
-        total = int(self._first[-1])
-        self._recorder = Recorder(total)
-        self._owner = np.full(total, -1, np.int64)
-        self._last_consumer = np.full(total, -1, np.int64)
-        self._recorder.change(np.flatnonzero(self._up_to(self.counts)), 0.0, Phase.PAUSED)
+    def __init__(self, scenario: Scenario, memberships: Memberships) -> None:
+        counts = {topic.name: topic.partitions for topic in scenario.topics}
+        most = dict(counts)
+        for event in scenario.events:
+            if isinstance(event, Create | Grow):
+                counts.setdefault(event.topic, 0)
+                most[event.topic] = max(most.get(event.topic, 0), event.partitions)
+        self.topics = tuple(counts)
+        self.counts = list(counts.values())
+        self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
+        self.causes: list[str] = []
+        self.flow = None if scenario.load is None else Flow(scenario, self.first, self.topics)
+        self._number = {name: number for number, name in enumerate(self.topics)}
+        self._memberships = memberships
+        self._partition_ms = scenario.costs.partition_ms
+        self._total = int(self.first[-1])
+        self._last_consumer = np.full(self._total, -1, np.int32)
+        self._log: list[tuple[str, tuple[object, ...]]] = []
+        self._zombies: list[tuple[NDArray[np.int32], float, float, int]] = []
+        self.now = Phases(self._total, memberships, self._partition_ms, flow=self.flow)
+        there = np.concatenate(
+            [np.arange(0)]
+            + [np.arange(start, start + count) for start, count in zip(self.first, self.counts, strict=False)]
+        )
+        self._do("born", there.astype(np.int32), 0.0, Phase.PAUSED, self.cause("nobody in the group"))
 
     @property
     def unread(self) -> int:
-        """Partitions that exist and nobody reads."""
-        phase = self._recorder.phase
-        return int(np.count_nonzero((phase != Phase.ABSENT) & (phase != Phase.CONSUMING)))
+        """Partitions that exist and nobody reads, as far as it was told."""
+        return self.now.unread
+
+    def topic(self, name: str) -> int:
+        """A topic's number."""
+        return self._number[name]
+
+    def cause(self, text: str) -> int:
+        """A number for one more thing that keeps partitions from being read."""
+        self.causes.append(text)
+        return len(self.causes) - 1
+
+    def owned(self, member: int) -> NDArray[np.int32]:
+        """What the member was given."""
+        return rows_where(self.now.owner == member)
 
     def grow(self, topic: str, count: int, now_ms: float) -> int:
-        """A topic gets more partitions, unnoticed; gives the topic's number."""
+        """A topic is created or gets more partitions, which nobody has noticed; gives the topic's number."""
         number = self._number[topic]
-        start = int(self._first[number])
-        new = np.arange(start + self.counts[number], start + count)
-        self._recorder.change(new, now_ms, Phase.UNNOTICED)
+        start = int(self.first[number])
+        new = np.arange(start + self.counts[number], start + count, dtype=np.int32)
         self.counts[number] = count
+        self._do("born", new, now_ms, Phase.UNNOTICED, self.cause(f"{topic} has {count} partitions"))
         return number
 
-    def stop(self, member: int, at_ms: float, phase: Phase) -> None:
+    def stop(
+        self, member: int, at_ms: float, phase: Phase, cause: int, *, committed: bool | None = True
+    ) -> None:
         """What the member reads, it no longer does."""
-        self._recorder.change(self._of(member, Phase.CONSUMING), at_ms, phase)
+        had = self.owned(member)
+        if self.flow is not None and committed is not None:
+            self.flow.stops(had[self.now.phase[had] == Phase.UNNOTICED], at_ms, committed=committed)
+        self._do("stop", had, at_ms, phase, cause, committed)
 
-    def notice(self, member: int, now_ms: float) -> None:
-        """The group learns that what this member had is not read, or that there are partitions nobody had."""
-        self._recorder.change(self._of(member, Phase.UNNOTICED), now_ms, Phase.PAUSED)
+    def halt(
+        self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
+    ) -> None:
+        """Nobody reads these any more, or opens them, or may go on where it was."""
+        if self.flow is not None and committed is not None:
+            self.flow.stops(partitions[self.now.phase[partitions] == Phase.UNNOTICED], at_ms, committed=committed)
+        self._do("stop", partitions, at_ms, phase, cause, committed)
+        self.stand(partitions[self.now.phase[partitions] != phase], at_ms, phase, cause)
 
-    def resume(self, member: int, consumer: int, now_ms: float) -> None:
-        """The member reads what it was given again."""
-        self._recorder.change(np.flatnonzero(self._owner == member), now_ms, Phase.CONSUMING, consumer)
+    def stand(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int | None) -> None:
+        """These stand still, and now for another reason; None keeps the cause of each."""
+        if len(partitions):
+            self._do("wait", partitions, at_ms, phase, cause)
 
-    def owners(self, assignment: Assignment, serial_of: Mapping[str, int]) -> NDArray[np.int64]:
-        """The member each partition goes to."""
-        ids, topics, member, topic, partition = assignment.to_arrays()
-        serials = np.array([serial_of[each] for each in ids], np.int64)
-        first = np.array([self._first[self._number[name]] for name in topics], np.int64)
-        owner = np.full(len(self._owner), -1, np.int64)
-        owner[first[topic] + partition] = serials[member]
-        return owner
+    def hand(self, partitions: NDArray[np.int32], member: int, at_ms: float, begins_ms: float | None) -> None:
+        """A member opens these, which nobody reads; it begins to read at that time, or at once."""
+        self._do("hand", partitions, member, at_ms, begins_ms)
 
-    def losers(self, owner: NDArray[np.int64]) -> list[int]:
-        """Members that must give something up for this."""
-        lost = (self._owner >= 0) & (self._owner != owner)
-        return np.unique(self._owner[lost]).tolist()  # type: ignore[no-any-return]
+    def go_on(self, partitions: NDArray[np.int32], at_ms: float) -> None:
+        """Those of these whose reader was away, unnoticed, are read by it again."""
+        again = partitions[self.now.phase[partitions] == Phase.UNNOTICED]
+        if len(again):
+            self._do("resume", again, at_ms)
 
-    def stop_all(self, at_ms: NDArray[np.float64]) -> None:
-        """Everything that is read stops, each partition at the time of its owner."""
-        read = np.flatnonzero(self._recorder.phase == Phase.CONSUMING)
-        self._recorder.change(read, at_ms[self._owner[read]], Phase.PAUSED)
+    def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
+        """Members stop for a rebalance, each at its time."""
+        self._do("stop_all", members, at_ms, Phase.PAUSED, cause)
 
-    def hand_over(
-        self,
-        owner: NDArray[np.int64],
-        consumer: NDArray[np.int64],
-        running: NDArray[np.bool_],
-        seen: Sequence[int],
-        now_ms: float,
-    ) -> int:
-        """Stop what stops and start what starts; gives the number of partitions that changed consumers.
+    def wait(self, member: int, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
+        """What this member has, or nobody where it is -1, and is in one phase, is in another from now on."""
+        now = self.now
+        partitions = rows_where((now.owner == member) & (now.phase == old))
+        if len(partitions):
+            self._do("wait", partitions, at_ms, phase, cause)
+
+    def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
+        """The group learns that what this member had, or nobody where it is -1, is not read."""
+        now = self.now
+        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
+        if len(partitions):
+            self._do("wait", partitions, at_ms, Phase.PAUSED, cause)
+            if self.flow is not None:
+                self.flow.stops(partitions, at_ms, committed=committed)
+
+    def resume(self, member: int, now_ms: float) -> None:
+        """A member that was away reads again what it was given."""
+        now = self.now
+        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
+        if len(partitions):
+            self._do("resume", partitions, now_ms)
+
+    def start(self, now_ms: float) -> None:
+        """Whoever has partitions has opened them."""
+        self._do("resume", rows_where(self.now.owner >= 0), now_ms)
+
+    def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
+        """Everything that stands still in one phase does so in another from now on."""
+        self._do("turn", old, at_ms, phase, cause)
+
+    def open_all(
+        self, members: NDArray[np.int32], at_ms: float, begins_ms: NDArray[np.float64] | None, cause: int
+    ) -> None:
+        """Members read what they were given; see `Phases.open_all`."""
+        self._do("open_all", members, at_ms, begins_ms, cause)
+
+    def zombie(
+        self, partitions: NDArray[np.int32], member: int, start_ms: float, end_ms: float, *, reads: bool
+    ) -> None:
+        """A member reads on what is no longer its own.
 
         Args:
-            owner: the member each partition goes to.
-            consumer: the consumer behind each member, -1 behind member -1.
-            running: whether each member reads what it is given.
-            seen: partition counts as the leader knew them.
-            now_ms: when.
+            partitions: what.
+            member: who.
+            start_ms: from when.
+            end_ms: until when; nothing happens where that is not later.
+            reads: whether it gets new records, or is only busy with those in its hands.
         """
-        reads = running[owner]
-        phase = np.where(reads, Phase.CONSUMING, Phase.PAUSED).astype(np.int8)
-        phase[((owner >= 0) & ~reads) | ~self._up_to(seen)] = Phase.UNNOTICED
-        reader = np.where(reads, consumer[owner], -1).astype(np.int32)
-        there = np.flatnonzero(self._up_to(self.counts))
-        self._recorder.change(there, now_ms, phase[there], reader[there])
-        given = owner >= 0
-        moved = given & (self._last_consumer >= 0) & (self._last_consumer != consumer[owner])
-        self._last_consumer[given] = consumer[owner][given]
-        self._owner = owner
-        return int(np.count_nonzero(moved))
+        if len(partitions) == 0 or start_ms >= end_ms:
+            return
+        consumer = int(self._memberships.consumer[member])
+        self.now.watch(partitions)
+        self._zombies.append((partitions, start_ms, end_ms, consumer))
+        if reads and self.flow is not None:
+            self.flow.zombie(partitions, consumer, start_ms, end_ms)
 
-    def timeline(self, now_ms: float, consumers: tuple[str, ...]) -> Timeline:
-        """Everything up to now."""
-        return self._recorder.finish(now_ms, tuple(self._number), self._first, consumers)
+    def settle(self, now_ms: float) -> None:
+        """Let handovers that are over be over, and the records know."""
+        self._do("settle", now_ms)
+        if self.flow is not None:
+            self.flow.advance(now_ms)
 
-    def _of(self, member: int, phase: Phase) -> NDArray[np.intp]:
-        return np.flatnonzero((self._owner == member) & (self._recorder.phase == phase))
+    def places(self, assignment: Assignment) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """An assignment as the member of each partition, -1 for nobody, and its place in that one's list."""
+        ids, topics, member, topic, partition = assignment.to_arrays()
+        owner = np.full(self._total, -1, np.int32)
+        position = np.zeros(self._total, np.int32)
+        if len(member):
+            rows = self.first[[self._number[name] for name in topics]][topic] + partition
+            serials = np.array([self._memberships.serials[each] for each in ids], np.int32)
+            owner[rows] = serials[member]
+            starts = bounds(np.bincount(member, minlength=len(ids)))
+            position[rows] = np.arange(len(member)) - starts[member]
+        return owner, position
 
-    def _up_to(self, counts: Sequence[int]) -> NDArray[np.bool_]:
-        """Partitions that exist where the topics have these counts."""
-        mask = np.zeros(int(self._first[-1]), np.bool_)
-        for first, count in zip(self._first.tolist(), counts, strict=False):
-            mask[first : first + count] = True
-        return mask
+    def give(
+        self, owner: NDArray[np.int32], position: NDArray[np.int32], at_ms: float, cause: int
+    ) -> tuple[Change, int]:
+        """From now on partitions belong to these members; who loses one it reads, stops.
+
+        Args:
+            owner: the member of each partition, -1 for nobody.
+            position: its place in that one's list.
+            at_ms: when.
+            cause: what for.
+
+        Returns:
+            What differs, and how many partitions went from one consumer to another.
+        """
+        rows = rows_where((owner != self.now.owner) | (position != self.now.position))
+        change = Change(rows, owner[rows], position[rows])
+        self._do("own", *change, at_ms, cause)
+        return change, self.moved(change)
+
+    def moved(self, change: Change) -> int:
+        """How many partitions go from one consumer to another by this, the last before it in mind."""
+        given = change.owner >= 0
+        partitions = change.partitions[given]
+        consumer = self._memberships.consumer[change.owner[given]]
+        last = self._last_consumer[partitions]
+        self._last_consumer[partitions] = consumer
+        return int(np.count_nonzero((last >= 0) & (last != consumer)))
+
+    def finish(self, now_ms: float) -> float:
+        """The run ends; gives how long partitions had two readers, in milliseconds, summed."""
+        self._do("finish", now_ms)
+        if not self._zombies:
+            return 0.0
+        partition, start, end = self.now.reads_of_watched()
+        twice = 0.0
+        for partitions, since, until, _ in self._zombies:
+            of = np.isin(partition, partitions)
+            both = np.minimum(end[of], min(until, now_ms)) - np.maximum(start[of], since)
+            twice += float(both[both > 0].sum())
+        return twice
+
+    def timeline(self, consumers: tuple[str, ...], until_ms: float) -> Timeline:
+        """Everything that happened, once more."""
+        rows: Rows = []
+        again = Phases(self._total, self._memberships, self._partition_ms, rows=rows)
+        for name, arguments in self._log:
+            getattr(again, name)(*arguments)
+        parts = [
+            (which, *(np.full(len(which), value) for value in (start, min(end, until_ms), consumer)))
+            for which, start, end, consumer in self._zombies
+            if start < until_ms
+        ]
+        nothing = (np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0, np.int32))
+        partition, start, end, consumer = map(np.concatenate, zip(nothing, *parts, strict=True))
+        zombies = Zombies(partition, start, end, consumer.astype(np.int32))
+        consumer_of = self._memberships.consumer
+        return build_timeline(
+            rows, consumer_of, self.topics, self.first, consumers, tuple(self.causes), zombies
+        )
+
+    def _do(self, name: str, *arguments: object) -> None:
+        self._log.append((name, arguments))
+        getattr(self.now, name)(*arguments)

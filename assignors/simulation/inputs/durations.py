@@ -1,24 +1,42 @@
-"""Lengths of time that differ from one occurrence to the next."""
+"""Lengths of time, those that differ from one occurrence to the next among them."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+LATEST_MS = 2**53
+"""The latest time and the longest timeout: a float tells no milliseconds apart beyond it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Which numbers a field may have, both ends included."""
+
+    low: float
+    high: float
+    what: str = "number"
+
+
+Milliseconds = Annotated[float, Between(0, LATEST_MS, "number of milliseconds")]
+Interval = Annotated[float, Between(1, LATEST_MS, "number of milliseconds")]
+
 _P95 = 1.6448536269514722
 """How many standard deviations the 95th percentile of a normal distribution lies above its median."""
+_LARGEST_EXPONENT = 700
+"""`math.exp` refuses much more; what comes of it is cut to `LATEST_MS` anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
     """Any length between two, each as likely; milliseconds."""
 
-    low: float
-    high: float
+    low: Milliseconds
+    high: Milliseconds
 
     def draw(self, random: Generator) -> float:
         """One length."""
@@ -29,7 +47,7 @@ class Uniform:
 class Exponential:
     """Mostly short, now and then several times the mean; milliseconds."""
 
-    mean: float
+    mean: Milliseconds
 
     def draw(self, random: Generator) -> float:
         """One length."""
@@ -40,18 +58,21 @@ class Exponential:
 class LogNormal:
     """As most latencies are spread: half below the median, one in twenty above `p95`; milliseconds."""
 
-    median: float
-    p95: float
+    median: Milliseconds
+    p95: Milliseconds
 
     def draw(self, random: Generator) -> float:
         """One length."""
-        return self.median * math.exp(random.standard_normal() * math.log(self.p95 / self.median) / _P95)
+        median = math.log(self.median)
+        length = median + random.standard_normal() * (math.log(self.p95) - median) / _P95
+        return math.exp(min(length, _LARGEST_EXPONENT))
 
 
-Duration = float | Uniform | Exponential | LogNormal
+Distribution = Uniform | Exponential | LogNormal
+Duration = Milliseconds | Distribution
 """A length of time in milliseconds: always the same, or drawn anew each time the scenario needs it."""
 
 
 def draw(duration: Duration, random: Generator) -> float:
     """One length of this duration."""
-    return float(duration) if isinstance(duration, int | float) else duration.draw(random)
+    return min(duration.draw(random), LATEST_MS) if isinstance(duration, Distribution) else float(duration)

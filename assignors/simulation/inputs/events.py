@@ -7,13 +7,22 @@ what the simulated cluster knows; the second is what people do, which comes down
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from assignors.simulation.inputs.durations import Between, Interval, Milliseconds
+from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assignors.simulation.inputs.durations import Duration
+
+Amount = Annotated[int, Between(0, MAX_PARTITIONS, "whole number")]
+Count = Annotated[int, Between(1, MAX_PARTITIONS, "whole number")]
+Number = Annotated[float, Between(0, sys.float_info.max)]
+Positive = Annotated[float, Between(sys.float_info.min, sys.float_info.max)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +35,8 @@ class Consumer:
         topics: names of the topics it subscribes to; None stands for all topics of the scenario.
         pattern: a regular expression of topic names instead of `topics`; topics created later are found.
         rack: its `client.rack`.
-        client: whose behaviour it shows: "java", "librdkafka" or "kafka-python".
+        client: whose behaviour it shows: "java", "librdkafka", "kafka-python", or "connect" for a worker of
+            Connect, where a partition stands for a task.
         assignors: its strategies, the preferred one first, `partition.assignment.strategy`; None stands for
             the scenario's. A broker-side one ("uniform") makes it a consumer of the protocol of KIP-848.
         beat_ms: when its first heartbeat after time 0 is due; None: as `Scenario.settled_ms` has it.
@@ -37,9 +47,9 @@ class Consumer:
     topics: tuple[str, ...] | None = None
     pattern: str | None = None
     rack: str | None = None
-    client: Literal["java", "librdkafka", "kafka-python"] = "java"
+    client: Literal["java", "librdkafka", "kafka-python", "connect"] = "java"
     assignors: tuple[str, ...] | None = None
-    beat_ms: float | None = None
+    beat_ms: Milliseconds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +65,12 @@ class Condition:
     """
 
     figure: Literal["lag", "partition_lag", "unread", "members"]
-    above: float | None = None
-    below: float | None = None
-    for_ms: float = 0
+    above: Number | None = None
+    below: Number | None = None
+    for_ms: Milliseconds = 0
 
 
-When = float | Condition
+When = Milliseconds | Condition
 """The time of an event in milliseconds, or the condition that sets it off, once."""
 
 
@@ -94,7 +104,7 @@ class Grow:
 
     at_ms: When
     topic: str
-    partitions: int
+    partitions: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +113,7 @@ class Create:
 
     at_ms: When
     topic: str
-    partitions: int
+    partitions: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +167,23 @@ class Restart:
     assignors: tuple[str, ...] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollingRestart:
+    """Every running consumer is restarted, one after the other at fixed times, as a script does it.
+
+    Attributes:
+        at_ms: when the first closes.
+        every_ms: from one close to the next, whether the last is up again or not.
+        down_ms: how long each is away.
+        assignors: their strategies from then on; None keeps them.
+    """
+
+    at_ms: When = 0
+    every_ms: Milliseconds
+    down_ms: Duration
+    assignors: tuple[str, ...] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class StatefulSetRoll:
     """Every running consumer is restarted under its own name, the last one first, each when the last is up.
@@ -178,6 +205,9 @@ class StatefulSetRoll:
 class Deployment:
     """Every running consumer is replaced by one with a new name, as a Kubernetes Deployment rolls.
 
+    The consumer that takes the place of `worker-3` is `worker-3-r2`, then `worker-3-r3`; it is like that one
+    in all else. The oldest are replaced first.
+
     Attributes:
         at_ms: when it begins.
         surge: how many may run beyond the present number, `maxSurge`.
@@ -188,8 +218,8 @@ class Deployment:
     """
 
     at_ms: When
-    surge: int = 1
-    unavailable: int = 0
+    surge: Amount = 1
+    unavailable: Amount = 0
     start_ms: Duration = 0
     ready_ms: Duration = 0
     assignors: tuple[str, ...] | None = None
@@ -197,16 +227,24 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class ScaleTo:
-    """So many consumers run from now on: new ones start after `start_ms`, the youngest close first."""
+    """So many consumers run from now on: new ones start after `start_ms`, the youngest close first.
+
+    A new one is like the youngest there is and has the first number that is free: `worker-40` after
+    `worker-39`, or `worker-38` where that one was taken away before.
+    """
 
     at_ms: When
-    consumers: int
+    consumers: Amount
     start_ms: Duration = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Autoscaler:
     """A horizontal autoscaler on lag, as KEDA's: ceil(lag / `lag_per_consumer`) consumers are wanted.
+
+    Beyond that it does what Kubernetes does by default: nothing where the lag is within a tenth of what the
+    present consumers stand for, and at one look no more than twice as many, or four more. It adds and takes
+    away consumers as `ScaleTo` does.
 
     Attributes:
         at_ms: when it first looks.
@@ -219,11 +257,11 @@ class Autoscaler:
     """
 
     at_ms: When
-    lag_per_consumer: float
-    polling_ms: float = 30_000
-    cooldown_ms: float = 300_000
-    fewest: int = 1
-    most: int | None = None
+    lag_per_consumer: Positive
+    polling_ms: Interval = 30_000
+    cooldown_ms: Milliseconds = 300_000
+    fewest: Amount = 1
+    most: Count | None = None
     start_ms: Duration = 0
 
 
@@ -242,23 +280,54 @@ class CrashLoop:
 
     at_ms: When
     consumer: str
-    times: int = 5
+    times: Count = 5
     up_ms: Duration = 10_000
-    backoff_ms: float = 10_000
-    most_ms: float = 300_000
+    backoff_ms: Milliseconds = 10_000
+    most_ms: Milliseconds = 300_000
 
 
 Primitive = Join | Leave | Crash | Grow | Create | SlowPoll | Stall | Failover | DuplicateInstance
 """What the simulated cluster knows."""
 
-Event = Primitive | Restart | StatefulSetRoll | Deployment | ScaleTo | Autoscaler | CrashLoop
+ByName = Leave | Crash | SlowPoll | Stall | DuplicateInstance | Restart | CrashLoop
+"""What happens to one consumer that runs."""
+
+Rollout = RollingRestart | StatefulSetRoll | Deployment | ScaleTo
+"""What changes the whole group, once; one waits until the one before has ended."""
+
+GroupWide = Rollout | Autoscaler
+"""What concerns whoever runs when it begins."""
+
+Event = Primitive | ByName | GroupWide
 """What a scenario may say."""
+
+EVENTS: dict[str, type[Event]] = {
+    "join": Join,
+    "leave": Leave,
+    "crash": Crash,
+    "grow": Grow,
+    "create": Create,
+    "slow-poll": SlowPoll,
+    "stall": Stall,
+    "failover": Failover,
+    "duplicate-instance": DuplicateInstance,
+    "restart": Restart,
+    "rolling-restart": RollingRestart,
+    "statefulset-roll": StatefulSetRoll,
+    "deployment": Deployment,
+    "scale-to": ScaleTo,
+    "autoscaler": Autoscaler,
+    "crash-loop": CrashLoop,
+}
+"""Every event by its name in files and messages."""
+
+EVENT_NAMES: dict[type[Event], str] = {kind: name for name, kind in EVENTS.items()}
 
 
 def rolling_restart(
     consumers: Sequence[Consumer], *, start_ms: float = 0, every_ms: float, down_ms: Duration
 ) -> tuple[Restart, ...]:
-    """One restart after another of every consumer, at fixed times, as a deployment script does it."""
+    """One restart after another of these consumers, at fixed times; `RollingRestart` takes all that run."""
     return tuple(
         Restart(start_ms + turn * every_ms, consumer.name, down_ms) for turn, consumer in enumerate(consumers)
     )

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from assignors.errors import ScenarioError
+from assignors.simulation.inputs.durations import Between, Interval, Milliseconds
+from assignors.simulation.inputs.kinds import check_fields
 
 if TYPE_CHECKING:
     from assignors.simulation.inputs.durations import Duration
+    from assignors.simulation.inputs.events import Count, Number
 
-LATEST_MS = 2**53
-"""The latest time and the longest timeout: a float tells no milliseconds apart beyond it."""
+
+def dotted(name: str) -> str:
+    """Kafka's name of a setting."""
+    return name.replace("_", ".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,32 +43,30 @@ class Settings:
         transaction_timeout_ms: `transaction.timeout.ms`; how long a dead producer's transaction stays open.
     """
 
-    session_timeout_ms: float = 45_000
-    heartbeat_interval_ms: float = 3_000
-    max_poll_interval_ms: float = 300_000
-    metadata_max_age_ms: float = 300_000
-    auto_commit_interval_ms: float = 5_000
-    group_initial_rebalance_delay_ms: float = 3_000
-    group_consumer_session_timeout_ms: float = 45_000
-    group_consumer_heartbeat_interval_ms: float = 5_000
-    group_consumer_assignment_interval_ms: float = 1_000
-    scheduled_rebalance_max_delay_ms: float = 300_000
-    transaction_timeout_ms: float = 60_000
+    session_timeout_ms: Interval = 45_000
+    heartbeat_interval_ms: Interval = 3_000
+    max_poll_interval_ms: Interval = 300_000
+    metadata_max_age_ms: Interval = 300_000
+    auto_commit_interval_ms: Interval = 5_000
+    group_initial_rebalance_delay_ms: Milliseconds = 3_000
+    group_consumer_session_timeout_ms: Interval = 45_000
+    group_consumer_heartbeat_interval_ms: Interval = 5_000
+    group_consumer_assignment_interval_ms: Milliseconds = 1_000
+    scheduled_rebalance_max_delay_ms: Milliseconds = 300_000
+    transaction_timeout_ms: Interval = 60_000
 
     def __post_init__(self) -> None:
-        for setting in fields(self):
-            value = getattr(self, setting.name)
-            lowest = 0 if setting.name.endswith(("delay_ms", "assignment_interval_ms")) else 1
-            if not lowest <= value <= LATEST_MS:
-                name = setting.name.replace("_", ".")
+        check_fields(self, "$.settings", dotted)
+        for beat, limit in (
+            ("heartbeat_interval_ms", "session_timeout_ms"),
+            ("heartbeat_interval_ms", "max_poll_interval_ms"),
+            ("group_consumer_heartbeat_interval_ms", "group_consumer_session_timeout_ms"),
+        ):
+            if getattr(self, beat) >= getattr(self, limit):
                 raise ScenarioError(
-                    f"{name} is {value}; give a number of milliseconds from {lowest} to {LATEST_MS}"
-                )
-        for limit in ("session_timeout_ms", "max_poll_interval_ms"):
-            if self.heartbeat_interval_ms >= getattr(self, limit):
-                raise ScenarioError(
-                    f"heartbeat.interval.ms is {self.heartbeat_interval_ms} and {limit.replace('_', '.')} is "
-                    f"{getattr(self, limit)}; heartbeats must be more frequent than that"
+                    f"{dotted(beat)} is {getattr(self, beat)} and {dotted(limit)} is {getattr(self, limit)}; "
+                    "heartbeats must be more frequent than that",
+                    path=f"$.settings.{dotted(beat)}",
                 )
 
 
@@ -85,10 +89,13 @@ class Costs:
     poll_ms: Duration = 0
     revoke_ms: Duration = 0
     assign_ms: Duration = 0
-    partition_ms: float = 0
+    partition_ms: Milliseconds = 0
     first_fetch_ms: Duration = 0
-    assignor_ms: float | Literal["measured"] = 0
-    network_ms: float = 0
+    assignor_ms: Milliseconds | Literal["measured"] = 0
+    network_ms: Milliseconds = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self, "$.costs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +114,15 @@ class Load:
             by those who read committed.
     """
 
-    rate: float | Mapping[str, float]
-    capacity: float = math.inf
-    batch: int = 500
+    rate: Number | Mapping[str, Number]
+    capacity: Annotated[float, Between(sys.float_info.min, math.inf)] = math.inf
+    batch: Count = 500
     commit: Literal["after", "before"] = "after"
     commit_on_revoke: bool = True
     transactions: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self, "$.load")
 
     def rate_of(self, topic: str) -> float:
         """Records a second that come to each partition of the topic."""

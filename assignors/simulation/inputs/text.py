@@ -8,16 +8,16 @@ number or a date that is none. So a text is bounded before it is read, and each 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from assignors.extras import needs
 from assignors.limits import MAX_ID
+
+with needs("reading a scenario", "cli"):
+    import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-T = TypeVar("T")
 
 MAX_SLOW_BYTES = 2**19
 """Bytes of a YAML or TOML file; JSON is read a hundred times faster and may be longer."""
@@ -28,32 +28,32 @@ _MAX_VALUES = 100_000
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 
 
-def decode_json(text: str, type_: type[T]) -> T:
-    """A value from JSON.
+def decode_json(text: str) -> Any:
+    """The value that a JSON text says.
 
     Raises:
-        ValueError: the text is no JSON, or not of this type.
+        ValueError: the text is no JSON.
     """
-    return _decode(msgspec.json.decode, text, type_)
+    return _decode(msgspec.json.decode, text)
 
 
-def decode_toml(text: str, type_: type[T]) -> T:
-    """A value from TOML.
+def decode_toml(text: str) -> Any:
+    """The value that a TOML text says.
 
     Raises:
-        ValueError: the text is no TOML, or not of this type.
+        ValueError: the text is no TOML.
     """
     if key := _LONG_KEY.search(text):
         line = text.count("\n", 0, key.start()) + 1
         raise ValueError(f"line {line}: a key of more than 100 parts, {key[0][:40]!r}...")
-    return _decode(msgspec.toml.decode, text, type_)
+    return _decode(msgspec.toml.decode, text)
 
 
-def decode_yaml(text: str, type_: type[T]) -> T:
-    """A value from YAML.
+def decode_yaml(text: str) -> Any:
+    """The value that a YAML text says.
 
     Raises:
-        ValueError: the text is no YAML, or not of this type.
+        ValueError: the text is no YAML.
         ModuleNotFoundError: PyYAML is not installed.
     """
     import yaml  # noqa: PLC0415 - an optional package
@@ -78,14 +78,13 @@ def decode_yaml(text: str, type_: type[T]) -> T:
 
     try:
         _bound(yaml, base, text)
-        values = yaml.load(text, Loader)  # noqa: S506 - its base is a safe loader
+        return yaml.load(text, Loader)  # noqa: S506 - its base is a safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise ValueError(f"{place}{error.problem}") from error
     except yaml.YAMLError as error:  # a character that YAML does not allow
         raise ValueError(" ".join(str(error).split())) from error
-    return _decode(msgspec.convert, values, type_)
 
 
 def _bound(yaml: Any, loader: Any, text: str) -> None:
@@ -117,9 +116,9 @@ def _bound(yaml: Any, loader: Any, text: str) -> None:
                 )
 
 
-def _decode(decode: Callable[..., T], content: Any, type_: type[T]) -> T:
+def _decode(decode: Callable[[str], Any], text: str) -> Any:
     try:
-        return decode(content, type=type_)
+        return decode(text)
     except RecursionError:
         raise ValueError("the values are nested too deeply") from None
     except (msgspec.MsgspecError, OverflowError) as error:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from assignors.simulation.outcome.expectations import check
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from assignors.assignment import Assignment
     from assignors.simulation.inputs.events import Consumer
     from assignors.simulation.inputs.scenario import Scenario
+    from assignors.simulation.outcome.history import History
     from assignors.simulation.outcome.timeline import Timeline
     from assignors.simulation.records.flow import RecordsResult
 
@@ -25,8 +29,8 @@ class Rebalance:
         completed_ms: when everybody had the new assignment.
         causes: why, in order; "partitions revoked" is the follow-up of a cooperative rebalance.
         moved: partitions that went from one consumer to another.
-        assignment: who has what from then on, by member id.
-        consumers: the consumer behind every member id.
+        history: the run's assignments, of which this is one.
+        step: which one.
     """
 
     generation: int
@@ -34,8 +38,18 @@ class Rebalance:
     completed_ms: float
     causes: tuple[str, ...]
     moved: int
-    assignment: Assignment
-    consumers: dict[str, Consumer]
+    history: History = field(repr=False, compare=False)
+    step: int = field(repr=False)
+
+    @property
+    def assignment(self) -> Assignment:
+        """Who has what from then on, by member id; made anew, quickly for one step after another."""
+        return self.history.assignment(self.step)
+
+    @property
+    def consumers(self) -> dict[str, Consumer]:
+        """The consumer behind every member id."""
+        return self.history.consumers(self.step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +77,11 @@ class Outage:
     compute_ms: float
     handover_ms: float
     catch_up_ms: float | None
+
+    @property
+    def pause_ms(self) -> float:
+        """How long its partitions were not read, summed over them."""
+        return self.detection_ms + self.barrier_ms + self.compute_ms + self.handover_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +114,8 @@ class RunSummary:
         member_pause_ms: how long running consumers stood still for the protocol, summed over consumers: under
             eager all of them, from revoking to the new assignment; otherwise only newcomers.
         partition_pause_ms: how long partitions were not read for any reason, summed over partitions.
-        longest_pause_ms: the longest time one partition was not read.
+        longest_pause_ms: the longest time one partition was not read; infinite where somebody subscribes to
+            it, and it is not read when nothing is left to happen (`Scenario.until_ms` sets an end to that).
         detection_ms: the part of `partition_pause_ms` until the group noticed.
         barrier_ms: the part until the last member had joined or the partition was free.
         compute_ms: the part until the assignor had answered and everybody knew.
@@ -130,6 +150,18 @@ class RunSummary:
     lost: float | None
 
 
+class Recording:
+    """What happened to the partitions, from which a timeline is made when one is asked for."""
+
+    def __init__(self, make: Callable[[], Timeline]) -> None:
+        self._make = make
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """Every partition's life."""
+        return self._make()
+
+
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
     """One run of a scenario.
@@ -138,7 +170,7 @@ class SimulationResult:
         scenario: what was run.
         start: the stable group at time 0 as if a rebalance had just made it; None where the group was empty.
         rebalances: every completed rebalance, in order.
-        timeline: every partition's life.
+        recording: what happened to the partitions.
         summary: the run in numbers.
         outages: what the pauses consist of, by cause, in the order of time.
         records: lag, duplicates and losses by partition; None without a load.
@@ -148,13 +180,33 @@ class SimulationResult:
     scenario: Scenario
     start: Rebalance | None
     rebalances: tuple[Rebalance, ...]
-    timeline: Timeline
+    recording: Recording = field(repr=False, compare=False)
     summary: RunSummary
     outages: tuple[Outage, ...]
     records: RecordsResult | None
     log: Sequence[LogEntry]
 
     @property
+    def timeline(self) -> Timeline:
+        """Every partition's life."""
+        return self.recording.timeline
+
+    @property
     def steps(self) -> tuple[Rebalance, ...]:
         """Every assignment the group had, the one at time 0 first."""
         return (self.start, *self.rebalances) if self.start else self.rebalances
+
+    def assert_(self, **expected: str | float) -> None:
+        """Hold figures of the summary against limits: `assert_(longest_pause="<5s", duplicates=0)`.
+
+        Args:
+            expected: names of `RunSummary`, with or without `_ms`. A text is a comparison, one of
+                <= >= == != < >, and a number; a number alone asks for exactly that. Times other than 0 have a
+                unit: ms, s, min or h.
+
+        Raises:
+            AssertionError: figures are not as expected; the message names each, what it is, and for pauses
+                the outage to blame.
+            ScenarioError: no such figure or limit, or a figure of records of a scenario without a load.
+        """
+        check(self, expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,10 @@ class Phase(IntEnum):
     """The assignor is at work, or its answer on the way."""
     HANDOVER = 5
     """Its next owner knows, and runs callbacks, opens it, fetches the first records."""
+
+
+Rows = list[tuple["NDArray[Any]", ...]]
+"""Parts of a timeline as columns: partition, start, end, phase, member, cause."""
 
 
 class Zombies(NamedTuple):
@@ -82,67 +86,45 @@ class Timeline:
         return partition[opens], start[opens], end[closes]
 
 
-class Recorder:
-    """Collects phases while the simulation runs; the one owner of what a partition is doing now."""
+def build_timeline(
+    rows: Rows,
+    consumer_of: NDArray[np.int32],
+    topics: tuple[str, ...],
+    first: NDArray[np.int64],
+    consumers: tuple[str, ...],
+    causes: tuple[str, ...],
+    zombies: Zombies,
+) -> Timeline:
+    """A timeline from rows in the order in which they ended.
 
-    def __init__(self, partitions: int) -> None:
-        self.phase = np.zeros(partitions, np.int8)
-        self._consumer = np.full(partitions, -1, np.int32)
-        self._since = np.zeros(partitions, np.float64)
-        self._rows: list[
-            tuple[
-                NDArray[np.intp],
-                NDArray[np.float64],
-                NDArray[np.float64],
-                NDArray[np.int8],
-                NDArray[np.int32],
-            ]
-        ] = []
-
-    def change(
-        self,
-        partitions: NDArray[np.intp],
-        at_ms: float | NDArray[np.float64],
-        phase: int | NDArray[np.int8],
-        consumer: int | NDArray[np.int32] = -1,
-    ) -> None:
-        """From `at_ms` on these partitions are in this phase; those that are already stay as they are."""
-        changed = (self.phase[partitions] != phase) | (self._consumer[partitions] != consumer)
-        if not changed.all():
-            partitions = partitions[changed]
-            at_ms = at_ms[changed] if isinstance(at_ms, np.ndarray) else at_ms
-            phase = phase[changed] if isinstance(phase, np.ndarray) else phase
-            consumer = consumer[changed] if isinstance(consumer, np.ndarray) else consumer
-        if len(partitions) == 0:
-            return
-        self._close(partitions, np.broadcast_to(np.float64(at_ms), partitions.shape))
-        self.phase[partitions] = phase
-        self._consumer[partitions] = consumer
-        self._since[partitions] = at_ms
-
-    def finish(
-        self, at_ms: float, topics: tuple[str, ...], first: NDArray[np.int64], consumers: tuple[str, ...]
-    ) -> Timeline:
-        """The timeline up to `at_ms`."""
-        everything = np.arange(len(self.phase))
-        self._close(everything, np.full(len(everything), at_ms))
-        partition, start, end, phase, consumer = map(np.concatenate, zip(*self._rows, strict=True))
-        order = np.argsort(partition.astype(np.int32), kind="stable")
-        return Timeline(
-            topics,
-            first,
-            consumers,
-            partition[order].astype(np.int32),
-            start[order],
-            end[order],
-            phase[order],
-            consumer[order],
-            (),
-            np.full(len(order), -1, np.int32),
-            Zombies(*(np.empty(0, kind) for kind in (np.int32, np.float64, np.float64, np.int32))),
-        )
-
-    def _close(self, partitions: NDArray[np.intp], at_ms: NDArray[np.float64]) -> None:
-        lasted = (self._since[partitions] < at_ms) & (self.phase[partitions] != Phase.ABSENT)
-        rows = partitions[lasted]
-        self._rows.append((rows, self._since[rows], at_ms[lasted], self.phase[rows], self._consumer[rows]))
+    Args:
+        rows: parts of partition, start, end, phase, member and cause.
+        consumer_of: the consumer behind every member.
+        topics: see `Timeline`, as the others.
+        first: likewise.
+        consumers: likewise.
+        causes: likewise.
+        zombies: likewise.
+    """
+    kinds = (np.int32, np.float64, np.float64, np.int8, np.int32, np.int32)
+    nothing = tuple(np.empty(0, kind) for kind in kinds)
+    partition, start, end, phase, member, cause = map(np.concatenate, zip(nothing, *rows, strict=True))
+    order = np.argsort(partition, kind="stable")
+    phase, member, cause = phase[order], member[order], cause[order]
+    read = phase == Phase.CONSUMING
+    consumer = np.full(len(order), -1, np.int32)
+    consumer[read] = consumer_of[member[read]]
+    cause[read] = -1
+    return Timeline(
+        topics,
+        first,
+        consumers,
+        partition[order],
+        start[order],
+        end[order],
+        phase,
+        consumer,
+        causes,
+        cause,
+        zombies,
+    )

@@ -1,18 +1,9 @@
 """Reports for a terminal."""
 
-import io
-
 import pytest
-from rich.console import Console
 
-from assignors.reports.text import print_diff, print_simulation
-
-
-def drawn(draw, *args, width=200, **kwargs):
-    console = Console(file=io.StringIO(), width=width, highlight=False, color_system=None)
-    draw(*args, console, **kwargs)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
-
+from assignors.reports.text import print_diff
+from tests.support.drawing import drawn
 
 # The picture of the design notes, by hand.
 GROWN = """\
@@ -37,7 +28,7 @@ group   6 -> 8 members   120 partitions   matched by member-id
   worker-5  worker-7  5  orders:115-119
 
 avoidable moves 0 of 30 (30 needed)   spread 0 -> 0   idle 0 -> 0
-30 moved, 90 kept, 0 unassigned. Eager pauses 8 members for about 2.6 s; \
+30 moved, 90 kept, 0 unassigned. Eager pauses 8 members for about 2.2 s; \
 cooperative pauses 30 partitions as long.
 """
 
@@ -97,23 +88,3 @@ def test_a_group_of_nothing_is_shown(empty_diff):
 def test_tables_keep_to_the_width(grown, width):
     members = [line for line in drawn(print_diff, grown, width=width) if line.startswith("  ")]
     assert max(map(len, members)) <= width
-
-
-def test_runs_stand_side_by_side(runs):
-    text = drawn(print_simulation, runs)
-    assert text[0] == "a <crash>"
-    assert [line.split()[:2] for line in text[3:6]] == [
-        ["range", "dynamic"],
-        ["sticky", "dynamic"],
-        ["cooperative-sticky", "dynamic"],
-    ]
-
-
-def test_a_single_run_lists_its_rebalances_with_their_causes(runs):
-    text = "\n".join(drawn(print_simulation, runs[1:2]))
-    assert "session of worker-1 timed out" in text
-    assert "late joined" in text
-
-
-def test_a_run_in_which_nothing_happened_has_no_list(quiet_run):
-    assert not any("BECAUSE" in line for line in drawn(print_simulation, [quiet_run]))

@@ -17,9 +17,10 @@ from assignors.group import Topic
 from assignors.reports.data import diff_csv, diff_json, diff_lines, simulation_json
 from assignors.reports.html import availability_svg, diff_html, ownership_svg, simulation_html
 from assignors.reports.markdown import diff_markdown
-from assignors.reports.text import print_diff, print_simulation
+from assignors.reports.simulation_text import print_runs, print_simulation
+from assignors.reports.text import print_diff
 from assignors.reports.visible import visible
-from assignors.simulation import Consumer, Crash, Scenario, simulate
+from assignors.simulation import Consumer, Crash, Runs, Scenario, simulate
 
 ESCAPED = {
     "\x1b[31mred": r"\x1b[31mred",
@@ -64,6 +65,10 @@ def a_run(name):
     return [simulate(Scenario((Topic("t", 4),), consumers, (Crash(1_000, name),), name=name))]
 
 
+def many_runs(name):
+    return [Runs(each.scenario, [each.summary]) for each in a_run(name)]
+
+
 def painted(draw, what):
     console = Console(file=io.StringIO(), width=1_000)
     draw(what, console)
@@ -73,6 +78,7 @@ def painted(draw, what):
 REPORTS = {
     "text": lambda name: painted(print_diff, a_diff(name)),
     "text of a run": lambda name: painted(print_simulation, a_run(name)),
+    "text of many runs": lambda name: painted(print_runs, many_runs(name)),
     "markdown": lambda name: diff_markdown(a_diff(name)),
     "csv": lambda name: diff_csv(a_diff(name), every=True),
     "html": lambda name: diff_html(a_diff(name)),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.oracle.assignors import protocol_cases
 from tests.oracle.assignors.hash_orders import hash_orders
+from tests.oracle.assignors.heartbeats import FAMILIES, heartbeats
 from tests.oracle.assignors.scenarios import ASSIGNORS, families, scenarios
 from tests.oracle.assignors.worlds import partitions
 from tests.support.oracle import Oracle
@@ -98,10 +99,18 @@ def _hash_orders(oracle: Oracle) -> Iterator[Json]:
         yield {**case, **oracle.ask("hash_order", **{key: case[key] for key in case if key != "name"})}
 
 
+def _heartbeats(oracle: Oracle, family: str) -> Iterator[Json]:
+    for case in heartbeats(family):
+        told = oracle.ask("coordinate", settings=case["settings"], steps=case["steps"])["steps"]
+        yield {**case, "told": told}
+
+
 def _files(oracle: Oracle) -> Iterator[tuple[str, Iterator[Json]]]:
     """Every golden file's name and lines."""
     yield "java/hash_orders", _hash_orders(oracle)
     yield "protocol/bytes", _protocol(oracle)
+    for family in FAMILIES:
+        yield f"coordinator/{family}", _heartbeats(oracle, family)
     for assignor in ASSIGNORS:
         for family in families(assignor):
             yield f"{assignor}/{family}", (answered(oracle, asked) for asked in scenarios(assignor, family))

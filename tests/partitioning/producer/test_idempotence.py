@@ -2,6 +2,7 @@
 
 import pytest
 
+from partitioning.errors import InvalidConfigError
 from partitioning.producer.idempotence import WINDOW, ProducerState, SequencedBatch, Verdict
 
 
@@ -60,3 +61,24 @@ def test_sequences_start_again_after_the_largest() -> None:
     state = state_after(batch(largest - 4, records=5))
     assert state.receive(batch(0))[0] is Verdict.APPENDED
     assert batch(largest, records=3).last == 1
+
+
+@pytest.mark.parametrize(
+    ("numbers", "named"),
+    [
+        ((-1, 0, 1), "epoch is -1"),
+        ((2**15, 0, 1), "epoch is 32768"),
+        ((0, -1, 1), "first is -1"),
+        ((0, 2**31, 1), "first is 2147483648"),
+        ((0, 0, 0), "records is 0"),
+    ],
+)
+def test_a_batch_that_no_producer_can_send_is_refused(numbers: tuple[int, int, int], named: str) -> None:
+    with pytest.raises(InvalidConfigError, match=named):
+        SequencedBatch(*numbers)
+
+
+@pytest.mark.parametrize(("epoch", "window"), [(0, ()), (-1, (batch(0),)), (1, (batch(0), batch(10)))])
+def test_a_state_holds_batches_of_its_epoch(epoch: int, window: tuple[SequencedBatch, ...]) -> None:
+    with pytest.raises(InvalidConfigError, match=f"epoch is {epoch} and"):
+        ProducerState(epoch, window)

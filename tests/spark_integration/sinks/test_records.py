@@ -55,6 +55,12 @@ def test_the_topic_of_the_write_wins_over_the_column() -> None:
     assert [record[0] for record in records(rows, {"t": 4}, "t")] == ["t"]
 
 
+def test_the_latest_timestamp_of_python_is_a_records() -> None:
+    """A float holds no microseconds after the year 2255."""
+    rows = batch(value=pa.array([b"v"]), timestamp=pa.array([datetime.max.replace(tzinfo=UTC)], TIMESTAMP))
+    assert [record[4] for record in records(rows, {"t": 4}, "t")] == [253_402_300_799_999]
+
+
 def test_a_timestamp_is_cut_to_the_millisecond() -> None:
     times = [NOON + timedelta(microseconds=micros) for micros in (0, 1, 999, 1000, 1999)]
     rows = batch(value=pa.array([b"v"] * 5), timestamp=pa.array(times, TIMESTAMP))

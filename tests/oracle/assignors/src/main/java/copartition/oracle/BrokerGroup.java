@@ -6,13 +6,9 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.Set;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.utils.Time;
-import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataDelta;
-import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataImage;
 import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
 import org.apache.kafka.coordinator.group.assignor.RangeAssignor;
@@ -70,7 +66,7 @@ final class BrokerGroup implements Scenario.Leader {
         private final SubscriptionType subscriptionType;
 
         Group(List<Inputs.Topic> topics, List<Inputs.Member> inputs) {
-            image = new Image(topics);
+            image = new Image(topics, 0);
             Map<String, SubscriptionCount> subscribers = new HashMap<>();
             for (Inputs.Member input : inputs) {
                 ConsumerGroupMember member = new ConsumerGroupMember.Builder(input.id())
@@ -120,79 +116,6 @@ final class BrokerGroup implements Scenario.Leader {
                     .setTopicId(image.idOf(topic))
                     .setPartitions(partitions)));
             return Assignment.fromRecord(target);
-        }
-    }
-
-    /** The topics that exist; a target may still name one that is gone, which then has an id made from its name. */
-    private static final class Image implements CoordinatorMetadataImage {
-        private record Known(String name, Uuid id, int partitionCount, List<List<String>> racks)
-                implements TopicMetadata {
-            @Override
-            public List<String> partitionRacks(int partition) {
-                return racks == null ? List.of() : racks.get(partition);
-            }
-        }
-
-        private final Map<String, TopicMetadata> byName = new LinkedHashMap<>();
-        private final Map<Uuid, TopicMetadata> byId = new HashMap<>();
-        private final Map<Uuid, String> gone = new HashMap<>();
-
-        Image(List<Inputs.Topic> topics) {
-            for (Inputs.Topic topic : topics) {
-                if (topic.partitions() > 0) {
-                    Known known = new Known(topic.name(), topic.id(), topic.partitions(), topic.racks());
-                    byName.put(topic.name(), known);
-                    byId.put(topic.id(), known);
-                }
-            }
-        }
-
-        Uuid idOf(String name) {
-            if (byName.containsKey(name)) {
-                return byName.get(name).id();
-            }
-            Uuid id = Inputs.madeId(name);
-            gone.put(id, name);
-            return id;
-        }
-
-        String nameOf(Uuid id) {
-            return byId.containsKey(id) ? byId.get(id).name() : gone.get(id);
-        }
-
-        @Override
-        public Set<Uuid> topicIds() {
-            return byId.keySet();
-        }
-
-        @Override
-        public Set<String> topicNames() {
-            return byName.keySet();
-        }
-
-        @Override
-        public Optional<TopicMetadata> topicMetadata(String name) {
-            return Optional.ofNullable(byName.get(name));
-        }
-
-        @Override
-        public Optional<TopicMetadata> topicMetadata(Uuid id) {
-            return Optional.ofNullable(byId.get(id));
-        }
-
-        @Override
-        public CoordinatorMetadataDelta emptyDelta() {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public long version() {
-            return 0;
-        }
-
-        @Override
-        public boolean isEmpty() {
-            return byName.isEmpty();
         }
     }
 }

@@ -46,6 +46,7 @@ public final class Oracle {
             case "assign" -> Scenario.run(request);
             case "time" -> Timing.run(request);
             case "hash_order" -> HashOrder.run(request);
+            case "coordinate" -> Coordinator.run(request);
             default -> ProtocolBytes.run(op, request);
         };
     }

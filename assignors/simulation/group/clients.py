@@ -1,0 +1,111 @@
+"""How clients differ: what each is known to do, as data, and what is drawn from it.
+
+Figures: `benchmarks/rebalances/facts.md`, measured on a broker with librdkafka 2.16, kafka-python 3.0 and the
+Java client 4.3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.simulation.inputs.durations import Exponential, LogNormal, Uniform
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from assignors.simulation.inputs.durations import Duration
+
+_P95 = 1.6448536269514722
+"""How many standard deviations the 95th percentile of a normal distribution lies above its median."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What one client library does.
+
+    Attributes:
+        late_ms: how late its heartbeats are on average; each member's mean lies between these two.
+        consumer_late_ms: the same of one that speaks the consumer protocol (KIP-848); None: it does not.
+        joins_in_background: whether it rejoins outside `poll` where it need not call back first, as under
+            the cooperative protocol.
+        leave_late_ms: how long after `max.poll.interval.ms` it leaves at the most.
+        recheck_ms: how long a process that stood still takes to ask the coordinator after it woke up.
+        anyone_sees_growth: whether any member rejoins for new partitions, not only the leader.
+        asks_before_assigning: whether its leader fetches the topics' metadata before it assigns.
+        mixes_protocols: whether its strategies may be of the eager and the cooperative protocol at once.
+        keeps_lost: whether its leader keeps what lost members had for `scheduled.rebalance.max.delay.ms`
+            (KIP-415), under the cooperative protocol.
+        leaves_when_late: whether under the consumer protocol it leaves after `max.poll.interval.ms` without a
+            poll; else it falls silent.
+    """
+
+    late_ms: tuple[float, float]
+    consumer_late_ms: tuple[float, float] | None = None
+    joins_in_background: bool = False
+    leave_late_ms: float = 0
+    recheck_ms: float = 0
+    anyone_sees_growth: bool = False
+    asks_before_assigning: bool = False
+    mixes_protocols: bool = True
+    keeps_lost: bool = False
+    leaves_when_late: bool = True
+
+
+PROFILES = {
+    "java": Profile(late_ms=(1.3, 2.4), consumer_late_ms=(0.3, 0.5), recheck_ms=100),
+    "librdkafka": Profile(
+        late_ms=(2.9, 4.0),
+        consumer_late_ms=(0.6, 1.0),
+        joins_in_background=True,
+        leave_late_ms=500,
+        anyone_sees_growth=True,
+        asks_before_assigning=True,
+        mixes_protocols=False,
+        leaves_when_late=False,
+    ),
+    "kafka-python": Profile(late_ms=(1.2, 1.5), recheck_ms=100),
+    "connect": Profile(
+        late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True
+    ),  # Java's client without a poll loop
+}
+"""Clients by name, as `Consumer.client` has them."""
+
+
+def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.float64]:
+    """So many lengths of this duration."""
+    if isinstance(duration, int | float):
+        return np.full(count, float(duration))
+    if isinstance(duration, Uniform):
+        return random.uniform(duration.low, duration.high, count)
+    if isinstance(duration, Exponential):
+        return random.exponential(duration.mean, count)
+    return duration.median * np.exp(random.standard_normal(count) * _sigma(duration))
+
+
+def draw_batches(
+    duration: Duration, random: Generator, count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The batch that is in hand at some moment, for so many applications: its length, and what is left of it.
+
+    A moment falls into a long batch more often than into a short one, in proportion to its length.
+    """
+    if isinstance(duration, int | float):
+        whole = np.full(count, float(duration))
+    elif isinstance(duration, Uniform):
+        low, high = duration.low**2, duration.high**2
+        whole = np.sqrt(low + random.uniform(0, 1, count) * (high - low))
+    elif isinstance(duration, Exponential):
+        whole = random.gamma(2, duration.mean, count)
+    else:
+        sigma = _sigma(duration)
+        whole = duration.median * np.exp(sigma**2 + random.standard_normal(count) * sigma)
+    return whole, whole * random.uniform(0, 1, count)
+
+
+def _sigma(duration: LogNormal) -> float:
+    return math.log(duration.p95 / duration.median) / _P95

@@ -1,0 +1,135 @@
+"""The members of a classic group as columns, by the number of their membership."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from assignors.simulation.group.recurring import first_after, first_after_each, last_until
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from assignors.simulation.inputs.settings import Settings
+
+_NONE = np.empty(0, np.int32)
+
+
+class Members:
+    """Memberships of a group; a consumer has at most one that lives.
+
+    Attributes:
+        rows: the members of the group now, in the order they joined; never changed in place.
+        base_ms: heartbeats are at this time plus multiples of `every_ms`.
+        every_ms: the interval between a member's heartbeats, lateness included.
+        metadata_ms: it refreshes its metadata at this time plus any multiple of the maximum age.
+        commit_ms: likewise its commits.
+        joins_ms: when it arrives at the present barrier; infinite where it does not.
+        stands_ms: since when, or from when on, it stands still for the protocol; NaN where it does not.
+        busy_ms: until when its application does not poll.
+        alive: whether its process runs and is awake.
+        eager: whether it gives everything up before it joins.
+        background: whether its client rejoins outside `poll` where it need not call back first.
+        carries: whether it rejoins with what the last assignment gave it.
+    """
+
+    base_ms: NDArray[np.float64]
+    every_ms: NDArray[np.float64]
+    metadata_ms: NDArray[np.float64]
+    commit_ms: NDArray[np.float64]
+    joins_ms: NDArray[np.float64]
+    stands_ms: NDArray[np.float64]
+    busy_ms: NDArray[np.float64]
+    alive: NDArray[np.bool_]
+    eager: NDArray[np.bool_]
+    background: NDArray[np.bool_]
+    carries: NDArray[np.bool_]
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.rows = _NONE
+        self._grow(64)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __contains__(self, member: int) -> bool:
+        return bool((self.rows == member).any())
+
+    def make(self, member: int, late_ms: float, commit_ms: float, *, eager: bool, background: bool) -> None:
+        """Describe a member that is about to join.
+
+        Args:
+            member: its membership.
+            late_ms: how late its heartbeats are.
+            commit_ms: see the attributes, as the others.
+            eager: likewise.
+            background: likewise.
+        """
+        if member >= len(self.alive):
+            self._grow(2 * member)
+        self.every_ms[member] = self._settings.heartbeat_interval_ms + late_ms
+        self.commit_ms[member] = commit_ms
+        self.eager[member] = eager
+        self.background[member] = background
+        self.carries[member] = False
+
+    def enter(self, member: int, now_ms: float) -> None:
+        """A member joins the group, and arrives at its barrier."""
+        self.wake(member, now_ms)
+        self.joins_ms[member] = now_ms
+        self.stands_ms[member] = math.nan
+        self.rows = np.append(self.rows, np.int32(member))
+
+    def wake(self, member: int, now_ms: float) -> None:
+        """A new process is behind a member, or the old one after a long sleep."""
+        self.base_ms[member] = self.metadata_ms[member] = now_ms
+        self.busy_ms[member] = -math.inf
+        self.alive[member] = True
+
+    def remove(self, member: int) -> None:
+        """A member is dropped."""
+        self.rows = self.rows[self.rows != member]
+
+    def mask(self, members: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """By membership, whether it is among these; -1, nobody, is the last element."""
+        mask = np.zeros(len(self.alive) + 1, np.bool_)
+        mask[members] = True
+        return mask
+
+    def living(self) -> NDArray[np.int32]:
+        """Members whose processes run and are awake."""
+        return self.rows[self.alive[self.rows]]
+
+    def in_background(self, member: int) -> bool:
+        """Whether a member rejoins without its application."""
+        return bool(self.background[member] and not self.eager[member])
+
+    def next_beats(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64]:
+        """The first heartbeat of each after now."""
+        return first_after_each(self.base_ms[members], self.every_ms[members], now_ms)
+
+    def next_beat(self, member: int, now_ms: float) -> float:
+        """The first heartbeat of one after now."""
+        return first_after(float(self.base_ms[member]), float(self.every_ms[member]), now_ms)
+
+    def last_heard_ms(self, member: int, now_ms: float, *, reads: bool) -> float:
+        """When the coordinator last heard of a member: a heartbeat, or a commit if it reads anything."""
+        base_ms = float(self.base_ms[member])
+        beat_ms = last_until(base_ms, float(self.every_ms[member]), now_ms)
+        if not reads:
+            return beat_ms
+        every_ms = self._settings.auto_commit_interval_ms
+        return max(beat_ms, last_until(float(self.commit_ms[member]), every_ms, now_ms))
+
+    def _grow(self, size: int) -> None:
+        kinds: dict[str, Any] = dict.fromkeys(Members.__annotations__, np.float64)
+        kinds |= dict.fromkeys(("alive", "eager", "background", "carries"), np.bool_)
+        for name, kind in kinds.items():
+            column = np.zeros(size, kind)
+            old = getattr(self, name, None)
+            if old is not None:
+                column[: len(old)] = old
+            setattr(self, name, column)

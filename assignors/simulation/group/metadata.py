@@ -1,0 +1,135 @@
+"""Who in a group notices new partitions, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from assignors.simulation.group.clients import PROFILES
+from assignors.simulation.group.leader import subscription
+from assignors.simulation.group.recurring import first_after
+from assignors.simulation.group.state import State
+
+if TYPE_CHECKING:
+    from assignors.simulation.group.coordinator import Coordinator
+    from assignors.simulation.group.hearing import Hearing
+    from assignors.simulation.group.members import Members
+    from assignors.simulation.group.timers import Timer, Timers
+    from assignors.simulation.group.world import World
+
+MISSING_TOPIC_MS = 1_000
+"""How often clients ask again for a topic that they subscribe to by name and that does not exist
+(`retry.backoff.max.ms`)."""
+
+
+class _Growth(NamedTuple):
+    at_ms: float
+    topic: int
+    partitions: int
+    created: bool
+
+
+class Metadata:
+    """What members know of the topics, and when they know more."""
+
+    def __init__(
+        self, world: World, coordinator: Coordinator, members: Members, timers: Timers, hearing: Hearing
+    ) -> None:
+        self._world = world
+        self._coordinator = coordinator
+        self._members = members
+        self._timers = timers
+        self._hearing = hearing
+        self._growth: list[_Growth] = []
+        self._timer: Timer | None = None
+
+    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:
+        """A topic has more partitions, or is there at last."""
+        self._growth.append(_Growth(now_ms, topic, self._world.partitions.counts[topic], created))
+        self.watch()
+
+    def counts(self) -> list[int]:
+        """Partitions of each topic, as the leader has them when it assigns."""
+        now_ms, leader = self._world.now_ms, self._coordinator.generations.leader
+        assert leader is not None
+        consumer = self._world.memberships.consumers[leader]
+        # A pattern is matched against what there is (Java asks before each join), librdkafka asks anyhow.
+        if consumer.pattern is not None or PROFILES[consumer.client].asks_before_assigning:
+            return list(self._world.partitions.counts)
+        # At the least it knows what was given out last: members claim it, and ask for what they are given.
+        counts = list(self._seen())
+        for growth in self._growth:
+            if self._sees(leader, growth) <= now_ms:
+                counts[growth.topic] = max(counts[growth.topic], growth.partitions)
+        return counts
+
+    def watch(self) -> None:
+        """The group is stable: wait for the first member that sees something new."""
+        self.forget()
+        unseen = [each for each in self._growth if each.partitions > self._seen()[each.topic]]
+        if not unseen or self._coordinator.state is not State.STABLE:
+            return
+        found = [
+            (at_ms, member)
+            for member in self._watchers()
+            for growth in unseen
+            if (at_ms := self._notices(member, growth)) is not None
+        ]
+        if found:
+            at_ms, member = min(found)
+            at_ms = max(at_ms, self._coordinator.down_ms)
+            self._timer = self._timers.at(at_ms, lambda: self._notice(member))
+
+    def forget(self) -> None:
+        """The group rebalances, so nobody needs to see to that."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _seen(self) -> list[int]:
+        return self._coordinator.generations.brain.counts
+
+    def _watchers(self) -> list[int]:
+        """Members that rejoin where they see something new: the leader, and some others."""
+        leader = self._coordinator.generations.leader
+        consumers = self._world.memberships.consumers
+        return [
+            member
+            for member in self._members.living().tolist()
+            if member == leader
+            or consumers[member].pattern is not None
+            or PROFILES[consumers[member].client].anyone_sees_growth
+        ]
+
+    def _notices(self, member: int, growth: _Growth) -> float | None:
+        """When a member rejoins for what is new; None where it does not."""
+        consumer = self._world.memberships.consumers[member]
+        name = self._world.partitions.topics[growth.topic]
+        is_leader = member == self._coordinator.generations.leader
+        if not is_leader and name not in subscription(consumer, self._world, self._world.partitions.counts):
+            return None
+        if not is_leader and not growth.created and not PROFILES[consumer.client].anyone_sees_growth:
+            return None
+        sees_ms = self._sees(member, growth)
+        if sees_ms > self._world.now_ms:
+            return sees_ms
+        return self._world.now_ms if is_leader else None  # the others have been told in vain
+
+    def _sees(self, member: int, growth: _Growth) -> float:
+        """When a member's metadata show what is new."""
+        age_ms = self._world.scenario.settings.metadata_max_age_ms
+        refresh_ms = first_after(float(self._members.metadata_ms[member]), age_ms, growth.at_ms)
+        named = self._world.memberships.consumers[member].topics or ()
+        if growth.created and self._world.partitions.topics[growth.topic] in named:
+            return min(refresh_ms, growth.at_ms + MISSING_TOPIC_MS)
+        return refresh_ms
+
+    def _notice(self, member: int) -> None:
+        """A member rejoins for what it has seen."""
+        world, partitions = self._world, self._world.partitions
+        unseen = [each.topic for each in self._growth if each.partitions > self._seen()[each.topic]]
+        names = [f"{partitions.topics[each]} to {partitions.counts[each]}" for each in dict.fromkeys(unseen)]
+        text = f"partitions added ({', '.join(names)})"
+        cause = partitions.cause(text)
+        partitions.notice(-1, world.now_ms, cause)
+        self._coordinator.prepare(text, cause)
+        self._hearing.hear(member, world.now_ms)

@@ -1,0 +1,136 @@
+"""One scenario under one protocol: a group of its own on a topic of its own."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.rebalances.broker_log import read_log, recording_broker
+from benchmarks.rebalances.clients import LIBRDKAFKA, Client
+from benchmarks.rebalances.group import Member, SteadyProducer
+from benchmarks.rebalances.scenarios import GROWN, PARTITIONS, PROTOCOLS, Scenario
+from tests.support.broker import Kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.rebalances.broker_log import Decision, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is run: a scenario with the times it drew, under a protocol.
+
+    Attributes:
+        name: of the group; its members' client ids begin with it.
+        protocol: eager, cooperative or kip848.
+        scenario: what is done.
+        client: which client its consumers are.
+    """
+
+    name: str
+    protocol: str
+    scenario: Scenario
+    client: Client = LIBRDKAFKA
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a cell's processes said.
+
+    Attributes:
+        began: `time.monotonic()` at second 0 of the scenario.
+        members: each process by its client id, with what it said and what was done to it.
+        grown: when the topic had its new partitions.
+    """
+
+    began: float
+    members: dict[str, list[dict[str, Any]]]
+    grown: float | None
+
+
+def run_all(
+    cells: Sequence[Cell], at_a_time: int, apis: frozenset[str]
+) -> tuple[list[Ran], list[Request | Decision]]:
+    """Run cells side by side on a broker of their own; with what the broker wrote down of these APIs."""
+    with (
+        tempfile.TemporaryDirectory(prefix="rebalances-") as folder,
+        recording_broker() as broker,
+        SteadyProducer(broker.bootstrap_servers) as producer,
+        ThreadPoolExecutor(at_a_time) as side_by_side,
+    ):
+        kafka = Kafka(broker.bootstrap_servers)
+        ran = list(side_by_side.map(lambda cell: run(cell, kafka, producer, Path(folder)), cells))
+        return ran, list(read_log(broker.log, apis))
+
+
+def run(cell: Cell, kafka: Kafka, producer: SteadyProducer, folder: Path) -> Ran:
+    """Run a cell; takes as long as its scenario and a moment for the processes to come up."""
+    topic = kafka.create_topic(PARTITIONS)
+    members: dict[str, Member] = {}
+    current: dict[str, Member] = {}
+    waiting = _processes(cell, topic, kafka.bootstrap_servers, folder)
+    grown = None
+    try:
+        for member in waiting:
+            member.wait_until_ready()
+        producer.begin(topic, PARTITIONS)
+        began = time.monotonic() + 0.5
+        for step in sorted(cell.scenario.steps, key=lambda step: step.at):
+            time.sleep(max(0, began + step.at - time.monotonic()))
+            if step.what == "grow":
+                kafka.grow_topic(topic, GROWN)
+                grown = time.monotonic()
+                producer.go_on(topic, GROWN)
+                continue
+            if step.what == "start":
+                current[step.consumer] = next(member for member in waiting if member.name == step.consumer)
+                waiting.remove(current[step.consumer])
+            member = current[step.consumer]
+            members.setdefault(member.client, member)
+            match step.what:
+                case "start" | "close":
+                    member.tell(step.what)
+                case "busy":
+                    member.tell(f"busy {step.seconds}")
+                case _:
+                    member.signal(step.what)
+        time.sleep(max(0, began + cell.scenario.ends - time.monotonic()))
+        producer.stop(topic)
+    finally:
+        events = {client: member.events() for client, member in members.items()}
+        for member in waiting:
+            member.events()
+    return Ran(began, events, grown)
+
+
+def _processes(cell: Cell, topic: str, bootstrap_servers: str, folder: Path) -> list[Member]:
+    """A process for each time that a consumer starts."""
+    started: dict[str, int] = {}
+    members = []
+    for step in cell.scenario.steps:
+        if step.what != "start":
+            continue
+        name = step.consumer
+        started[name] = started.get(name, 0) + 1
+        config = {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": cell.name,
+            "client.id": f"{cell.name}/{name}.{started[name]}",
+            "auto.offset.reset": "earliest",
+            **PROTOCOLS[cell.protocol],
+            **cell.scenario.config,
+            **({"group.instance.id": name} if cell.scenario.static else {}),
+            **({"heartbeat.interval.ms": cell.scenario.beats[name]} if _has_beats(cell, name) else {}),
+        }
+        settings = {"topic": topic, "config": cell.client.named(config)}
+        members.append(Member(name, settings, folder, cell.client.command()))
+    return members
+
+
+def _has_beats(cell: Cell, name: str) -> bool:
+    return name in cell.scenario.beats and cell.protocol != "kip848"

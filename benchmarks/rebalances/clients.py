@@ -1,0 +1,68 @@
+"""The clients: how a consumer's process of each is started, and what it calls librdkafka's settings."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.support import jars
+from tests.support.broker import POM
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HERE = Path(__file__).parent
+JAVA_OPTIONS = [
+    "-Xmx96m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client library.
+
+    Attributes:
+        name: what it is called in tables.
+        command: how a process is started.
+        names: its names of settings and their values, where librdkafka has others.
+    """
+
+    name: str
+    command: Callable[[], list[str]]
+    names: dict[str | int, str] = field(default_factory=dict)
+
+    def named(self, config: dict[str, str | int]) -> dict[str, str | int]:
+        """A configuration in librdkafka's words, in this client's."""
+        return {self.names.get(name, name): self.names.get(value, value) for name, value in config.items()}
+
+
+def _java() -> list[str]:
+    return [
+        "java",
+        *JAVA_OPTIONS,
+        "-cp",
+        jars.class_path("rebalances", POM, [HERE / "Consumer.java"]),
+        "Consumer",
+    ]
+
+
+LIBRDKAFKA = Client("librdkafka", lambda: [sys.executable, str(HERE / "consumer.py")])
+
+JAVA = Client(
+    "java",
+    _java,
+    {
+        "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
+        "range": "org.apache.kafka.clients.consumer.RangeAssignor",
+        "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+    },
+)
+
+KAFKA_PYTHON = Client(
+    "kafka-python", lambda: [sys.executable, "-m", "benchmarks.rebalances.consumer_kafka_python"]
+)

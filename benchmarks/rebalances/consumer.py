@@ -1,0 +1,96 @@
+"""One consumer in a process of its own, that says on stdout what happens to it: one JSON object a line.
+
+`python consumer.py '{"topic": ..., "config": {...}}'` waits for commands on stdin: `start`, `busy SECONDS`
+(the application does not poll for so long) and `close`. Times are `time.monotonic()`, which all processes of
+a Linux machine share. Nothing is imported that is not needed, as many of these start at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+
+def say(event: str, **details: Any) -> None:
+    print(json.dumps({"t": round(time.monotonic(), 4), "event": event, **details}), flush=True)
+
+
+def commands() -> SimpleQueue[str]:
+    """The lines of stdin, which another thread waits for; when they are over, so is the process."""
+    lines: SimpleQueue[str] = SimpleQueue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            lines.put(line.strip())
+        os._exit(0)  # whoever started it has gone
+
+    threading.Thread(target=listen, daemon=True).start()
+    return lines
+
+
+def told(event: str) -> Any:
+    """A rebalance callback that says which partitions it was called with."""
+
+    def callback(_: Consumer, partitions: list[TopicPartition]) -> None:
+        say(event, partitions=sorted(partition.partition for partition in partitions))
+
+    return callback
+
+
+def committed(error: KafkaError | None, _: list[TopicPartition]) -> None:
+    say("commit", error=error.name() if error else None)
+
+
+def read(consumer: Consumer) -> None:
+    """Take what there is, and say which offsets they were."""
+    first = consumer.poll(0.1)
+    if first is None:
+        return
+    offsets: dict[int, list[int]] = {}
+    for message in (first, *consumer.consume(1000, 0)):
+        if (error := message.error()) is not None:
+            say("error", error=error.name())
+        else:
+            partition, offset = message.partition(), message.offset()
+            assert partition is not None
+            assert offset is not None
+            offsets.setdefault(partition, [offset, offset])[1] = offset
+    if offsets:
+        say("read", offsets=offsets)
+
+
+def main() -> None:
+    settings = json.loads(sys.argv[1])
+    lines = commands()
+    say("ready")
+    if lines.get() != "start":
+        return
+    say("start")
+    consumer = Consumer({**settings["config"], "on_commit": committed})
+    consumer.subscribe(
+        [settings["topic"]], on_assign=told("assign"), on_revoke=told("revoke"), on_lost=told("lost")
+    )
+    while True:
+        try:
+            command, _, argument = lines.get_nowait().partition(" ")
+        except Empty:
+            read(consumer)
+            continue
+        say(command)
+        if command == "close":
+            consumer.close()
+            say("closed")
+            return
+        time.sleep(float(argument))
+        say("free")
+
+
+if __name__ == "__main__":
+    main()

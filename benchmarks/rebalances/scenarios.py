@@ -1,0 +1,169 @@
+"""What is done to a group of six consumers on 24 partitions, and at which second of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+MEMBERS = 6
+PARTITIONS = 24
+GROWN = 30
+RECORDS_PER_SECOND = 10
+SESSION_MS = 8_000
+MAX_POLL_MS = 10_000
+METADATA_MS = 10_000
+
+PROTOCOLS: dict[str, dict[str, str | int]] = {
+    "eager": {
+        "partition.assignment.strategy": "range",
+        "session.timeout.ms": SESSION_MS,
+        "heartbeat.interval.ms": 3000,
+    },
+    "cooperative": {
+        "partition.assignment.strategy": "cooperative-sticky",
+        "session.timeout.ms": SESSION_MS,
+        "heartbeat.interval.ms": 3000,
+    },
+    # Its session and its heartbeats are settings of the broker.
+    "kip848": {"group.protocol": "consumer", "group.remote.assignor": "uniform"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing done: `start`, `close`, `kill`, `stop`, `continue` a consumer, keep it `busy`, or `grow`."""
+
+    at: float
+    what: str
+    consumer: str = ""
+    seconds: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """The steps of a run, in seconds from its beginning.
+
+    Attributes:
+        steps: what is done.
+        begins: when the event begins; what happens before only forms the group.
+        ends: when the run ends; long enough for the last rebalance to be over.
+        static: whether consumers have a `group.instance.id`.
+        config: settings of the client beyond its protocol's.
+        beats: heartbeat.interval.ms of each consumer where they differ (classic groups only).
+    """
+
+    steps: list[Step]
+    begins: float
+    ends: float
+    static: bool = False
+    config: dict[str, str | int] = field(default_factory=dict)
+    beats: dict[str, int] = field(default_factory=dict)
+
+
+def formed(count: int = MEMBERS, apart: float = 0.1) -> list[Step]:
+    return [Step(number * apart, "start", f"c{number}") for number in range(count)]
+
+
+def quiet(random: Random) -> float:
+    """When a group that formed at 0 has settled under any protocol, at any phase of its heartbeats."""
+    return 15 + random.uniform(0, 5)
+
+
+def cold_start(random: Random) -> Scenario:
+    return Scenario(formed(apart=random.uniform(0.2, 0.4)), 0, 25)
+
+
+def join_soon(random: Random) -> Scenario:
+    begins = quiet(random)
+    return Scenario([*formed(MEMBERS - 1), Step(begins, "start", f"c{MEMBERS - 1}")], begins, begins + 25)
+
+
+def join_long(random: Random) -> Scenario:
+    """Heartbeats that drifted apart: hours of drift in 90 s, by intervals that differ by 20 ms."""
+    begins = 95 + random.uniform(0, 5)
+    beats = {f"c{number}": 2960 + 20 * number for number in range(MEMBERS)}
+    steps = [*formed(MEMBERS - 1), Step(begins, "start", f"c{MEMBERS - 1}")]
+    return Scenario(steps, begins, begins + 25, beats=beats)
+
+
+def close(random: Random) -> Scenario:
+    begins = quiet(random)
+    return Scenario([*formed(), Step(begins, "close", "c2")], begins, begins + 25)
+
+
+def kill(random: Random) -> Scenario:
+    begins = quiet(random)
+    return Scenario([*formed(), Step(begins, "kill", "c2")], begins, begins + 30)
+
+
+def static_short(random: Random) -> Scenario:
+    begins = quiet(random)
+    steps = [*formed(), Step(begins, "close", "c2"), Step(begins + 3, "start", "c2")]
+    return Scenario(steps, begins, begins + 23, static=True)
+
+
+def static_long(random: Random) -> Scenario:
+    begins = quiet(random)
+    steps = [*formed(), Step(begins, "close", "c2"), Step(begins + 16, "start", "c2")]
+    return Scenario(steps, begins, begins + 41, static=True)
+
+
+def rolling(random: Random) -> Scenario:
+    begins = quiet(random)
+    steps = formed()
+    for number in range(MEMBERS):
+        at = begins + 12 * number
+        steps += [Step(at, "close", f"c{number}"), Step(at + 2, "start", f"c{number}")]
+    return Scenario(steps, begins, steps[-1].at + 25)
+
+
+def rolling_static(random: Random) -> Scenario:
+    scenario = rolling(random)
+    return Scenario(scenario.steps, scenario.begins, scenario.ends, static=True)
+
+
+def stall(random: Random) -> Scenario:
+    begins = quiet(random)
+    steps = [*formed(), Step(begins, "stop", "c2"), Step(begins + 16, "continue", "c2")]
+    return Scenario(steps, begins, begins + 41)
+
+
+def growth(random: Random) -> Scenario:
+    begins = quiet(random)
+    config: dict[str, str | int] = {"topic.metadata.refresh.interval.ms": METADATA_MS}
+    return Scenario([*formed(), Step(begins, "grow")], begins, begins + 35, config=config)
+
+
+def slow_poll(random: Random) -> Scenario:
+    begins = quiet(random)
+    config: dict[str, str | int] = {"max.poll.interval.ms": MAX_POLL_MS}
+    steps = [*formed(), Step(begins, "busy", "c2", 20)]
+    return Scenario(steps, begins, begins + 45, config=config)
+
+
+def join_while_busy(random: Random) -> Scenario:
+    """A consumer joins while another's application works on a batch, within `max.poll.interval.ms`."""
+    begins = quiet(random)
+    joined = Step(begins + 0.5, "start", f"c{MEMBERS - 1}")
+    return Scenario([*formed(MEMBERS - 1), Step(begins, "busy", "c2", 9), joined], begins, begins + 30)
+
+
+SCENARIOS: dict[str, Callable[[Random], Scenario]] = {
+    "rolling dynamic": rolling,
+    "rolling static": rolling_static,
+    "join long after": join_long,
+    "cold start": cold_start,
+    "join soon after": join_soon,
+    "close": close,
+    "kill": kill,
+    "static restart short": static_short,
+    "static restart long": static_long,
+    "stall": stall,
+    "growth": growth,
+    "slow poll": slow_poll,
+}
+"""The scenarios by name, the longest first, so that several at a time end together."""

@@ -1,0 +1,122 @@
+"""Runs of a scenario, or of a grid of scenarios, as rows."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from assignors import get_assignor
+from assignors.errors import AssignorsError, ScenarioError
+from assignors.simulation import RunSummary, simulate_seeds
+from spark_integration.simulation.cells import AXES, cells, in_cell, scenario_of
+from spark_integration.simulation.executors import check_executors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from assignors.simulation import Scenario
+
+FIGURES = {field.name: "bigint" if field.type == "int" else "double" for field in fields(RunSummary)}
+
+
+def simulate_rebalances(
+    spark: SparkSession, scenario: Scenario, runs: int, *, tasks: int | None = None
+) -> DataFrame:
+    """A row for each run of a scenario: `run`, and the fields of `assignors.simulation.RunSummary`.
+
+    It is `simulate_grid` with nothing to vary; see there.
+    """
+    return simulate_grid(spark, scenario, {}, runs, tasks=tasks)
+
+
+def simulate_grid(
+    spark: SparkSession,
+    scenario: Scenario,
+    grid: Mapping[str, Iterable[Any]],
+    runs: int,
+    *,
+    tasks: int | None = None,
+) -> DataFrame:
+    """A row for each run of each combination of settings: its cell, `run`, and the fields of `RunSummary`.
+
+        simulate_grid(spark, deploy, {"assignor": ["range", "uniform"], "members": [10, 40]}, 200)
+
+    Run i of every cell has the seed `scenario.seed + i`, so cells meet the same luck, and the rows and their
+    order are the same for any number of tasks, and when a task is run again. (Not so where the scenario's
+    `costs.assignor_ms` is "measured".) Each cell is built and its first run made here, and one executor asked
+    whether it has what it needs, so what cannot be simulated is an error of ours at once. The runs begin when
+    the frame is used; cache it to use it twice. Executors need this package.
+
+    Args:
+        spark: a session, classic or Connect.
+        scenario: the group and what happens to it.
+        grid: values by what they are of: "assignor"; "members", how many consumers there are at the start;
+            "static", whether they are static members; "load.rate" and "load.capacity", records a second; or
+            a setting such as "session.timeout.ms". Columns have underscores for dots.
+        runs: how many runs of each cell, 1 or more.
+        tasks: Spark tasks that share them, by default one a core. Each has runs of all cells. A task costs
+            50 to 80 ms before it does anything, so give it a second of work or more.
+
+    Raises:
+        ScenarioError: `runs` or `tasks` is below 1, the seeds go beyond 2**63 - 1, the grid has an axis that
+            there is not, or a cell cannot be simulated; the message names it.
+        UnknownStrategyError: there is no strategy of that name.
+        MissingDependencyError: an executor does not have a strategy, or this package in this version.
+    """
+    for what, number in (("runs", runs), ("tasks", 1 if tasks is None else tasks)):
+        _check_count(what, number)
+    if scenario.seed + runs > 2**63:
+        raise ScenarioError(f"the seed is {scenario.seed}; with {runs} runs it must leave room below 2**63")
+    every = cells(grid)
+    strategies: set[str] = set()
+    for cell in every:
+        strategies |= _tried(scenario_of(scenario, cell), cell)
+    kinds = {AXES[name].column: AXES[name].kind for name in grid} | {"run": "bigint"} | FIGURES
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa  # noqa: PLC0415 - on executors
+
+        types = {"bigint": pa.int64(), "double": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
+        schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()])
+        for batch in batches:
+            # Row n is of cell n mod cells: cells differ in what they cost, and every task has its share.
+            numbers = batch.column(0).to_pylist()
+            rows: dict[int, dict[str, Any]] = {}
+            for place, cell in enumerate(every):
+                own = [number for number in numbers if number % len(every) == place]
+                values = {AXES[name].column: value for name, value in cell.items()}
+                seeds = [scenario.seed + number // len(every) for number in own]
+                results = simulate_seeds(scenario_of(scenario, cell), seeds)
+                for number, result in zip(own, results, strict=True):
+                    figures = {name: getattr(result.summary, name) for name in FIGURES}
+                    rows[number] = {**values, "run": number // len(every), **figures}
+            yield pa.RecordBatch.from_pylist([rows[number] for number in numbers], schema=schema)
+
+    check_executors(spark, run, strategies)
+    columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+    return spark.range(0, runs * len(every), 1, tasks).mapInArrow(run, columns)
+
+
+def _check_count(what: str, number: object) -> None:
+    if not isinstance(number, int) or number < 1:
+        raise ScenarioError(f"{what} is {number!r}; give a whole number, 1 or more")
+
+
+def _tried(scenario: Scenario, cell: Mapping[str, Any]) -> set[str]:
+    """The strategies of a cell, whose first run was made."""
+    strategies = {scenario.assignor}
+    for each in (*scenario.consumers, *scenario.events):
+        strategies |= set(getattr(getattr(each, "consumer", each), "assignors", None) or ())
+        strategies |= set(getattr(each, "assignors", None) or ())
+    for name in strategies:
+        get_assignor(name)
+    try:
+        next(simulate_seeds(scenario, [scenario.seed]))
+    except AssignorsError as error:
+        if not cell:
+            raise
+        raise in_cell(error, cell) from error
+    return strategies
