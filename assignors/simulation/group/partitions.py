@@ -112,7 +112,9 @@ class Partitions:
     def halt(
         self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> None:
-        """Nobody reads these any more, or opens them."""
+        """Nobody reads these any more, or opens them, or may go on where it was."""
+        if self.flow is not None and committed is not None:
+            self.flow.stops(partitions[self.now.phase[partitions] == Phase.UNNOTICED], at_ms, committed=committed)
         self._do("stop", partitions, at_ms, phase, cause, committed)
         self.stand(partitions[self.now.phase[partitions] != phase], at_ms, phase, cause)
 
@@ -130,13 +132,6 @@ class Partitions:
         again = partitions[self.now.phase[partitions] == Phase.UNNOTICED]
         if len(again):
             self._do("resume", again, at_ms)
-
-    def hold(self, partitions: NDArray[np.int32], member: int, at_ms: float) -> None:
-        """A member has had these for some time, and reads them."""
-        position = np.arange(len(partitions), dtype=np.int32)
-        self._do("own", partitions, np.full(len(partitions), member, np.int32), position, at_ms, 0)
-        if len(partitions):
-            self._do("resume", partitions, at_ms)
 
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
         """Members stop for a rebalance, each at its time."""
