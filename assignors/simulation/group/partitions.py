@@ -10,6 +10,7 @@ from assignors.columns import bounds
 from assignors.simulation.inputs.events import Create, Grow
 from assignors.simulation.outcome.phases import Phases, rows_where
 from assignors.simulation.outcome.timeline import Phase, Zombies, build_timeline
+from assignors.simulation.records.flow import Flow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from assignors.simulation.group.memberships import Memberships
     from assignors.simulation.inputs.scenario import Scenario
     from assignors.simulation.outcome.timeline import Rows, Timeline
-    from assignors.simulation.records.flow import Flow
 
 
 class Change(NamedTuple):
@@ -54,11 +54,7 @@ class Partitions:
         self.counts = list(counts.values())
         self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
         self.causes: list[str] = []
-        self.flow: Flow | None = None
-        if scenario.load is not None:
-            from assignors.simulation.records.flow import Flow  # noqa: PLC0415
-
-            self.flow = Flow(scenario, self.first, self.topics)
+        self.flow = None if scenario.load is None else Flow(scenario, self.first, self.topics)
         self._number = {name: number for number, name in enumerate(self.topics)}
         self._memberships = memberships
         self._partition_ms = scenario.costs.partition_ms
