@@ -65,7 +65,10 @@ public final class Consumer implements ConsumerRebalanceListener {
 
         LinkedBlockingQueue<String> lines = new LinkedBlockingQueue<>();
         Scanner input = new Scanner(System.in).useDelimiter("\n");
-        Thread listener = new Thread(() -> input.forEachRemaining(lines::add));
+        Thread listener = new Thread(() -> {
+            input.forEachRemaining(lines::add);
+            Runtime.getRuntime().halt(0); // whoever started it has gone
+        });
         listener.setDaemon(true);
         listener.start();
         // Made before it is ready, as a JVM takes long to load a client's classes; it says nothing to a group yet.

@@ -100,8 +100,8 @@ def run(cell: Cell, kafka: Kafka, producer: SteadyProducer, folder: Path) -> Ran
                 case _:
                     member.signal(step.what)
         time.sleep(max(0, began + cell.scenario.ends - time.monotonic()))
-    finally:
         producer.stop(topic)
+    finally:
         events = {client: member.events() for client, member in members.items()}
         for member in waiting:
             member.events()

@@ -8,6 +8,7 @@ a Linux machine share. Nothing is imported that is not needed, as many of these 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -22,12 +23,13 @@ def say(event: str, **details: Any) -> None:
 
 
 def commands() -> SimpleQueue[str]:
-    """The lines of stdin, which another thread waits for."""
+    """The lines of stdin, which another thread waits for; when they are over, so is the process."""
     lines: SimpleQueue[str] = SimpleQueue()
 
     def listen() -> None:
         for line in sys.stdin:
             lines.put(line.strip())
+        os._exit(0)  # whoever started it has gone
 
     threading.Thread(target=listen, daemon=True).start()
     return lines

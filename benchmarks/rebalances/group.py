@@ -78,6 +78,10 @@ class SteadyProducer:
             {
                 "bootstrap.servers": bootstrap_servers,
                 "linger.ms": 0,
+                # A request that is not answered is sent again soon, and a producer that gets nothing
+                # through for some ten seconds ends, and the run with it.
+                "socket.timeout.ms": 3000,
+                "queue.buffering.max.messages": 20_000,
                 "topic.metadata.refresh.interval.ms": 500,
                 "topic.metadata.propagation.max.ms": 100,
                 "log_level": 0,
@@ -101,10 +105,17 @@ class SteadyProducer:
 
     def go_on(self, topic: str, partitions: int) -> None:
         """Give a grown topic's new partitions records too."""
+        self._producer.list_topics(topic, timeout=10)  # so that the producer knows them
         self._topics[topic] = partitions
 
     def stop(self, topic: str) -> None:
-        """Give a topic no more records."""
+        """Give a topic no more records.
+
+        Raises:
+            RuntimeError: the producer has ended, so partitions had no records.
+        """
+        if not self._thread.is_alive():
+            raise RuntimeError("the producer has ended; what it died of stands above")
         del self._topics[topic]
 
     def _run(self) -> None:
@@ -113,16 +124,8 @@ class SteadyProducer:
             due += 0.1
             for topic, partitions in list(self._topics.items()):
                 for partition in range(partitions):
-                    self._produce(topic, partition)
+                    self._producer.produce(topic, b"", partition=partition)
             self._producer.poll(0)
-
-    def _produce(self, topic: str, partition: int) -> None:
-        try:
-            self._producer.produce(topic, b"", partition=partition)
-        except KafkaException as error:
-            # A partition just created is not in the producer's metadata yet; it is by one of the next turns.
-            if error.args[0].code() != KafkaError._UNKNOWN_PARTITION:
-                raise
 
     def __enter__(self) -> Self:
         self._thread.start()
