@@ -1,0 +1,150 @@
+"""What the simulator says of a measured run, told no more than when it was disturbed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from assignors import Topic
+from assignors.simulation import (
+    Consumer,
+    Costs,
+    Crash,
+    Grow,
+    Join,
+    Leave,
+    Scenario,
+    Settings,
+    SlowPoll,
+    Stall,
+    simulate,
+)
+from assignors.simulation.group.consumer_group import NEW
+from benchmarks.rebalances.scenarios import GROWN, PARTITIONS, SESSION_MS
+
+if TYPE_CHECKING:
+    from assignors.simulation import Event, SimulationResult
+
+Run = dict[str, Any]
+"""A run as `measured.json` has it."""
+
+TOPIC = "records"
+ASSIGNORS = {"eager": "range", "cooperative": "cooperative-sticky", "kip848": "uniform"}
+COSTS = Costs(network_ms=2, first_fetch_ms=50)
+"""The same for every run, from `facts.md`: a request takes 1 to 3 ms; a partition's first record comes when the
+fetch under way has been answered, which is within the 100 ms between two records."""
+START_MS = 65
+"""From a process's start until it has found the coordinator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of a group from its disturbance on.
+
+    Attributes:
+        partition_seconds: how long partitions had no reader, summed.
+        longest: the longest time that one had none, in seconds.
+        rounds: generations; under KIP-848 epochs of the group.
+    """
+
+    partition_seconds: float
+    longest: float
+    rounds: int
+
+
+def measured(run: Run) -> Outcome:
+    """What was measured."""
+    return Outcome(run["partition_seconds"], run["longest"], run["rounds"])
+
+
+def predicted(run: Run) -> Outcome:
+    """What the simulator says instead."""
+    scenario, begins_ms = scenario_of(run)
+    result = simulate(scenario)
+    _, start, end = result.timeline.pauses()
+    lengths = (end - start.clip(begins_ms)).clip(0) / 1000
+    return Outcome(float(lengths.sum()), float(lengths.max(initial=0)), _rounds(result, begins_ms))
+
+
+def scenario_of(run: Run) -> tuple[Scenario, float]:
+    """A run as a scenario, and the time in it at which the disturbance begins.
+
+    The group forms as it did: processes start at their times, and the phases of their heartbeats, commits and
+    refreshes follow. Where consumers have heartbeat intervals of their own, which no scenario has, a group
+    that has formed already is disturbed at the phases that were measured.
+    """
+    formed = bool(run["heartbeat_interval_ms"]) and run["protocol"] != "kip848"
+    said = [each for each in _told(run) if not formed or each[0] >= 0]
+    begins = 0.0 if formed else -said[0][0]
+    scenario = Scenario(
+        topics=(Topic(TOPIC, PARTITIONS),),
+        consumers=_consumers(run) if formed else (),
+        events=[_event(1000 * (begins + at), *rest, run) for at, *rest in said],
+        assignor=ASSIGNORS[run["protocol"]],
+        settings=_settings(run),
+        costs=COSTS,
+        until_ms=1000 * (begins + run["ends"]),
+    )
+    return scenario, 1000 * begins
+
+
+def _told(run: Run) -> list[tuple[float, str, str, float]]:
+    """What was done to whom, when, in seconds since the disturbance began, and for how long."""
+    done = [(run["grown"], "grow", "", 0.0)] if run["grown"] is not None else []
+    for process, events in run["events"].items():
+        over = {what: at for at, what, *_ in events if what in {"continue", "free"}}
+        for at, what, *_ in events:
+            if what in {"start", "close", "kill", "stop", "busy"}:
+                until = over.get("continue" if what == "stop" else "free", at)
+                done.append((at, what, process.partition(".")[0], until - at))
+    return sorted(done)
+
+
+def _event(at_ms: float, what: str, consumer: str, seconds: float, run: Run) -> Event:
+    match what:
+        case "start":
+            return Join(at_ms + START_MS, _consumer(consumer, run))
+        case "close":
+            return Leave(at_ms, consumer)
+        case "kill":
+            return Crash(at_ms, consumer)
+        case "stop":
+            return Stall(at_ms, consumer, 1000 * seconds)
+        case "busy":
+            return SlowPoll(at_ms, consumer, 1000 * seconds)
+    return Grow(at_ms, TOPIC, GROWN)
+
+
+def _consumers(run: Run) -> tuple[Consumer, ...]:
+    """The members when the disturbance begins, each with the first heartbeat that it sends then or later."""
+    members = []
+    for process, beats in run["beats"].items():
+        last = max((at for at in beats if at < 0), default=None)
+        if last is not None:
+            name = process.partition(".")[0]
+            members.append(_consumer(name, run, 1000 * last + run["heartbeat_interval_ms"][name]))
+    return tuple(members)
+
+
+def _consumer(name: str, run: Run, beat_ms: float | None = None) -> Consumer:
+    return Consumer(name, static=run["static"], client="librdkafka", beat_ms=beat_ms)
+
+
+def _settings(run: Run) -> Settings:
+    given = {
+        "max_poll_interval_ms": run["config"].get("max.poll.interval.ms"),
+        "metadata_max_age_ms": run["config"].get("topic.metadata.refresh.interval.ms"),
+    }
+    return Settings(
+        session_timeout_ms=SESSION_MS,
+        group_consumer_session_timeout_ms=SESSION_MS,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+
+
+def _rounds(result: SimulationResult, begins_ms: float) -> int:
+    """By how much the number of the generation, or of the epoch, has risen since then."""
+    numbers = [(entry.at_ms, entry.detail["number"]) for entry in result.log if entry.what == "generation"]
+    first = NEW if result.scenario.assignor == "uniform" else 0
+    before = max((number for at_ms, number in numbers if at_ms < begins_ms), default=first)
+    return max((number for _, number in numbers), default=before) - before
