@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.rebalances.broker_log import Decision, Request, read_log
+from benchmarks.rebalances.cell import Cell, Ran
 from benchmarks.rebalances.measure import (
     Reading,
     decisions,
@@ -18,6 +19,8 @@ from benchmarks.rebalances.measure import (
     says_nothing,
     told,
 )
+from benchmarks.rebalances.record import record
+from benchmarks.rebalances.scenarios import PARTITIONS, Scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -191,3 +194,26 @@ def test_a_heartbeat_without_news(
     request = {"memberEpoch": 7, "topicPartitions": None}
     row = told(Request(1, 2, "g/c0.1", "CONSUMER_GROUP_HEARTBEAT", request, response))
     assert says_nothing(row) == nothing
+
+
+def test_a_run_is_told_from_the_events_begin_on() -> None:
+    cell = Cell("g", "eager", Scenario(steps=[], begins=10, ends=20))
+    said = [assign(101, *range(PARTITIONS)), read(102, *range(PARTITIONS)), halt(112, "kill")]
+    heartbeat = {"generationId": 1}
+    log = [
+        Decision(101, "Stabilized group g generation 1 with 1 members."),
+        Request(111, 111.5, "g/c0.1", "HEARTBEAT", heartbeat, {"errorCode": 0}),
+        Request(113, 113.5, "g/c0.1", "HEARTBEAT", heartbeat, {"errorCode": 27}),
+        Request(113, 113.5, "h/c0.1", "HEARTBEAT", heartbeat, {"errorCode": 0}),
+        Decision(114, "Stabilized group g generation 2 with 1 members."),
+    ]
+    told = record(cell, Ran(100, {"g/c0.1": said}, None), log)
+    expected = {
+        "partition_seconds": 8 * PARTITIONS,
+        "rounds": 1,
+        "detected": 4,
+        "decisions": [[-9, "stabilized", 1], [4, "stabilized", 2]],
+        "beats": {"c0.1": [1]},
+        "requests": [[3, 3.5, "c0.1", "HEARTBEAT", 1, 27, None, None, None]],
+    }
+    assert {key: told[key] for key in expected} == expected

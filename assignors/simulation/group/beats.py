@@ -12,7 +12,12 @@ from assignors.simulation.group.recurring import first_after, first_after_each, 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from numpy.random import Generator
     from numpy.typing import NDArray
+
+
+RETRY_MS = 100
+"""How often clients ask again after a failure (`retry.backoff.ms`)."""
 
 
 class Beats:
@@ -83,8 +88,8 @@ class Beats:
         times = first_after_each(self._base_ms[rows], self._every_ms[rows], after_ms)
         return float(times.max(initial=after_ms))
 
-    def postpone(self, from_ms: float, until_ms: float) -> None:
-        """Whatever is due in between is sent at the end of it."""
+    def postpone(self, from_ms: float, until_ms: float, random: Generator) -> None:
+        """Whatever is due in between is sent after it, as soon as each has asked again."""
         rows = self.rows
-        times = first_after_each(self._base_ms[rows], self._every_ms[rows], from_ms)
-        self._base_ms[rows[times < until_ms]] = until_ms
+        late = rows[first_after_each(self._base_ms[rows], self._every_ms[rows], from_ms) < until_ms]
+        self._base_ms[late] = until_ms + random.uniform(0, RETRY_MS, len(late)) - self._every_ms[late]

@@ -57,7 +57,8 @@ class Client:
         self.stands_ms: float | None = None
         self.busy_ms = -math.inf
         self.gone = False
-        self._acknowledged = NOTHING  # what it last said that it has
+        self._unacknowledged = False  # whether it was told anything that it has not done, and said so
+        self._life = 0  # how often it has begun anew, by which old answers are told from new ones
         self._world = world
         self._coordinator = coordinator
         self._timers = timers
@@ -73,8 +74,8 @@ class Client:
 
     def begin(self, owned: frozenset[int]) -> None:
         """It has read these for some time."""
-        self.owned = self.told = self._acknowledged = owned
-        self._world.partitions.hand(self._rows(owned), self.member, 0.0, None)
+        self.owned = self.told = owned
+        self._world.partitions.hold(self._rows(owned), self.member, 0.0)
 
     def start(self, now_ms: float) -> None:
         """Find the coordinator, and join."""
@@ -127,19 +128,22 @@ class Client:
         coordinator, partitions = self._coordinator, self._world.partitions
         if self._asleep:
             return
-        self._forget_plans()
         self._slept_ms, self._wakes_ms = now_ms, until_ms
+        if not self._is_member or not coordinator.beats.speaks(self.member):
+            self._postpone_plans(until_ms)
+            return
+        self._forget_plans()
         self._plan(until_ms, self._wake)
-        if self._is_member and coordinator.beats.speaks(self.member):
-            cause = partitions.cause(f"session of {self.configured.name} timed out")
-            self._release(self.owned | self.told, Phase.UNNOTICED, cause, commits=None)
-            coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        cause = partitions.cause(f"session of {self.configured.name} timed out")
+        self._release(self.owned | self.told, Phase.UNNOTICED, cause, commits=None)
+        coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
 
     def expelled(self) -> None:
         """The coordinator has dropped the member; the client does not know."""
         self._had = self._rows(self.owned)
-        self.owned = self.told = self._acknowledged = NOTHING
-        if not self.gone and not self._asleep:
+        self.owned = self.told = NOTHING
+        self._unacknowledged = False
+        if self.busy_ms > self._world.now_ms:
             self._world.partitions.zombie(
                 self._had, self.member, self._world.now_ms, self.busy_ms, reads=False
             )
@@ -164,29 +168,32 @@ class Client:
     def _send(self, request: Callable[[], Answer | Error]) -> None:
         """Send a request, and wait for its answer."""
 
+        life = self._life
+
         def answered() -> None:
-            if self.gone:
+            if self.gone or life != self._life:
                 return
             answer = request()
             answered_ms = max(self._world.now_ms, self._coordinator.busy_ms)
-            self._later(answered_ms + self._costs.network_ms / 2, lambda: self._hear(answer))
+            self._later(answered_ms + self._costs.network_ms / 2, lambda: self._hear(answer, life))
 
         self._later(self._world.now_ms + self._costs.network_ms / 2, lambda: self._coordinator.take(answered))
 
-    def _hear(self, answer: Answer | Error) -> None:
-        if self.gone:
+    def _hear(self, answer: Answer | Error, life: int) -> None:
+        if self.gone or life != self._life:
             return
         if self._asleep:
-            self._plan(self._wakes_ms, lambda: self._hear(answer))
+            self._timers.at(self._wakes_ms, lambda: self._hear(answer, life))
         elif isinstance(answer, Error):
             self._hear_error(answer)
         else:
-            if answer.partitions is not None:
+            if answer.partitions is not None and answer.partitions != self.told:
                 self.told = answer.partitions
+                self._unacknowledged = True
                 won = self._rows(self.told - self.owned)
                 self._world.partitions.stand(won, self._world.now_ms, Phase.HANDOVER, None)
                 self._catch_up()
-            if self.told or self._coordinator.at_rest:
+            if self.told or self._coordinator.has_nothing_for(self.member):
                 self._count_pause()
 
     def _hear_error(self, error: Error) -> None:
@@ -227,7 +234,7 @@ class Client:
     def _acknowledge(self, told: frozenset[int]) -> None:
         """Tell the coordinator what it has now, in a heartbeat of its own."""
         self._step, self._polled, self._reconciling = None, False, False
-        self._acknowledged = told
+        self._unacknowledged = self.told != told
         self._forget_beat()
         if self._is_member:
             self._coordinator.beats.restart(self.member, self._world.now_ms)
@@ -236,14 +243,16 @@ class Client:
 
     def _catch_up(self) -> None:
         """Do what it was told meanwhile."""
-        if self.told != self._acknowledged and not self._reconciling:
+        if self._unacknowledged and not self._reconciling:
             self._reconciling = True
             self._do_at(self._polls_ms(), self._reconcile)
 
     def _rejoin(self) -> None:
         """It has heard that it is out, and has given everything up."""
         self._forget_plans()
-        self.owned = self.told = self._acknowledged = NOTHING
+        self._life += 1
+        self.owned = self.told = NOTHING
+        self._unacknowledged = False
         self.stands_ms = self._world.now_ms
         self._join()
 
@@ -266,12 +275,12 @@ class Client:
     def _resume(self) -> None:
         """The application polls again in time."""
         if self._is_member:
-            self._world.partitions.resume(self.member, self._world.now_ms)
+            self._world.partitions.go_on(self._rows(self.owned), self._world.now_ms)
 
     def _wake(self) -> None:
         """The process goes on as if nothing had been; its next heartbeat tells it."""
         now_ms, world, coordinator = self._world.now_ms, self._world, self._coordinator
-        slept_ms, self._slept_ms = self._slept_ms, math.inf
+        self.busy_ms = -math.inf
         if not self._is_member:
             told_ms = max(self._polls_ms(), now_ms + self._costs.network_ms)
             world.partitions.zombie(self._had, self.member, now_ms, told_ms, reads=True)
@@ -280,11 +289,12 @@ class Client:
         absence = coordinator.speaks(self.member)
         if absence is not None:
             world.partitions.causes[absence] = f"{self.configured.name} stalled"
-        overdue = coordinator.beats.next_ms(self.member, slept_ms) <= now_ms
-        if overdue:
+        if coordinator.beats.next_ms(self.member, self._slept_ms) <= now_ms:
             coordinator.beats.restart(self.member, now_ms)
             self.beat()
-        world.partitions.resume(self.member, now_ms)
+        else:
+            self.expects_news()
+        world.partitions.go_on(self._rows(self.owned), now_ms)
         self._catch_up()
 
     def _leaves_when_overdue(self, polled_ms: float, polls_ms: float) -> bool:
@@ -320,6 +330,10 @@ class Client:
         coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         if tells:
             coordinator.leave_for_a_while(self.member)
+            kept = coordinator.group.members[self.member].assigned
+            lost = self._rows(self.owned - kept)
+            partitions.zombie(lost, self.member, now_ms, self.busy_ms, reads=False)
+            self.owned &= kept
 
     def _return(self) -> None:
         """The application polls at last, of a member that is out or has to begin anew."""
@@ -377,6 +391,14 @@ class Client:
             action()
         else:
             self._plans.append(self._timers.at(at_ms, action))
+
+    def _postpone_plans(self, until_ms: float) -> None:
+        """What it would do by itself, it does later."""
+        plans, self._plans = self._plans, []
+        for timer in plans:
+            if timer.action is not None:
+                self._plan(max(timer.at_ms, until_ms), timer.action)
+                timer.cancel()
 
     def _forget_beat(self) -> None:
         if self._beat is not None:

@@ -76,10 +76,9 @@ class ConsumerCoordinator:
         self._deadlines: dict[int, Timer] = {}
         self._watch: tuple[Timer, float, int] | None = None
 
-    @property
-    def at_rest(self) -> bool:
-        """Whether there is a target for everything that has happened."""
-        return self.group.epoch == self.group.target_epoch
+    def has_nothing_for(self, member: int) -> bool:
+        """Whether a member is to have no partitions, as far as anything is decided."""
+        return self.group.epoch == self.group.target_epoch and not self.group.targets.get(member)
 
     # Requests.
 
@@ -170,7 +169,7 @@ class ConsumerCoordinator:
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Nobody is answered until then; sessions begin anew when the group is loaded."""
         self.down_ms = until_ms
-        self.beats.postpone(now_ms, until_ms)
+        self.beats.postpone(now_ms, until_ms, self._world.random)
         for member, (timer, absence) in list(self._sessions.items()):
             timer.cancel()
             self._watch_session(member, until_ms, absence)

@@ -125,6 +125,19 @@ class Partitions:
         """A member opens these, which nobody reads; it begins to read at that time, or at once."""
         self._do("hand", partitions, member, at_ms, begins_ms)
 
+    def go_on(self, partitions: NDArray[np.int32], at_ms: float) -> None:
+        """Those of these whose reader was away, unnoticed, are read by it again."""
+        again = partitions[self.now.phase[partitions] == Phase.UNNOTICED]
+        if len(again):
+            self._do("resume", again, at_ms)
+
+    def hold(self, partitions: NDArray[np.int32], member: int, at_ms: float) -> None:
+        """A member has had these for some time, and reads them."""
+        position = np.arange(len(partitions), dtype=np.int32)
+        self._do("own", partitions, np.full(len(partitions), member, np.int32), position, at_ms, 0)
+        if len(partitions):
+            self._do("resume", partitions, at_ms)
+
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
         """Members stop for a rebalance, each at its time."""
         self._do("stop_all", members, at_ms, Phase.PAUSED, cause)
