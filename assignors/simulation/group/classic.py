@@ -161,7 +161,8 @@ class Classic:
         scenario, random = self._world.scenario, self._world.random
         for consumer, configured in enumerate(scenario.consumers):
             member = self._describe(consumer, configured)
-            self._members.enter(member, 0.0)
+            self._members.enter(member, 0.0, 0.0)
+            self._members.commit_ms[member] = random.uniform(0, self._settings.auto_commit_interval_ms)
             self._members.metadata_ms[member] = random.uniform(0, self._settings.metadata_max_age_ms)
         rows = self._members.rows
         if len(rows) == 0:
@@ -182,9 +183,8 @@ class Classic:
         self._members.make(
             member,
             late_ms=float(random.uniform(*profile.late_ms)),
-            commit_ms=float(random.uniform(0, self._settings.auto_commit_interval_ms)),
             eager=any(self._speaks_eager(configured)),
-            background=profile.joins_in_background,
+            profile=profile,
         )
         return member
 

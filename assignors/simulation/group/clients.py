@@ -24,6 +24,11 @@ _P95 = 1.6448536269514722
 """How many standard deviations the 95th percentile of a normal distribution lies above its median."""
 
 
+WAKES_MS = (1_000.0, 500.0)
+"""How often a client that keeps beating looks whether a heartbeat is due: by a timer that runs since its start,
+and by one that runs since its last assignment."""
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """What one client library does.
@@ -31,6 +36,8 @@ class Profile:
     Attributes:
         late_ms: how late its heartbeats are on average; each member's mean lies between these two.
         consumer_late_ms: the same of one that speaks the consumer protocol (KIP-848); None: it does not.
+        keeps_beating: whether a rebalance leaves its heartbeats where they are, but for one that it owes,
+            which it sends with its assignment; otherwise they begin anew when JoinGroup is answered.
         joins_in_background: whether it rejoins outside `poll` where it need not call back first, as under
             the cooperative protocol.
         leave_late_ms: how long after `max.poll.interval.ms` it leaves at the most.
@@ -44,6 +51,7 @@ class Profile:
 
     late_ms: tuple[float, float]
     consumer_late_ms: tuple[float, float] | None = None
+    keeps_beating: bool = False
     joins_in_background: bool = False
     leave_late_ms: float = 0
     recheck_ms: float = 0
@@ -58,6 +66,7 @@ PROFILES = {
     "librdkafka": Profile(
         late_ms=(2.9, 4.0),
         consumer_late_ms=(0.6, 1.0),
+        keeps_beating=True,
         joins_in_background=True,
         leave_late_ms=500,
         anyone_sees_growth=True,
