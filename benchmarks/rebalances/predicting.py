@@ -30,11 +30,11 @@ Run = dict[str, Any]
 
 TOPIC = "records"
 ASSIGNORS = {"eager": "range", "cooperative": "cooperative-sticky", "kip848": "uniform"}
-COSTS = Costs(network_ms=2, first_fetch_ms=50)
+COSTS = Costs(network_ms=2, first_fetch_ms=40)
 """The same for every run, from `facts.md`: a request takes 1 to 3 ms; a partition's first record comes when the
 fetch under way has been answered, which is within the 100 ms between two records."""
-START_MS = 65
-"""From a process's start until it has found the coordinator."""
+START = 0.065
+"""How many seconds a process takes from its start to finding the coordinator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ def predicted(run: Run) -> Outcome:
 def scenario_of(run: Run) -> tuple[Scenario, float]:
     """A run as a scenario, and the time in it at which the disturbance begins.
 
-    The group forms as it did: processes start at their times, and the phases of their heartbeats, commits and
-    refreshes follow. Where consumers have heartbeat intervals of their own, which no scenario has, a group
-    that has formed already is disturbed at the phases that were measured.
+    The group forms as it did, by when each process first spoke to the coordinator; the phases of heartbeats,
+    commits and refreshes follow from that. Where consumers have heartbeat intervals of their own, which no
+    scenario has, a group that has formed already is disturbed at the phases that were measured.
     """
     formed = bool(run["heartbeat_interval_ms"]) and run["protocol"] != "kip848"
     said = [each for each in _told(run) if not formed or each[0] >= 0]
@@ -91,19 +91,23 @@ def scenario_of(run: Run) -> tuple[Scenario, float]:
 def _told(run: Run) -> list[tuple[float, str, str, float]]:
     """What was done to whom, when, in seconds since the disturbance began, and for how long."""
     done = [(run["grown"], "grow", "", 0.0)] if run["grown"] is not None else []
+    spoke = {process: at for at, _, process, *_ in reversed(run["requests"])}
     for process, events in run["events"].items():
         over = {what: at for at, what, *_ in events if what in {"continue", "free"}}
         for at, what, *_ in events:
-            if what in {"start", "close", "kill", "stop", "busy"}:
+            name = process.partition(".")[0]
+            if what == "start":
+                done.append((at + START if at >= 0 else spoke[process], what, name, 0.0))
+            elif what in {"close", "kill", "stop", "busy"}:
                 until = over.get("continue" if what == "stop" else "free", at)
-                done.append((at, what, process.partition(".")[0], until - at))
+                done.append((at, what, name, until - at))
     return sorted(done)
 
 
 def _event(at_ms: float, what: str, consumer: str, seconds: float, run: Run) -> Event:
     match what:
         case "start":
-            return Join(at_ms + START_MS, _consumer(consumer, run))
+            return Join(at_ms, _consumer(consumer, run))
         case "close":
             return Leave(at_ms, consumer)
         case "kill":
@@ -116,14 +120,19 @@ def _event(at_ms: float, what: str, consumer: str, seconds: float, run: Run) -> 
 
 
 def _consumers(run: Run) -> tuple[Consumer, ...]:
-    """The members when the disturbance begins, each with the first heartbeat that it sends then or later."""
-    members = []
-    for process, beats in run["beats"].items():
-        last = max((at for at in beats if at < 0), default=None)
-        if last is not None:
-            name = process.partition(".")[0]
-            members.append(_consumer(name, run, 1000 * last + run["heartbeat_interval_ms"][name]))
-    return tuple(members)
+    """The members when the disturbance begins, each with the first heartbeat that it sends from then on."""
+    beats = [(at, process) for process, times in run["beats"].items() for at in times]
+    beats += [(at, process) for at, _, process, api, *_ in run["requests"] if api == "HEARTBEAT"]
+    first = {process: at for at, process in sorted(beats, reverse=True) if at >= 0}
+    return tuple(
+        _consumer(process.partition(".")[0], run, 1000 * at)
+        for process, at in first.items()
+        if _started(run, process) < 0
+    )
+
+
+def _started(run: Run, process: str) -> float:
+    return next(at for at, what, *_ in run["events"][process] if what == "start")
 
 
 def _consumer(name: str, run: Run, beat_ms: float | None = None) -> Consumer:
@@ -146,5 +155,5 @@ def _rounds(result: SimulationResult, begins_ms: float) -> int:
     """By how much the number of the generation, or of the epoch, has risen since then."""
     numbers = [(entry.at_ms, entry.detail["number"]) for entry in result.log if entry.what == "generation"]
     first = NEW if result.scenario.assignor == "uniform" else 0
-    before = max((number for at_ms, number in numbers if at_ms < begins_ms), default=first)
+    before = max((number for at_ms, number in numbers if at_ms <= begins_ms), default=first)
     return max((number for _, number in numbers), default=before) - before
