@@ -141,10 +141,11 @@ def _figures(figures: Mapping[str, float | None]) -> dict[str, Any]:
 
 
 def _records(records: RecordsResult, timeline: Timeline) -> dict[str, Any]:
+    values = {field.name: getattr(records, field.name) for field in fields(records)}
     columns = {
-        field.name: getattr(records, field.name).tolist()
-        for field in fields(records)
-        if field.name not in {"lag_ms", "lag"}
+        name: value.tolist()
+        for name, value in values.items()
+        if isinstance(value, np.ndarray) and name not in {"lag_ms", "lag"}
     }
     places = [
         {"topic": topic, "partition": number}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from assignors.errors import ScenarioError
 from assignors.limits import check_members
 from assignors.simulation import Consumer, Join, Settings
+from assignors.simulation.inputs.settings import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,13 +33,14 @@ class Axis(NamedTuple):
     takes: tuple[type, ...]
 
 
-_SETTINGS = {setting.name.replace("_", "."): setting.name for setting in fields(Settings)}
+_SETTINGS = {dotted(setting.name): setting.name for setting in fields(Settings)}
+_LOAD = {"load.rate": "rate", "load.capacity": "capacity"}
 
 AXES = {
     "assignor": Axis("assignor", "string", (str,)),
     "members": Axis("members", "bigint", (int,)),
     "static": Axis("static", "boolean", (bool,)),
-    **{name: Axis(field, "double", (int, float)) for name, field in _SETTINGS.items()},
+    **{name: Axis(name.replace(".", "_"), "double", (int, float)) for name in (*_LOAD, *_SETTINGS)},
 }
 
 
@@ -62,11 +64,15 @@ def scenario_of(scenario: Scenario, cell: Mapping[str, Any]) -> Scenario:
         ScenarioError: there is no such scenario; the message names the cell.
     """
     settings = {_SETTINGS[name]: value for name, value in cell.items() if name in _SETTINGS}
+    load = {_LOAD[name]: value for name, value in cell.items() if name in _LOAD}
     try:
+        if load and scenario.load is None:
+            raise ScenarioError("the scenario has no load to change; give it one")
         changed = replace(
             scenario,
             assignor=cell.get("assignor", scenario.assignor),
             settings=replace(scenario.settings, **settings),
+            load=scenario.load and replace(scenario.load, **load),
         )
         if "members" in cell:
             changed = _with_members(changed, cell["members"])

@@ -302,6 +302,18 @@ MUTATIONS = [
             "",
             "tests/assignors/simulation",
         ),
+        (
+            "assignors/simulation/agenda.py",
+            "rank = math.inf if last else number",
+            "rank = number",
+            "tests/assignors/simulation/test_agenda.py",
+        ),
+        (
+            "assignors/simulation/inputs/kinds.py",
+            "if isinstance(value, bool) or not",
+            "if not",
+            "tests/assignors/simulation/inputs",
+        ),
         ("assignors/reports/html.py", "autoescape=True", "autoescape=False", REPORTS),
         ("assignors/reports/markdown.py", "    text = visible(text)\n", "", REPORTS),
         (

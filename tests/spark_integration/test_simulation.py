@@ -5,7 +5,7 @@ from pyspark.sql import SparkSession
 
 from assignors import Topic, register_assignor, simulate
 from assignors.errors import ScenarioError
-from assignors.simulation import Consumer, Join, Leave, Scenario, rolling_restart
+from assignors.simulation import Consumer, Join, Leave, Load, Scenario, rolling_restart
 from assignors.strategies import RangeAssignor
 from partitioning.errors import MissingDependencyError, UnknownStrategyError
 from spark_integration import simulate_grid, simulate_rebalances
@@ -102,6 +102,11 @@ def test_settings_of_a_cell_are_judged_together() -> None:
     assert (settings.heartbeat_interval_ms, settings.session_timeout_ms) == (50_000, 90_000)
 
 
+def test_a_load_of_a_cell_keeps_what_is_not_varied() -> None:
+    scenario = replace(DEPLOY, load=Load(rate=10, capacity=100, batch=50))
+    assert scenario_of(scenario, {"load.rate": 20}).load == Load(rate=20, capacity=100, batch=50)
+
+
 def test_the_last_axis_changes_fastest() -> None:
     assert cells({"members": [1, 2], "assignor": ["range", "sticky"]}) == [
         {"members": 1, "assignor": "range"},
@@ -160,6 +165,7 @@ def test_what_cannot_run_is_refused_on_the_driver(
             "the cell session.timeout.ms=1000: .*heartbeat",
             {"session.timeout.ms": [45_000, 1_000]},
         ),
+        (ScenarioError, "the cell load.rate=5: the scenario has no load", {"load.rate": [5]}),
         (UnknownStrategyError, "no assignor 'stickyy'", {"assignor": ["range", "stickyy"]}),
     ],
 )

@@ -45,6 +45,8 @@ class Profile:
         anyone_sees_growth: whether any member rejoins for new partitions, not only the leader.
         asks_before_assigning: whether its leader fetches the topics' metadata before it assigns.
         mixes_protocols: whether its strategies may be of the eager and the cooperative protocol at once.
+        keeps_lost: whether its leader keeps what lost members had for `scheduled.rebalance.max.delay.ms`
+            (KIP-415), under the cooperative protocol.
         leaves_when_late: whether under the consumer protocol it leaves after `max.poll.interval.ms` without a
             poll; else it falls silent.
     """
@@ -58,6 +60,7 @@ class Profile:
     anyone_sees_growth: bool = False
     asks_before_assigning: bool = False
     mixes_protocols: bool = True
+    keeps_lost: bool = False
     leaves_when_late: bool = True
 
 
@@ -75,6 +78,9 @@ PROFILES = {
         leaves_when_late=False,
     ),
     "kafka-python": Profile(late_ms=(1.2, 1.5), recheck_ms=100),
+    "connect": Profile(
+        late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True
+    ),  # Java's client without a poll loop
 }
 """Clients by name, as `Consumer.client` has them."""
 

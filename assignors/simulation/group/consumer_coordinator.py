@@ -51,6 +51,7 @@ class ConsumerCoordinator:
         partitions, settings = world.partitions, world.scenario.settings
         self._world = world
         self._timers = timers
+        self._names = tuple(topic.name for topic in world.scenario.topics)
         self._session_ms = settings.group_consumer_session_timeout_ms
         self._targets = Targets(
             decisions, self._strategy, self._topics, partitions.first, partitions.topics, self._describe
@@ -109,13 +110,12 @@ class ConsumerCoordinator:
         return answer
 
     def _member(self, client: Client) -> GroupMember:
-        consumer, scenario = client.configured, self._world.scenario
-        names = tuple(topic.name for topic in scenario.topics)
+        consumer = client.configured
         return GroupMember(
             client.member,
-            consumer.pattern or (names if consumer.topics is None else consumer.topics),
+            consumer.pattern or (self._names if consumer.topics is None else consumer.topics),
             client.consumer if consumer.static else None,
-            scenario.settings.max_poll_interval_ms,
+            self._world.scenario.settings.max_poll_interval_ms,
         )
 
     def heartbeat(self, client: Client, owned: Collection[int] | None) -> Answer | Error:

@@ -85,6 +85,7 @@ class GroupMember:
         deadline_ms: when it is expelled unless it has given them up; a classic one, unless it has joined and
             asked for its partitions.
         join_by_ms: when it is expelled unless it has joined again, as it was told (classic only).
+        replaces: the static member whose place it took; whoever looks at it forgets it.
     """
 
     number: int
@@ -99,6 +100,7 @@ class GroupMember:
     revoking: frozenset[int] = NOTHING
     deadline_ms: float = math.inf
     join_by_ms: float = math.inf
+    replaces: GroupMember | None = None
 
     def move(self, epoch: int) -> None:
         """It has reached this epoch."""
@@ -297,6 +299,7 @@ class ConsumerGroup:
         for partition in before.assigned | before.revoking:
             self.holder[partition] = member.number
         member.assigned, member.revoking, member.state = before.assigned, before.revoking, before.state
+        member.replaces = before
         self._subscribe(member)
         self._unsubscribe(before)
         if member.topics != before.topics:

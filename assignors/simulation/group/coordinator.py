@@ -78,7 +78,9 @@ class Coordinator:
         self.generations.elect()
         answer = self.generations.decide(self.metadata.counts())
         self.state = State.STABLE
-        self._world.history.begin(self.generations.apply(answer, self.cause, 0.0, tuple(self._causes), {}))
+        self._world.history.begin(
+            self.generations.apply(answer, self.cause, 0.0, tuple(self._causes), {}, at_rest=True)
+        )
         self.metadata.watch()
 
     # Messages and sessions.
@@ -168,7 +170,7 @@ class Coordinator:
             if member != self.generations.leader:
                 return
             self._cancel_answer()
-        self._watch_session(member, heard_ms)
+        self._watch_session(member, max(heard_ms, self.down_ms))
 
     def speaks(self, member: int) -> bool:
         """A silent member speaks again before it was missed; gives whether it finds a barrier to pass."""
@@ -323,6 +325,8 @@ class Coordinator:
         )
         for member in self._absence:
             self._watch_session(member, now_ms)
+        if answer.held:
+            self._timers.at(self.generations.brain.holds_ms or now_ms, self._stop_holding)
         revoking = self.generations.revoking
         if len(revoking) == 0:
             self.metadata.watch()
@@ -335,6 +339,16 @@ class Coordinator:
         else:
             self._follow_up = self._timers.at(first_ms, self._rejoin_first)
             self.metadata.watch()
+
+    def _stop_holding(self) -> None:
+        """What lost members had is given to others: all members know the time, and rejoin."""
+        holds_ms, now_ms = self.generations.brain.holds_ms, self._world.now_ms
+        if self.state is State.STABLE and holds_ms is not None and holds_ms <= now_ms:
+            text = "scheduled.rebalance.max.delay.ms is over"
+            self.prepare(text, self._world.partitions.cause(text))
+            for member in self._members.living().tolist():
+                self._hearing.hear(member, now_ms)
+            self._joined_ms = None
 
     def _rejoin_first(self) -> None:
         """The first of those that gave something up is back, so that its next owner can have it."""

@@ -67,6 +67,8 @@ class Generations:
         started_ms: float,
         causes: tuple[str, ...],
         absence: Mapping[int, int],
+        *,
+        at_rest: bool = False,
     ) -> Rebalance:
         """Everybody has the assignment: what is lost stops, what is won is opened.
 
@@ -76,6 +78,7 @@ class Generations:
             started_ms: when the rebalance began.
             causes: why.
             absence: the members that are silent, and the cause of what they do not read.
+            at_rest: whether everything was opened long ago.
         """
         world, members, partitions = self._world, self._members, self._world.partitions
         now_ms, rows = world.now_ms, members.rows
@@ -90,9 +93,12 @@ class Generations:
         for member, why in absence.items():
             for phase in (Phase.PAUSED, Phase.COMPUTING):
                 partitions.wait(member, phase, now_ms, Phase.UNNOTICED, why)
-        self.open(living, cause)
+        if at_rest:
+            partitions.start(now_ms)
+        else:
+            self.open(living, cause)
         self._count_pauses(living, owner)
-        members.carries[rows] = True
+        members.carries[rows] |= not answer.held
         world.note("generation", number=self.number, members=len(rows), moved=moved, causes=list(causes))
         return world.history.made(
             self.number,

@@ -8,14 +8,15 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from assignors.assignment import Assignment
 from assignors.group import Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
+from assignors.simulation.group.clients import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from assignors.assignment import Assignment
     from assignors.simulation.group.decisions import Decision, Decisions
     from assignors.simulation.group.world import World
     from assignors.simulation.inputs.events import Consumer
@@ -30,6 +31,7 @@ class Answer(NamedTuple):
         strategy: its strategy.
         counts: partitions of each topic as the leader knew them.
         decision: all of it, to go on from.
+        held: whether it is put off, and everybody keeps what they have meanwhile.
     """
 
     assignment: Assignment
@@ -37,6 +39,7 @@ class Answer(NamedTuple):
     strategy: str
     counts: list[int]
     decision: Decision
+    held: bool = False
 
 
 class Leader:
@@ -48,6 +51,7 @@ class Leader:
         new: whether the next decision is that of a leader that remembers nothing.
         over: whether the group starts from nothing.
         gone: ids of members that are gone since the last decision.
+        holds_ms: until when decisions are put off (KIP-415); None where they are not.
     """
 
     def __init__(self, world: World, decisions: Decisions) -> None:
@@ -56,6 +60,7 @@ class Leader:
         self.new = True
         self.over = True
         self.gone: set[str] = set()
+        self.holds_ms: float | None = None
         self._world = world
         self._decisions = decisions
         self._decision = decisions.start
@@ -81,6 +86,14 @@ class Leader:
         strategy = self.choose(members)
         fresh = self.new or strategy != self.strategy
         ids = memberships.ids
+        if self._holds(memberships.consumers[members[0]], strategy, fresh=fresh):
+            last = self._decision.assignment
+            assert last is not None
+            told = self._group(joining, self.counts, generation, ())
+            kept = {member.id: last[member.id] for member in told.members if member.id in last}
+            return Answer(
+                Assignment.for_group(told, kept), 0.0, strategy, self.counts, self._decision, held=True
+            )
         # Nothing else tells the next group from another one with the same history.
         change = (
             generation if self.over else None,
@@ -104,6 +117,8 @@ class Leader:
 
     def settle(self, answer: Answer) -> None:
         """The group goes by this answer; one that came too late is forgotten."""
+        if answer.held:
+            return
         self._decision, self.strategy, self.counts = answer.decision, answer.strategy, answer.counts
         self.new = self.over = False
         self.gone.clear()
@@ -127,6 +142,22 @@ class Leader:
             return True
         lists = {strategies_of(self._world.memberships.consumers[each], self._world) for each in members}
         return bool(set(strategies_of(consumer, self._world)).intersection(*lists))
+
+    def _holds(self, consumer: Consumer, strategy: str, *, fresh: bool) -> bool:
+        """Whether what lost members had is kept for them: workers of Connect may return soon.
+
+        A worker that comes meanwhile waits, too. To a leader that remembers nothing what is lost is new.
+        """
+        now_ms = self._world.now_ms
+        delay_ms = self._world.scenario.settings.scheduled_rebalance_max_delay_ms
+        if self.holds_ms is None and delay_ms and PROFILES[consumer.client].keeps_lost:
+            last = self._decision.assignment
+            lost = last is not None and any(len(last.get(member, ())) for member in self.gone)
+            if lost and not any(speaks_eager([strategy])):
+                self.holds_ms = now_ms + delay_ms
+        if self.holds_ms is not None and (fresh or self.over or now_ms >= self.holds_ms):
+            self.holds_ms = None
+        return self.holds_ms is not None
 
     def _group(
         self, joining: Sequence[int], counts: Sequence[int], generation: int, bare: Collection[str]

@@ -165,6 +165,10 @@ class Partitions:
         if len(partitions):
             self._do("resume", partitions, now_ms)
 
+    def start(self, now_ms: float) -> None:
+        """Whoever has partitions has opened them."""
+        self._do("resume", rows_where(self.now.owner >= 0), now_ms)
+
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """Everything that stands still in one phase does so in another from now on."""
         self._do("turn", old, at_ms, phase, cause)

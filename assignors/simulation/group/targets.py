@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import replace
+from itertools import repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.group import Group
-from partitioning.topic_partition import TopicPartition
+from assignors.columns import bounds
+from assignors.group import Group, Member
+from assignors.instances import make_many
+from assignors.partition_list import PartitionColumns, PartitionList
+from partitioning.columns import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,14 +21,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
-    from assignors.group import Member, Topic
-    from assignors.partition_list import PartitionList
+    from assignors.group import Topic
     from assignors.simulation.group.consumer_group import ConsumerGroup
     from assignors.simulation.group.decisions import Decisions
 
 
 class Targets:
-    """Asks the assignor, and keeps what it answered.
+    """Asks the assignor, and keeps what it answered as the coordinator's log has it, member by member.
 
     Args:
         decisions: what has been decided already.
@@ -35,7 +38,6 @@ class Targets:
         describe: gives a member's id, instance id and rack, by its number.
 
     Attributes:
-        assignment: the last answer; None before the first.
         position: the place of each partition in its owner's list.
     """
 
@@ -48,72 +50,112 @@ class Targets:
         names: Sequence[str],
         describe: Callable[[int], Member],
     ) -> None:
-        self.assignment: Assignment | None = None
         self.position = np.zeros(int(first[-1]), np.int32)
         self._decisions = decisions
         self._decision = decisions.start
         self._strategy = strategy
         self._topics = topics
         self._first = first
-        self._names = names
-        self._rows = {name: row for row, name in enumerate(names)}
+        self._names = tuple(names)
+        self._row = {name: row for row, name in enumerate(names)}
         self._describe = describe
         self._members: dict[int, Member] = {}
-        self._targets: dict[int, frozenset[int]] = {}
+        self._slot: dict[int, int] = {}  # where each member's target is in the columns that follow
+        self._listed = np.empty(0, np.int64)
+        self._starts = self._sizes = np.empty(0, np.int64)
 
     def __call__(self, group: ConsumerGroup) -> NDArray[np.int64]:
         """The owner of every partition, -1 for nobody."""
         change = self._update(group)
+        slots = np.fromiter(map(self._slot.get, self._members, repeat(-1)), np.int64, len(self._members))
+        # The last element serves slot -1, that of a newcomer.
+        starts, sizes = np.append(self._starts, 0)[slots], np.append(self._sizes, 0)[slots]
         topics = self._topics()
+        first_time = self._decision is self._decisions.start
         self._decision = self._decisions.decide(
             self._decision,
             (change, tuple((topic.name, topic.partitions) for topic in topics)),
             self._strategy(),
-            lambda: Group(topics, list(self._members.values())),
-            new_leader=self.assignment is None,
+            lambda: Group(topics, self._told(starts, sizes)),
+            new_leader=first_time,
         )
-        self.assignment = self._decision.assignment
-        assert self.assignment is not None
-        return self._owners(self.assignment)
-
-    def _owners(self, assignment: Assignment) -> NDArray[np.int64]:
-        number_of = {about.id: number for number, about in self._members.items()}
-        ids, names, member, topic, partition = assignment.to_arrays()
-        numbers = np.array([number_of[each] for each in ids], np.int64)
-        starts = self._first[[self._rows[name] for name in names]]
-        rows = starts[topic] + partition if len(topic) else np.empty(0, np.int64)
-        owner = np.full(len(self.position), -1, np.int64)
-        owner[rows] = numbers[member]
-        first_of = np.searchsorted(member, np.arange(len(ids)))
-        self.position[rows] = np.arange(len(rows)) - first_of[member]
-        return owner
+        assert self._decision.assignment is not None
+        return self._write(self._decision.assignment, starts, sizes, group.target)
 
     def _update(self, group: ConsumerGroup) -> tuple[object, ...]:
         """Look again at the members that are not what they were; gives all that is new about them."""
-        gone = [number for number in self._members if number not in group.members]
-        left = tuple(self._members.pop(number).id for number in gone)
-        for number in gone:
-            del self._targets[number]
-        news: list[object] = [left]
-        for number in sorted(group.members.keys() & group.changed):
+        news: list[object] = []
+        slots = dict(self._slot)
+        for number in sorted(group.changed):
+            member = group.members.get(number)
             known = self._members.get(number)
-            about = known or self._describe(number)
-            target = group.targets[number]
-            if target != self._targets.get(number):
-                self._targets[number] = target
-                about = replace(about, owned=self._given(about.id, target))
-            topics = tuple(group.topics_of(group.members[number].topics))
-            self._members[number] = replace(about, topics=topics)
+            if known is not None and (member is None or self._began_anew(number, group)):
+                news.append(self._members.pop(number).id)
+                self._slot.pop(number, None)
+                known = None
+            if member is None:
+                continue
+            if known is None:
+                before = member.replaces
+                while before is not None and before.number not in slots:
+                    before = before.replaces
+                if before is not None:  # it takes the target, in the order in which it was written down
+                    self._slot[number] = slots[before.number]
+                    news.append(self._describe(before.number).id)
+            topics = tuple(group.topics_of(member.topics))
             if known is None or known.topics != topics:
-                news.append((about.id, topics, None if known else target))
+                self._members[number] = replace(known or self._describe(number), topics=topics)
+                news.append((self._members[number].id, topics))
+            member.replaces = None
         return tuple(news)
 
-    def _given(self, member: str, target: frozenset[int]) -> Sequence[TopicPartition] | PartitionList:
-        """A member's target in the order it was assigned; that of a static member's successor by number."""
-        if not target:
-            return ()
-        if self.assignment is not None and member in self.assignment:
-            return self.assignment[member]
-        starts = self._first.tolist()
-        rows = [(bisect_right(starts, partition) - 1, partition) for partition in sorted(target)]
-        return [TopicPartition(self._names[row], partition - starts[row]) for row, partition in rows]
+    def _began_anew(self, number: int, group: ConsumerGroup) -> bool:
+        """Whether a member has left and joined again meanwhile, so that its target is gone."""
+        slot = self._slot.get(number)
+        return slot is not None and len(group.targets[number]) != self._sizes[slot]
+
+    def _told(self, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> list[Member]:
+        """The members as the assignor is told of them."""
+        rows = self._listed[ranges(starts, sizes)]
+        topic = np.searchsorted(self._first, rows, side="right") - 1
+        columns = PartitionColumns(
+            self._names, topic.astype(np.int32), (rows - self._first[topic]).astype(np.int32)
+        )
+        members = list(self._members.values())
+        return make_many(
+            Member,
+            len(members),
+            **{name: map(attrgetter(name), members) for name in ("id", "topics", "instance_id", "rack")},
+            owned=PartitionList.parts(columns, bounds(sizes).tolist()),
+            generation=repeat(None),
+            user_data=repeat(None),
+        )
+
+    def _write(
+        self,
+        assignment: Assignment,
+        starts: NDArray[np.int64],
+        sizes: NDArray[np.int64],
+        before: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Write the new targets down; one that is the same set as before is not written again."""
+        ids, names, member, topic, partition = assignment.to_arrays()
+        expected = tuple(map(attrgetter("id"), self._members.values()))
+        numbers = np.array(list(self._members), np.int64)
+        if ids != expected:  # a strategy that is not ours may list the members in its own order
+            place = {name: row for row, name in enumerate(expected)}
+            order = [place[each] for each in ids]
+            numbers, starts, sizes = numbers[order], starts[order], sizes[order]
+        given = self._first[[self._row[name] for name in names]][topic] + partition if len(topic) else topic
+        owner = np.full(len(self.position), -1, np.int64)
+        owner[given] = numbers[member]
+        different = owner != before
+        touched = np.isin(numbers, np.concatenate([owner[different], before[different]]))
+        new_sizes = np.bincount(member, minlength=len(ids))
+        new_starts = bounds(new_sizes)[:-1] + len(self._listed)
+        starts, sizes = np.where(touched, new_starts, starts), np.where(touched, new_sizes, sizes)
+        self._listed = np.concatenate([self._listed, given])[ranges(starts, sizes)]
+        self._slot = dict(zip(numbers.tolist(), range(len(numbers)), strict=True))
+        self._sizes, self._starts = sizes, bounds(sizes)[:-1]
+        self.position[self._listed] = np.arange(len(self._listed)) - np.repeat(self._starts, sizes)
+        return owner

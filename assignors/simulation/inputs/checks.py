@@ -47,6 +47,8 @@ def check(scenario: Scenario) -> None:
         ScenarioError: it cannot; the message says where and what to do.
     """
     check_fields(scenario, "$")
+    for number, event in enumerate(scenario.events):
+        check_fields(event, f"$.events[{number}]")
     joins = [event.consumer for event in scenario.events if isinstance(event, Join)]
     people = len(scenario.consumers) + len(joins)
     faulty = partial(ScenarioError, path="$.consumers")
@@ -71,8 +73,8 @@ def check(scenario: Scenario) -> None:
     check_order(scenario)
 
 
-def _topics(scenario: Scenario) -> set[str]:
-    """The names of all topics, those that are created included."""
+def _topics(scenario: Scenario) -> dict[str, int]:
+    """The most partitions of every topic, those that are created included."""
     counts: dict[str, int] = {}
     for topic in scenario.topics:
         for name, kind in _TOPIC.items():
@@ -94,7 +96,7 @@ def _topics(scenario: Scenario) -> set[str]:
             check_partitions(total, faulty, "the scenario at its end")
             if isinstance(event, Create) or event.topic in counts:
                 counts[event.topic] = counts.get(event.topic, 0) + more
-    return set(counts)
+    return counts
 
 
 def _check_topic(name: str, topics: Collection[str], path: str) -> None:
@@ -129,7 +131,6 @@ def _check_strategies(names: tuple[str, ...] | None, path: str) -> None:
 
 
 def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path: str) -> None:
-    check_fields(event, path)
     if isinstance(when := event.at_ms, Condition):
         check_fields(when, f"{path}.when")
         if (when.above is None) == (when.below is None):

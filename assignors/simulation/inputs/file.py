@@ -206,8 +206,7 @@ def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
     places: list[str] = []
     for entry, path in entries:
         if isinstance(entry, Mapping) and "count" in entry:
-            more = _several(entry, path, static=static)
-            check_members(len(consumers) + len(more), partial(ScenarioError, path=path), "the scenario")
+            more = _several(entry, path, len(consumers), static=static)
         else:
             more = [_consumer(entry, path, static=static)]
         consumers += more
@@ -215,14 +214,15 @@ def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
     return consumers, places
 
 
-def _several(entry: Mapping[str, Any], path: str, *, static: bool) -> list[Consumer]:
-    """Consumers that are alike: `{count: 40, prefix: worker, static: true}`."""
+def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) -> list[Consumer]:
+    """Consumers that are alike, `{count: 40, prefix: worker, static: true}`, besides so many others."""
     numbered = {"count": MEMBERS, "prefix": _TEXT}
     alike = {name: name for name in kinds_of(Consumer) if name not in {"name", "beat_ms"}}
     _check_keys(entry, [*numbered, *alike], (), path)
     for name, kind in numbered.items():
         if name in entry and not kind.fits(entry[name]):
             raise refused(name, entry[name], kind, path)
+    check_members(others + entry["count"], partial(ScenarioError, path=path), "the scenario")
     shared = {key: value for key, value in entry.items() if key in alike}
     given = {"static": static, **_fields(Consumer, shared, path, alike)}
     prefix = entry.get("prefix", "worker")

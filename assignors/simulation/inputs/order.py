@@ -18,7 +18,6 @@ from assignors.simulation.inputs.events import (
     ByName,
     Condition,
     Crash,
-    CrashLoop,
     Create,
     Deployment,
     DuplicateInstance,
@@ -187,17 +186,12 @@ class _Course:
         elif isinstance(event, ByName):
             if at_ms < self._back_at.get(event.consumer, math.inf) and self._sure(event.consumer):
                 raise not_running(event, number)
-            self._stops(at_ms, event)
+            if isinstance(event, Leave | Crash):
+                self._back_at[event.consumer] = math.inf
+            elif isinstance(event, Restart) and not isinstance(event.down_ms, Distribution):
+                self._back_at[event.consumer] = at_ms + event.down_ms
         elif isinstance(event, GroupWide):
             self._nobody_sure = True
-
-    def _stops(self, at_ms: float, event: ByName) -> None:
-        if isinstance(event, Leave | Crash):
-            self._back_at[event.consumer] = math.inf
-        elif isinstance(event, Restart) and not isinstance(event.down_ms, Distribution):
-            self._back_at[event.consumer] = at_ms + event.down_ms
-        elif isinstance(event, Restart | CrashLoop):
-            self._unsure_consumers.add(event.consumer)
 
     def _sure(self, name: str) -> bool:
         return not self._nobody_sure and name not in self._unsure_consumers

@@ -302,6 +302,8 @@ class Phases:
         self._cause[partitions] = cause
 
     def _read(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
+        if len(partitions) == 0:
+            return
         self._keep(partitions, at_ms)
         self._spend(partitions, at_ms)
         self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[partitions])))

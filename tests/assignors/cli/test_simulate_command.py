@@ -120,8 +120,10 @@ def test_many_runs_of_several_plans_stand_side_by_side(run, scenario):
 
 
 def test_progress_is_shown_on_a_terminal_only(run, scenario):
-    result = run("simulate", scenario, "--runs", 3, "-o", "json", env={"FORCE_COLOR": "1"})
-    assert "deploy with cooperative-sticky" in result.stderr
+    result = run(
+        "simulate", scenario, "--set", "name=[b]x", "--runs", 3, "-o", "json", env={"FORCE_COLOR": "1"}
+    )
+    assert "[b]x with cooperative-sticky" in result.stderr
     assert json.loads(result.stdout)["scenarios"]
 
 

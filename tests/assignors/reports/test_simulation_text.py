@@ -113,6 +113,11 @@ def test_nothing_is_wider_than_the_console(width):
     assert max(map(len, drawn(print_simulation, [result, under("b")], width=width))) <= width
 
 
+def test_a_long_name_is_broken():
+    lines = drawn(print_simulation, [under("a" * 30), under("b")])
+    assert [line.split() for line in lines[2:4]] == [["a" * 24], ["a" * 6, "b"]]
+
+
 def test_outages_beyond_the_longest_are_added_up():
     outages = tuple(Outage(f"cause {n}", 1, 1_000.0 * n, 0, 0, 0, 500) for n in (22, *range(1, 22)))
     lines = drawn(print_simulation, [replace(a_result(), outages=outages)])

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from assignors import limits
 from assignors.errors import ScenarioError
 from assignors.group import Topic
 from assignors.simulation import (
@@ -80,17 +81,24 @@ class Crowd:
             del self._running[event.consumer]
 
 
+def pass_on(agenda, crowd, now_ms):
+    """Let happen what is due; gives it."""
+    crowd.now_ms = now_ms
+    happened = []
+    for event in agenda.due(now_ms, crowd):
+        assert event.at_ms == now_ms
+        crowd.apply(event)
+        happened.append((now_ms, event))
+    return happened
+
+
 def happening(events, **figures):
     """What happens until the end, as (time, event)."""
     scenario = replace(GROUP, events=tuple(events))
     agenda, crowd = Agenda(scenario), Crowd(scenario, figures)
     happened = []
     while (now_ms := agenda.next_ms()) <= scenario.until_ms:
-        crowd.now_ms = now_ms
-        for event in agenda.due(now_ms, crowd):
-            assert event.at_ms == now_ms
-            crowd.apply(event)
-            happened.append((now_ms, event))
+        happened += pass_on(agenda, crowd, now_ms)
     return happened
 
 
@@ -252,6 +260,23 @@ def test_an_autoscaler_follows_the_lag_and_takes_away_the_youngest():
 def test_an_autoscaler_counts_who_is_about_to_start():
     scaler = Autoscaler(0, 100, 10_000, start_ms=25_000)
     assert told([scaler], lag=after(0, 400)) == ["25000+w-2", "25000+w-3"]
+
+
+def test_an_autoscaler_does_not_start_whom_it_no_longer_wants():
+    scaler = Autoscaler(0, 100, 10_000, 0, start_ms=25_000)
+    assert told([scaler], lag=lambda now_ms: 400 if now_ms == 0 else 0) == ["10000-w-1"]
+
+
+@pytest.mark.parametrize(
+    "event", [Autoscaler(0, 100, start_ms=9), Deployment(0)], ids=["autoscaler", "deployment"]
+)
+def test_names_that_are_made_have_a_limit(event, monkeypatch):
+    scenario = replace(GROUP, events=(event,))
+    monkeypatch.setattr(limits, "MAX_GROUP_MEMBERS", 3)
+    agenda, crowd = Agenda(scenario), Crowd(scenario, {"lag": after(0, 400)})
+    with pytest.raises(ScenarioError, match="the run has 4 members; 3 are the most") as caught:
+        pass_on(agenda, crowd, 0)
+    assert caught.value.path == "$.events[0]"
 
 
 def test_an_autoscaler_during_a_deployment_counts_nobody_twice():

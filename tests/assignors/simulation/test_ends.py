@@ -1,12 +1,22 @@
 """Every run comes to an end."""
 
+import math
+
 import pytest
 
 from assignors import RebalanceProtocol, register_assignor
 from assignors.assignment import Assignment
 from assignors.errors import ScenarioError
 from assignors.group import Topic
-from assignors.simulation import Consumer, Grow, Leave, Scenario, simulate, simulate_seeds
+from assignors.simulation import (
+    Consumer,
+    Costs,
+    Grow,
+    Leave,
+    Scenario,
+    simulate,
+    simulate_seeds,
+)
 from assignors.simulation.group.recurring import first_after, last_until
 from assignors.simulation.inputs.durations import LATEST_MS
 from tests.support.recording import strangers
@@ -29,6 +39,39 @@ def test_the_first_time_after_is_the_last_one_up_to_itself(phase_ms, every_ms, a
     last, first = last_until(phase_ms, every_ms, at_ms), first_after(phase_ms, every_ms, at_ms)
     assert last <= at_ms < first
     assert last_until(phase_ms, every_ms, first) == first
+
+
+def test_what_is_never_read_again_is_paused_for_ever():
+    left = Scenario(TOPICS, (Consumer("a"),), (Leave(60_000, "a"),))
+    ended = simulate(left).summary
+    assert (ended.longest_pause_ms, ended.unassigned_partitions, ended.duration_ms) == (math.inf, 3, 60_000)
+
+
+def test_what_nobody_ever_wanted_is_not():
+    topics = (*TOPICS, Topic("forgotten", 2))
+    ended = simulate(
+        Scenario(topics, (Consumer("a", topics=("orders",)),), (Grow(60_000, "orders", 6),))
+    ).summary
+    assert ended.unassigned_partitions == 2
+    assert ended.longest_pause_ms == ended.duration_ms
+
+
+@pytest.mark.parametrize("until_ms", [90_000, 60_000, 30_000])
+def test_a_run_can_be_given_an_end_up_to_which_pauses_count(until_ms):
+    left = Scenario(TOPICS, (Consumer("a"),), (Leave(60_000, "a"),), until_ms=until_ms)
+    ended = simulate(left).summary
+    paused_ms = max(until_ms - 60_000, 0)
+    assert (ended.duration_ms, ended.longest_pause_ms) == (until_ms, paused_ms)
+    assert ended.partition_pause_ms == 3 * paused_ms
+
+
+def test_a_run_ends_when_the_last_partition_is_open():
+    scenario = Scenario(
+        TOPICS, (Consumer("a"), Consumer("b")), (Leave(10, "b"),), costs=Costs(assign_ms=70_000)
+    )
+    result = simulate(scenario)
+    assert result.summary.duration_ms == result.rebalances[0].completed_ms + 70_000
+    assert result.summary.unassigned_partitions == 0
 
 
 class Restless:

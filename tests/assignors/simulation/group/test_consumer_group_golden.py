@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from assignors.group import Member, Topic
@@ -14,6 +15,7 @@ from assignors.simulation.group.consumer_group import (
     Error,
     GroupMember,
 )
+from assignors.simulation.group.decisions import Decisions
 from assignors.simulation.group.targets import Targets
 from tests.support.golden import golden_lines
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 SESSION_MS = 45_000
+NAMES = ("a", "ab", "b", "bc")
 LARGEST = 200
 
 
@@ -39,12 +42,18 @@ class Replay:
         self.given: dict[int, frozenset[int]] = {}
         self.expires: dict[int, float] = {}
         self.topics: list[Topic] = []
-        first = {name: LARGEST * turn for turn, name in enumerate(("a", "ab", "b", "bc"))}
-        self.first = first
+        self.first = {name: LARGEST * turn for turn, name in enumerate(NAMES)}
         self.group = ConsumerGroup(
-            LARGEST * len(first),
+            LARGEST * len(NAMES),
             float(case["settings"]["group.consumer.assignment.interval.ms"]),
-            Targets("broker-range" if named else "uniform", lambda: self.topics, first, self.describe),
+            Targets(
+                Decisions(shared=False),
+                lambda: "broker-range" if named else "uniform",
+                lambda: self.topics,
+                np.arange(len(NAMES) + 1) * LARGEST,
+                NAMES,
+                self.describe,
+            ),
             self.matching,
             named=named,
         )

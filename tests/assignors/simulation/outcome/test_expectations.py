@@ -62,6 +62,19 @@ def test_every_failure_is_told_with_what_is_to_blame():
     ]
 
 
+def test_another_pause_of_the_partition_is_not_to_blame():
+    result = a_result()
+    timeline = replace(result.timeline, partition=np.array([0, 0, 0, 0, 0, 0, 1], np.int32))
+    timeline = replace(
+        timeline,
+        start=np.array([0, 1_000, 46_000, 48_000, 50_000, 55_000, 0], np.float64),
+        end=np.array([1_000, 46_000, 48_000, 50_000, 55_000, 60_000, 60_000], np.float64),
+        phase=np.array([1, 3, 2, 1, 1, 2, 1], np.int8),
+    )
+    with pytest.raises(AssertionError, match=r"to 48\.0 s: a crashed$"):
+        replace(result, recording=Recording(lambda: timeline)).assert_(longest_pause="<5s")
+
+
 def test_a_pause_of_several_causes_blames_each_once():
     result = a_result()
     timeline = replace(result.timeline, cause=np.array([-1, 1, 0, -1, -1, 1, -1], np.int32))

@@ -81,6 +81,7 @@ def test_lines_that_are_missing_or_too_many_are_a_difference(canned, change, dif
         ([b"{}\n"], "this is no log of a simulation: its first line holds no scenario"),
         ([b"[" * 100_000], "this is no log of a simulation"),
         ([b"\xff"], "this is no log of a simulation"),
+        ([b'["format_version"]'], "this is no log of a simulation"),
         ([b'{"format_version": "2.0"}'], "line 1: a log of format '2.0'; this version reads '1.0'"),
         ([b'{"format_version": "1.0", "scenario": 1}'], "1 is no mapping of names to values"),
     ],

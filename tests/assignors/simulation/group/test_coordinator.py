@@ -65,33 +65,6 @@ def test_members_learn_of_a_rebalance_at_their_next_heartbeat():
     assert timeline.end[paused].max() == result.rebalances[0].completed_ms < 13_000
 
 
-def test_heartbeats_in_step_are_those_of_the_last_rebalance():
-    scenario = Scenario(
-        ORDERS, group(5), (Leave(10_000, "c1"), Leave(70_000, "c2")), "sticky", heartbeats="in-step"
-    )
-    result = simulate(scenario)
-    first, second = result.rebalances
-    # Every heartbeat is a multiple of the interval after the assignment, so nobody hears before the others.
-    beats = (second.completed_ms - first.completed_ms) / 3_000
-    assert beats == pytest.approx(round(beats), abs=1e-9)
-    assert result.summary.member_pause_ms == pytest.approx(
-        sum(first.completed_ms - start for start in starts_of_pauses(result, first)), abs=1e-6
-    )
-
-
-def starts_of_pauses(result, rebalance):
-    """When each member stopped for this rebalance, but for the one that left."""
-    timeline = result.timeline
-    paused = (timeline.phase == Phase.PAUSED) & (timeline.end == rebalance.completed_ms)
-    return set(timeline.start[paused & (timeline.start > rebalance.started_ms)].tolist())
-
-
-def test_a_follow_up_takes_a_whole_interval_in_step():
-    result = simulate(Scenario(ORDERS, group(3), (Join(10_000, Consumer("new")),), heartbeats="in-step"))
-    follow_up = result.rebalances[1]
-    assert follow_up.completed_ms - follow_up.started_ms == pytest.approx(3_000)
-
-
 def test_eager_stops_everybody_and_cooperative_only_what_moves():
     eager, cooperative = (
         run(group(3), Join(10_000, Consumer("new")), assignor=name)
@@ -136,13 +109,31 @@ def test_a_dead_member_blocks_the_barrier_until_its_session_ends():
     assert first.completed_ms - first.started_ms > 39_000
 
 
-def test_the_barrier_waits_for_the_poll_interval_at_the_most():
-    result = run(
-        group(3, static=True), Crash(10_000, "c1"), Join(12_000, Consumer("new")), session_timeout_ms=900_000
-    )
-    first = result.rebalances[0]
+def test_the_barrier_drops_a_dynamic_member_that_does_not_rejoin_in_the_poll_interval():
+    late = (Crash(10_000, "c1"), Join(12_000, Consumer("new")))
+    first = run(group(3), *late, session_timeout_ms=900_000).rebalances[0]
     assert first.causes == ("new joined", "c1 did not rejoin in time")
     assert first.completed_ms == 312_000
+
+
+def test_the_barrier_goes_on_without_a_static_member_and_keeps_it():
+    """`completeClassicGroupJoin` removes members that are not static."""
+    late = (Crash(10_000, "c1"), Join(12_000, Consumer("new")))
+    first, second = run(
+        group(3, static=True), *late, assignor="sticky", session_timeout_ms=900_000
+    ).rebalances
+    assert (first.causes, first.completed_ms) == (("new joined",), 312_000)
+    assert list(first.assignment) == ["c0#1", "c1#1", "c2#1", "new#1"]
+    assert second.causes == ("session of c1 timed out",)
+    assert second.started_ms == 312_000 + 900_000
+
+
+def test_a_barrier_that_nobody_passes_waits_on():
+    """ "could not complete rebalance because no members rejoined": sessions decide, not the poll interval."""
+    both = (Crash(10_000, "c0"), Crash(10_000, "c1"), Leave(11_000, "c2"))
+    result = run((*group(2, static=True), Consumer("c2")), *both, session_timeout_ms=400_000)
+    assert result.rebalances == ()
+    assert [entry.what for entry in result.log][-1] == "empty"
 
 
 def test_a_dynamic_member_that_crashes_and_comes_back_haunts_the_group_until_its_session_ends():
