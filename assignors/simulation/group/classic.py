@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from assignors.simulation.group.coordinator import Coordinator
 from assignors.simulation.group.hearing import Hearing
 from assignors.simulation.group.leader import speaks_eager, strategies_of
 from assignors.simulation.group.members import Members
+from assignors.simulation.group.recurring import first_after
 from assignors.simulation.group.state import State
 from assignors.simulation.group.timers import Timer, Timers
 from assignors.simulation.inputs.durations import draw
@@ -162,6 +164,7 @@ class Classic:
         for consumer, configured in enumerate(scenario.consumers):
             member = self._describe(consumer, configured)
             self._members.enter(member, 0.0, 0.0)
+            self._members.assigned_ms[member] = math.nan
             self._members.commit_ms[member] = random.uniform(0, self._settings.auto_commit_interval_ms)
             self._members.metadata_ms[member] = random.uniform(0, self._settings.metadata_max_age_ms)
         rows = self._members.rows
@@ -271,9 +274,11 @@ class Classic:
         """A client whose application does not poll in time leaves; gives whether that will happen."""
         consumer = int(self._world.memberships.consumer[member])
         leaves_ms = polled_ms + self._settings.max_poll_interval_ms
-        late_ms = PROFILES[self._world.consumers[consumer].client].leave_late_ms
-        if late_ms:
-            leaves_ms += float(self._world.random.uniform(0, late_ms))
+        check_ms = PROFILES[self._world.consumers[consumer].client].poll_check_ms
+        if check_ms:
+            assigned_ms = float(self._members.assigned_ms[member])
+            since_ms = self._world.random.uniform(0, check_ms) if math.isnan(assigned_ms) else assigned_ms
+            leaves_ms = first_after(since_ms, check_ms, leaves_ms)
         if leaves_ms >= polls_ms:
             return False
         leaves_ms = max(leaves_ms, self._world.now_ms)

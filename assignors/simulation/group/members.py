@@ -28,6 +28,7 @@ class Members:
         every_ms: the interval between a member's heartbeats, lateness included.
         metadata_ms: it refreshes its metadata at this time plus any multiple of the maximum age.
         commit_ms: likewise its commits.
+        assigned_ms: when it was last assigned something; NaN where that was before time 0.
         joins_ms: when it arrives at the present barrier; infinite where it does not.
         stands_ms: since when, or from when on, it stands still for the protocol; NaN where it does not.
         busy_ms: until when its application does not poll.
@@ -42,6 +43,7 @@ class Members:
     every_ms: NDArray[np.float64]
     metadata_ms: NDArray[np.float64]
     commit_ms: NDArray[np.float64]
+    assigned_ms: NDArray[np.float64]
     joins_ms: NDArray[np.float64]
     stands_ms: NDArray[np.float64]
     busy_ms: NDArray[np.float64]
@@ -88,7 +90,7 @@ class Members:
 
     def wake(self, member: int, now_ms: float, started_ms: float) -> None:
         """A new process, that started at some time, is behind a member."""
-        self.base_ms[member] = now_ms
+        self.base_ms[member] = self.assigned_ms[member] = now_ms
         self.metadata_ms[member] = self.commit_ms[member] = started_ms
         self.busy_ms[member] = -math.inf
         self.alive[member] = True
@@ -116,7 +118,8 @@ class Members:
         base_ms, joins_ms = self.base_ms[members], self.joins_ms[members]
         due_ms = first_after_each(base_ms, self.every_ms[members], joins_ms)
         owed = (due_ms <= assigned_ms) | ~self.carries[members]  # a newcomer has sent none yet
-        since_ms = np.stack(np.broadcast_arrays(self.commit_ms[members], assigned_ms))
+        self.assigned_ms[members] = assigned_ms
+        since_ms = np.stack([self.commit_ms[members], self.assigned_ms[members]])
         wakes_ms = first_after_each(since_ms, np.array(WAKES_MS)[:, None], due_ms).min(axis=0)
         kept_ms = np.where(owed, assigned_ms, wakes_ms)
         self.base_ms[members] = np.where(self.keeps_beating[members], kept_ms, answered_ms)

@@ -51,6 +51,16 @@ def test_a_heartbeat_that_is_owed_is_sent_with_the_assignment():
     assert result.rebalances[1].completed_ms == pytest.approx(5_010 + 3_000, abs=5)
 
 
+def test_librdkafka_looks_twice_a_second_since_its_assignment_whether_the_application_has_polled():
+    result = started_one_by_one(
+        SlowPoll(20_010, "b", 30_000), assignor="range", max_poll_interval_ms=10_000, **AT_ONCE
+    )
+    assigned_ms = result.rebalances[-3].completed_ms
+    left_ms = result.rebalances[-2].started_ms
+    assert 30_010 < left_ms <= 30_511
+    assert (left_ms - assigned_ms) % 501 == 0
+
+
 @pytest.mark.parametrize(
     ("assignor", "noticed_ms"),
     [("cooperative-sticky", 20_300), ("range", 30_000)],
