@@ -35,13 +35,13 @@ Run = dict[str, Any]
 TOPIC = "records"
 ASSIGNORS = {"eager": "range", "cooperative": "cooperative-sticky", "kip848": "uniform"}
 COSTS = Costs(network_ms=2, first_fetch_ms=40)
-"""The same for every run: a request takes 1 to 3 ms, and from the assign callback to a partition's first record
-it was 39 ms on average of the 2,100 times in `measured.json` (4 ms to 130 ms, see `facts.md`)."""
+"""The same for every run: a request takes 1 to 3 ms (`facts.md`), and from the assign callback to the first
+record it was 40 ms on average over `measured.json`, cold starts and delays beyond 0.6 s left out."""
 SEARCH = 1.5 * 2 / 1000
-"""Seconds from a simulated consumer's start until its first request arrives, the search for the coordinator done;
-a real one takes some 65 ms, and seconds where the broker has just come up."""
-DRAWS = 9
-"""Predictions of each run, of which the median counts: nobody knows the ids that clients drew for themselves."""
+"""Seconds from a simulated consumer's start until its first request arrives; a real one looks for the
+coordinator for some 65 ms, and for seconds where the broker has just come up."""
+DRAWS = 5
+"""Predictions of each run, of which the median counts: the ids that clients drew are unknown."""
 
 
 class Outcome(NamedTuple):
