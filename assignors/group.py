@@ -160,12 +160,14 @@ class Group:
         Raises:
             InvalidGroupError: `leave` or `assignment` does not fit the members of this group.
         """
-        ids = tuple(member.id for member in self.members)
-        _check_members(ids, assignment, leave)
-        generation = 1 + max([self.generation, 0, *(member.generation or 0 for member in self.members)])
+        ids = tuple(map(attrgetter("id"), self.members))
+        in_order = tuple(assignment) == ids
+        _check_members(ids, ids if in_order else tuple(assignment), leave)
+        claimed = filter(None, map(attrgetter("generation"), self.members))
+        generation = 1 + max(self.generation, 0, *claimed)
         leaving = set(leave)
         owned, given = _lists(assignment)
-        if tuple(assignment) != ids:  # a strategy that is not ours may list the members in its own order
+        if not in_order:  # a strategy that is not ours may list the members in its own order
             place = {member: number for number, member in enumerate(assignment)}
             owned, given = ([lists[place[member]] for member in ids] for lists in (owned, given))
         if leaving:
@@ -181,17 +183,13 @@ class Group:
         return Group(self.topics if topics is None else topics, [*staying, *join], generation=generation)
 
 
-def _check_members(ids: Sequence[str], assignment: Assignment, leave: Collection[str]) -> None:
-    there = set(ids)
-    for member in leave:
-        if member not in there:
-            raise InvalidGroupError(f"member {member!r} cannot leave: it is not in the group")
-    if given := set(assignment) ^ there:
-        member = min(given)
+def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Collection[str]) -> None:
+    for member in set(leave).difference(ids):
+        raise InvalidGroupError(f"member {member!r} cannot leave: it is not in the group")
+    if assigned is not ids and (odd := set(assigned) ^ set(ids)):
+        member = min(odd)
         fault = (
-            "has no entry in the assignment"
-            if member in there
-            else "is in the assignment but not in the group"
+            "has no entry in the assignment" if member in ids else "is in the assignment but not in the group"
         )
         raise InvalidGroupError(f"member {member!r} {fault}; pass the assignment made for this group")
 

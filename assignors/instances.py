@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 def make_many(kind: type[_T], count: int, **attributes: Iterable[object]) -> list[_T]:
-    """Instances of a class with slots, one attribute after another, in a fifth of the time of calling it.
+    """Instances of a frozen class with slots, attribute by attribute; calling it takes five times as long.
 
     Args:
         kind: the class; its `__init__` is not called.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from assignors.errors import InvalidGroupError
-from assignors.instances import make_many
 from assignors.limits import MAX_PARTITION
 from partitioning.columns import ranges
 from partitioning.topic_partition import TopicPartition
@@ -84,14 +83,11 @@ class PartitionList(Sequence[TopicPartition]):
         cls, columns: PartitionColumns, bounds: Sequence[int], assigned: Sequence[PartitionList] | None = None
     ) -> list[PartitionList]:
         """The lists that some columns consist of, one after the other, from each bound to the next."""
-        return make_many(
-            cls,
-            len(bounds) - 1,
-            columns=repeat(columns),
-            start=bounds,
-            stop=bounds[1:],
-            assigned=repeat(None) if assigned is None else assigned,
-        )
+        made = list(map(object.__new__, repeat(cls, len(bounds) - 1)))
+        memories = repeat(None) if assigned is None else assigned
+        for each, start, stop, memory in zip(made, bounds, bounds[1:], memories, strict=False):
+            each.columns, each.start, each.stop, each.assigned = columns, start, stop, memory
+        return made
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,17 +20,18 @@ if TYPE_CHECKING:
 
 def recall_owned(numbering: Numbering) -> Memory:
     """What cooperative members remember: the partitions they own, and since which generation (KIP-792)."""
+    members = numbering.members
     return Memory(
-        partitions=[member.owned for member in numbering.members],
-        generation=[_generation(member) for member in numbering.members],
+        partitions=[member.owned for member in members],
+        generation=[
+            _generation_before_kip_792(member) if generation is None or generation < 0 else generation
+            for member, generation in zip(members, map(attrgetter("generation"), members), strict=True)
+        ],
     )
 
 
-def _generation(member: Member) -> int | None:
-    """A member's generation: from its subscription, or else its user data, where it was before KIP-792."""
-    generation = member.generation
-    if generation is not None and generation >= 0:
-        return generation
+def _generation_before_kip_792(member: Member) -> int | None:
+    """A member's generation where its subscription has none: from its user data."""
     data = member.user_data
     return None if data is None else decode_cooperative_user_data(bytes(data))
 

@@ -72,11 +72,6 @@ class Client:
         self._polled = False  # whether it is inside them
         self._had = self._rows(NOTHING)  # what it had when the coordinator dropped it
 
-    def begin(self, owned: frozenset[int]) -> None:
-        """It has read these for some time."""
-        self.owned = self.told = owned
-        self._world.partitions.hold(self._rows(owned), self.member, 0.0)
-
     def start(self, now_ms: float) -> None:
         """Find the coordinator, and join."""
         self.stands_ms = now_ms
@@ -359,11 +354,9 @@ class Client:
     def _release(
         self, partitions: Collection[int], phase: Phase, cause: int, *, commits: bool | None
     ) -> None:
-        """Stop reading these, with a last commit where it may."""
-        load = self._world.scenario.load
-        committed = commits if not commits or load is None else load.commit_on_revoke
+        """Stop reading these; see `Flow.stops` for what `commits` says."""
         self._world.partitions.halt(
-            self._rows(partitions), self._world.now_ms, phase, cause, committed=committed
+            self._rows(partitions), self._world.now_ms, phase, cause, committed=commits
         )
 
     @staticmethod

@@ -134,7 +134,7 @@ class ConsumerCoordinator:
         self._forget_session(member)
         self.beats.remove(member)
         self.group.leave(member)
-        self._world.partitions.wait(member, Phase.UNNOTICED, self._world.now_ms, Phase.PAUSED, cause)
+        self._world.partitions.notice(member, self._world.now_ms, cause)
         self.epochs.reached(member)
         self._follow(text, cause, member)
         if not self.group.members:
@@ -193,8 +193,11 @@ class ConsumerCoordinator:
         group.begin(map(self._member, self.clients.values()), -world.scenario.settled_ms)
         self._epoch, self._computed, self.busy_ms = group.epoch, False, 0.0
         self.epochs.begin(self._targets.position)
+        owner = group.target.astype(np.int32)
+        world.partitions.give(owner, self._targets.position, 0.0, self.epochs.cause)
+        world.partitions.start(0.0)
         for number, client in self.clients.items():
-            client.begin(group.members[number].assigned)
+            client.owned = client.told = group.members[number].assigned
 
     # What requests lead to.
 

@@ -230,4 +230,4 @@ def subscription(consumer: Consumer, world: World, counts: Sequence[int]) -> tup
         )
     if consumer.topics is not None:
         return consumer.topics
-    return tuple(topic.name for topic in world.scenario.topics)
+    return world.topics

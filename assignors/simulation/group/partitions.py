@@ -10,6 +10,7 @@ from assignors.columns import bounds
 from assignors.simulation.inputs.events import Create, Grow
 from assignors.simulation.outcome.phases import Phases, rows_where
 from assignors.simulation.outcome.timeline import Phase, Zombies, build_timeline
+from assignors.simulation.records.flow import Flow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from assignors.simulation.group.memberships import Memberships
     from assignors.simulation.inputs.scenario import Scenario
     from assignors.simulation.outcome.timeline import Rows, Timeline
-    from assignors.simulation.records.flow import Flow
 
 
 class Change(NamedTuple):
@@ -54,11 +54,7 @@ class Partitions:
         self.counts = list(counts.values())
         self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
         self.causes: list[str] = []
-        self.flow: Flow | None = None
-        if scenario.load is not None:
-            from assignors.simulation.records.flow import Flow  # noqa: PLC0415
-
-            self.flow = Flow(scenario, self.first, self.topics)
+        self.flow = None if scenario.load is None else Flow(scenario, self.first, self.topics)
         self._number = {name: number for number, name in enumerate(self.topics)}
         self._memberships = memberships
         self._partition_ms = scenario.costs.partition_ms
@@ -112,7 +108,9 @@ class Partitions:
     def halt(
         self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> None:
-        """Nobody reads these any more, or opens them."""
+        """Nobody reads these any more, or opens them, or may go on where it was."""
+        if self.flow is not None and committed is not None:
+            self.flow.stops(partitions[self.now.phase[partitions] == Phase.UNNOTICED], at_ms, committed=committed)
         self._do("stop", partitions, at_ms, phase, cause, committed)
         self.stand(partitions[self.now.phase[partitions] != phase], at_ms, phase, cause)
 
@@ -130,13 +128,6 @@ class Partitions:
         again = partitions[self.now.phase[partitions] == Phase.UNNOTICED]
         if len(again):
             self._do("resume", again, at_ms)
-
-    def hold(self, partitions: NDArray[np.int32], member: int, at_ms: float) -> None:
-        """A member has had these for some time, and reads them."""
-        position = np.arange(len(partitions), dtype=np.int32)
-        self._do("own", partitions, np.full(len(partitions), member, np.int32), position, at_ms, 0)
-        if len(partitions):
-            self._do("resume", partitions, at_ms)
 
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
         """Members stop for a rebalance, each at its time."""

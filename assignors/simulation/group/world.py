@@ -86,6 +86,7 @@ class World:
 
     Attributes:
         scenario: what is run.
+        topics: names of the topics there are at the start, to which consumers subscribe that name none.
         now_ms: the time.
         random: what engines and clients draw from; events draw from a stream of their own.
         consumers: every consumer that ever ran, by number; a restart may change its strategies.
@@ -102,6 +103,7 @@ class World:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
+        self.topics = tuple(topic.name for topic in scenario.topics)
         self.now_ms = 0.0
         self.random = np.random.Generator(np.random.Philox(key=scenario.seed))
         self.consumers: list[Consumer] = []

@@ -199,7 +199,8 @@ class Phases:
         last = np.maximum.accumulate(np.where(asked[order], -1, np.arange(len(order))))
         found = np.empty(len(order), np.int64)
         found[order] = order[last]
-        return cause[found[asked]]
+        causes: NDArray[np.int32] = cause[found[asked]]
+        return causes
 
     def _by_member(
         self, members: NDArray[np.int32], values: float | NDArray[np.float64]

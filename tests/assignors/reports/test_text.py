@@ -28,7 +28,7 @@ group   6 -> 8 members   120 partitions   matched by member-id
   worker-5  worker-7  5  orders:115-119
 
 avoidable moves 0 of 30 (30 needed)   spread 0 -> 0   idle 0 -> 0
-30 moved, 90 kept, 0 unassigned. Eager pauses 8 members for about 2.6 s; \
+30 moved, 90 kept, 0 unassigned. Eager pauses 8 members for about 2.2 s; \
 cooperative pauses 30 partitions as long.
 """
 

@@ -1,0 +1,117 @@
+"""What a flow has been told, put into the order in which it happened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+# What happens to a partition. Plain numbers, since these are columns.
+GIVEN_UP: Final = 0
+"""Its reader gives it up and had the occasion to commit."""
+DROPPED: Final = 1
+"""Its reader is gone, or has lost it without knowing."""
+STALLED: Final = 2
+"""Its reader stands still and may go on."""
+READ: Final = 3
+"""A consumer reads it."""
+HAUNTED: Final = 4
+"""A consumer that has lost it wakes up. Numbers from here on tell one such call from the next."""
+
+
+class Round(NamedTuple):
+    """The same thing happens to these partitions, and each consumer in it has one time."""
+
+    partition: NDArray[np.intp]
+    consumer: NDArray[np.intp]
+    at: NDArray[np.float64]
+    kind: int
+
+    def take(self, which: NDArray[np.bool_]) -> Round:
+        """Some of the partitions."""
+        return Round(self.partition[which], self.consumer[which], self.at[which], self.kind)
+
+
+class Calls:
+    """What is to happen when its time comes.
+
+    Consumers affect each other only through partitions that one gives up and another reads, and a partition is
+    told about in the order of time. So what is told can happen in the order in which it was told, if that is
+    in the order of time for each consumer too; otherwise it is sorted.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Round] = []
+        self._sorted = True
+        self._latest = np.zeros(64)
+
+    def add(
+        self,
+        partition: NDArray[np.intp],
+        consumer: int | NDArray[np.integer],
+        at: float | NDArray[np.float64],
+        kind: int,
+    ) -> None:
+        """Told: this happens to these partitions, each of which is named once."""
+        if not len(partition):
+            return
+        consumers, times = np.empty(len(partition), np.intp), np.empty(len(partition))
+        consumers[:], times[:] = consumer, at
+        self._waiting.append(Round(partition, consumers, times, kind))
+        self._sorted &= self._follows(consumers, times)
+
+    def until(self, at: float) -> Iterator[Round]:
+        """Everything up to then, in rounds."""
+        waiting, self._waiting = self._waiting, []
+        due = []
+        for told in waiting:
+            later = told.at > at
+            if later.any():
+                self._waiting.append(told.take(later))
+                told = told.take(~later)  # noqa: PLW2901
+            due.append(told)
+        yield from due if self._sorted else _sort(due)
+        self._sorted |= not self._waiting
+
+    def _follows(self, consumer: NDArray[np.intp], at: NDArray[np.float64]) -> bool:
+        """Whether consumers have one time here, and none that is earlier than one they had before."""
+        last = int(consumer.max())
+        if last >= len(self._latest):
+            self._latest = np.concatenate([self._latest, np.zeros(last + 1)])
+        before = self._latest[consumer]
+        self._latest[consumer] = at
+        return bool(((before <= at) & (self._latest[consumer] == at)).all())
+
+
+def _sort(told: list[Round]) -> Iterator[Round]:
+    """Rounds in the order of time, as long as no consumer and no partition comes to a second time in one."""
+    partition, consumer, times = (np.concatenate(column) for column in list(zip(*told, strict=True))[:3])
+    kind = np.repeat([each.kind for each in told], [len(each.at) for each in told])
+    order = np.argsort(times, kind="stable")
+    partition, consumer, times, kind = partition[order], consumer[order], times[order], kind[order]
+    waits = np.full(len(order), -1)
+    earlier, later = _repeated(partition)
+    waits[later] = earlier
+    earlier, later = _repeated(consumer)
+    waits[later] = np.maximum(waits[later], np.where(times[earlier] != times[later], earlier, -1))
+    # What a row or one before it waits for has been in an earlier round.
+    waits = np.maximum.accumulate(waits)
+    begin = 0
+    while begin < len(waits):
+        end = int(np.searchsorted(waits, begin))
+        for each in np.unique(kind[begin:end]).tolist():
+            which = np.flatnonzero(kind[begin:end] == each) + begin
+            yield Round(partition[which], consumer[which], times[which], each)
+        begin = end
+
+
+def _repeated(values: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each value was last that comes again, and where it comes again."""
+    order = np.argsort(values, kind="stable")
+    again = values[order[1:]] == values[order[:-1]]
+    return order[:-1][again], order[1:][again]
