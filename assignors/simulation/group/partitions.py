@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.columns import bounds
 from assignors.simulation.inputs.events import Create, Grow
-from assignors.simulation.outcome.phases import Phases, rows_where
+from assignors.simulation.outcome.phases import Phases
 from assignors.simulation.outcome.timeline import Phase, Zombies, build_timeline
 from assignors.simulation.records.flow import Flow
 
@@ -27,6 +26,11 @@ class Change(NamedTuple):
     partitions: NDArray[np.int32]
     owner: NDArray[np.int32]
     position: NDArray[np.int32]
+
+
+def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The partitions of a mask, as they are written down."""
+    return mask.nonzero()[0].astype(np.int32)
 
 
 class Partitions:
@@ -202,10 +206,11 @@ class Partitions:
         owner = np.full(self._total, -1, np.int32)
         position = np.zeros(self._total, np.int32)
         if len(member):
-            rows = self.first[[self._number[name] for name in topics]][topic] + partition
+            rows = self.first[[self._number[name] for name in topics]][topic]
+            rows += partition
             serials = np.array([self._memberships.serials[each] for each in ids], np.int32)
             owner[rows] = serials[member]
-            starts = bounds(np.bincount(member, minlength=len(ids)))
+            starts = member.searchsorted(np.arange(len(ids), dtype=np.int32))
             position[rows] = np.arange(len(member)) - starts[member]
         return owner, position
 
