@@ -15,6 +15,7 @@ from assignors.simulation.group.hearing import Hearing
 from assignors.simulation.group.leader import speaks_consumer_protocol, speaks_eager, strategies_of
 from assignors.simulation.group.members import Members
 from assignors.simulation.group.processes import Handover, Process
+from assignors.simulation.group.recurring import first_after
 from assignors.simulation.group.state import State
 from assignors.simulation.group.timers import Timer, Timers
 from assignors.simulation.inputs.durations import draw
@@ -169,7 +170,9 @@ class Classic:
         scenario, random = self._world.scenario, self._world.random
         for consumer, configured in enumerate(scenario.consumers):
             member = self._describe(consumer, configured)
-            self._members.enter(member, 0.0)
+            self._members.enter(member, 0.0, 0.0)
+            self._members.assigned_ms[member] = math.nan
+            self._members.commit_ms[member] = random.uniform(0, self._settings.auto_commit_interval_ms)
             self._members.metadata_ms[member] = random.uniform(0, self._settings.metadata_max_age_ms)
         rows = self._members.rows
         if len(rows) == 0:
@@ -268,9 +271,8 @@ class Classic:
         self._members.make(
             member,
             late_ms=float(random.uniform(*profile.late_ms)),
-            commit_ms=float(random.uniform(0, self._settings.auto_commit_interval_ms)),
             eager=any(self._speaks_eager(configured)),
-            background=profile.joins_in_background,
+            profile=profile,
         )
 
     def _speaks_eager(self, consumer: Consumer) -> list[bool]:
@@ -362,9 +364,11 @@ class Classic:
         """A client whose application does not poll in time leaves; gives whether that will happen."""
         consumer = int(self._world.memberships.consumer[member])
         leaves_ms = polled_ms + self._settings.max_poll_interval_ms
-        late_ms = PROFILES[self._world.consumers[consumer].client].leave_late_ms
-        if late_ms:
-            leaves_ms += float(self._world.random.uniform(0, late_ms))
+        check_ms = PROFILES[self._world.consumers[consumer].client].poll_check_ms
+        if check_ms:
+            assigned_ms = float(self._members.assigned_ms[member])
+            since_ms = self._world.random.uniform(0, check_ms) if math.isnan(assigned_ms) else assigned_ms
+            leaves_ms = first_after(since_ms, check_ms, leaves_ms)
         if leaves_ms >= polls_ms:
             return False
         leaves_ms = max(leaves_ms, self._world.now_ms)

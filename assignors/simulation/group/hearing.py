@@ -42,7 +42,9 @@ class Hearing:
             self._respond(living, heard_ms)
 
     def hear(self, member: int, heard_ms: float) -> None:
-        """One member hears of the rebalance."""
+        """One member hears of the rebalance, at that time and not when it was thought to."""
+        if self._members.stands_ms[member] > heard_ms:
+            self._members.stands_ms[member] = np.nan
         self._respond(np.array([member], np.int32), np.array([heard_ms]))
 
     def stop_all(self, now_ms: float, cause: int) -> None:

@@ -107,8 +107,11 @@ class Metadata:
         is_leader = member == self._coordinator.generations.leader
         if not is_leader and name not in subscription(consumer, self._world, self._world.partitions.counts):
             return None
-        if not is_leader and not growth.created and not PROFILES[consumer.client].anyone_sees_growth:
-            return None
+        if not is_leader and not growth.created:
+            # Who is not the leader and asks for what it asked for last is told its generation, and nobody else
+            # hears of it; a cooperative member tells what it owns besides, which is no longer what it was.
+            if self._members.eager[member] or not PROFILES[consumer.client].anyone_sees_growth:
+                return None
         sees_ms = self._sees(member, growth)
         if sees_ms > self._world.now_ms:
             return sees_ms
@@ -133,3 +136,7 @@ class Metadata:
         partitions.notice(-1, world.now_ms, cause)
         self._coordinator.prepare(text, cause)
         self._hearing.hear(member, world.now_ms)
+        for other in self._watchers():
+            seen_ms = min(self._sees(other, growth) for growth in self._growth if growth.topic in unseen)
+            if world.now_ms < seen_ms < self._members.next_beat(other, world.now_ms):
+                self._hearing.hear(other, seen_ms)
