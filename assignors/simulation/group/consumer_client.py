@@ -133,10 +133,10 @@ class Client:
             self._postpone_plans(until_ms)
             return
         self._forget_plans()
-        self._plan(until_ms, self._wake)
         cause = partitions.cause(f"session of {self.configured.name} timed out")
         self._release(self.owned | self.told, Phase.UNNOTICED, cause, commits=None)
         coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        self._plan(until_ms, self._wake)
 
     def expelled(self) -> None:
         """The coordinator has dropped the member; the client does not know."""

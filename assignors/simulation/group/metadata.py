@@ -65,9 +65,9 @@ class Metadata:
     def watch(self) -> None:
         """The group is stable: wait for the first member that sees something new."""
         self.forget()
-        unseen = [each for each in self._growth if each.partitions > self._seen()[each.topic]]
-        if not unseen or self._coordinator.state is not State.STABLE:
+        if not self._growth or self._coordinator.state is not State.STABLE:
             return
+        unseen = self._unseen()
         found = [
             (at_ms, member)
             for member in self._watchers()
@@ -87,6 +87,15 @@ class Metadata:
 
     def _seen(self) -> list[int]:
         return self._coordinator.generations.brain.counts
+
+    def _unseen(self) -> list[_Growth]:
+        """What was not assigned yet, of the topics that some member subscribes to."""
+        seen, subscribed = self._seen(), self._coordinator.generations.topics()
+        return [
+            each
+            for each in self._growth
+            if each.partitions > seen[each.topic] and self._world.partitions.topics[each.topic] in subscribed
+        ]
 
     def _watchers(self) -> list[int]:
         """Members that rejoin where they see something new: the leader, and some others."""
@@ -126,8 +135,8 @@ class Metadata:
     def _notice(self, member: int) -> None:
         """A member rejoins for what it has seen."""
         world, partitions = self._world, self._world.partitions
-        unseen = [each.topic for each in self._growth if each.partitions > self._seen()[each.topic]]
-        names = [f"{partitions.topics[each]} to {partitions.counts[each]}" for each in dict.fromkeys(unseen)]
+        unseen = dict.fromkeys(each.topic for each in self._unseen())
+        names = [f"{partitions.topics[each]} to {partitions.counts[each]}" for each in unseen]
         text = f"partitions added ({', '.join(names)})"
         cause = partitions.cause(text)
         partitions.notice(-1, world.now_ms, cause)
