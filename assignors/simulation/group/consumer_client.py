@@ -88,6 +88,7 @@ class Client:
         self.gone = True
         self._count_pause()
         self._forget_plans()
+        partitions.gone(self.consumer, now_ms)
         if not self._is_member or not coordinator.beats.speaks(self.member):
             return  # it is out already, or its session runs down
         name, static = self.configured.name, self.configured.static
