@@ -258,7 +258,7 @@ class Classic:
     def _stand_still(
         self, member: int, now_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> NDArray[np.int32]:
-        """A process does nothing from now on, for a barrier it may have stopped before; gives what it read."""
+        """A process does nothing from now on; gives what it read. For a barrier it may have stopped before."""
         members = self._members
         stands_ms = float(members.stands_ms[member])
         if stands_ms <= now_ms:

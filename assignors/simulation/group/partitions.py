@@ -32,7 +32,7 @@ class Change(NamedTuple):
 
 @dataclass(slots=True)
 class Zombie:
-    """A consumer that reads on what is no longer its own, and until when; `told` is its number in the flow."""
+    """A consumer that reads on what is no longer its own; `told` is its number in the flow."""
 
     partitions: NDArray[np.int32]
     start_ms: float
@@ -288,13 +288,17 @@ class Partitions:
         again = Phases(self._total, self._memberships, self._partition_ms, rows=rows)
         for name, arguments in self._log:
             getattr(again, name)(*arguments)
+        seen = [
+            (zombie, min(zombie.end_ms, until_ms))
+            for zombie in self._zombies
+            if zombie.start_ms < min(zombie.end_ms, until_ms)
+        ]
         parts = [
             (
                 each.partitions,
-                *(np.full(len(each.partitions), value) for value in (start, end, each.consumer)),
+                *(np.full(len(each.partitions), it) for it in (each.start_ms, end_ms, each.consumer)),
             )
-            for each in self._zombies
-            if (start := each.start_ms) < (end := min(each.end_ms, until_ms))
+            for each, end_ms in seen
         ]
         nothing = (np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0, np.int32))
         partition, start, end, consumer = map(np.concatenate, zip(nothing, *parts, strict=True))
