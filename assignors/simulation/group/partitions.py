@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.columns import bounds
 from assignors.simulation.inputs.events import Create, Grow
-from assignors.simulation.outcome.phases import Phases, rows_where
+from assignors.simulation.outcome.phases import Phases
 from assignors.simulation.outcome.timeline import Phase, Zombies, build_timeline
+from assignors.simulation.records.flow import Flow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from assignors.simulation.group.memberships import Memberships
     from assignors.simulation.inputs.scenario import Scenario
     from assignors.simulation.outcome.timeline import Rows, Timeline
-    from assignors.simulation.records.flow import Flow
 
 
 class Change(NamedTuple):
@@ -28,6 +27,11 @@ class Change(NamedTuple):
     partitions: NDArray[np.int32]
     owner: NDArray[np.int32]
     position: NDArray[np.int32]
+
+
+def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The partitions of a mask, as they are written down."""
+    return mask.nonzero()[0].astype(np.int32)
 
 
 @dataclass(slots=True)
@@ -66,11 +70,7 @@ class Partitions:
         self.counts = list(counts.values())
         self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
         self.causes: list[str] = []
-        self.flow: Flow | None = None
-        if scenario.load is not None:
-            from assignors.simulation.records.flow import Flow  # noqa: PLC0415
-
-            self.flow = Flow(scenario, self.first, self.topics)
+        self.flow = None if scenario.load is None else Flow(scenario, self.first, self.topics)
         self._number = {name: number for number, name in enumerate(self.topics)}
         self._memberships = memberships
         self._partition_ms = scenario.costs.partition_ms
@@ -234,10 +234,11 @@ class Partitions:
         owner = np.full(self._total, -1, np.int32)
         position = np.zeros(self._total, np.int32)
         if len(member):
-            rows = self.first[[self._number[name] for name in topics]][topic] + partition
+            rows = self.first[[self._number[name] for name in topics]][topic]
+            rows += partition
             serials = np.array([self._memberships.serials[each] for each in ids], np.int32)
             owner[rows] = serials[member]
-            starts = bounds(np.bincount(member, minlength=len(ids)))
+            starts = member.searchsorted(np.arange(len(ids), dtype=np.int32))
             position[rows] = np.arange(len(member)) - starts[member]
         return owner, position
 

@@ -32,7 +32,7 @@ def first_after_each(
     turn = np.floor((at_ms - phase_ms) / every_ms)  # or one beside it, as the quotient is rounded
     turn -= phase_ms + turn * every_ms > at_ms
     turn += phase_ms + (turn + 1) * every_ms <= at_ms
-    return phase_ms + (turn + 1) * every_ms  # type: ignore[no-any-return]
+    return phase_ms + (turn + 1) * every_ms
 
 
 def _turn(phase_ms: float, every_ms: float, at_ms: float) -> int:

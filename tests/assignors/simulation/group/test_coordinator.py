@@ -212,7 +212,7 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another():
     assert replace(other, seed=1) != one
 
 
-@pytest.mark.parametrize("name", ["coperative-sticky", "uniform"])
+@pytest.mark.parametrize("name", ["coperative-sticky", ""])
 def test_an_assignor_that_cannot_be_simulated_is_refused(name):
     with pytest.raises((UnknownStrategyError, AssignorsError)):
         run(group(2), assignor=name)
