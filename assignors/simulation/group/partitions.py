@@ -11,6 +11,7 @@ from assignors.simulation.inputs.events import Create, Grow
 from assignors.simulation.outcome.phases import Phases
 from assignors.simulation.outcome.timeline import Phase, Zombies, build_timeline
 from assignors.simulation.records.flow import Flow
+from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,6 +95,11 @@ class Partitions:
         """A topic's number."""
         return self._number[name]
 
+    def name(self, partition: int) -> TopicPartition:
+        """A partition's topic and number there."""
+        topic = int(np.searchsorted(self.first, partition, side="right")) - 1
+        return TopicPartition(self.topics[topic], partition - int(self.first[topic]))
+
     def cause(self, text: str) -> int:
         """A number for one more thing that keeps partitions from being read."""
         self.causes.append(text)
@@ -126,7 +132,11 @@ class Partitions:
     def halt(
         self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> None:
-        """Nobody reads these any more, or opens them."""
+        """Nobody reads these any more, or opens them, or may go on where it was."""
+        if self.flow is not None and committed is not None:
+            self.flow.stops(
+                partitions[self.now.phase[partitions] == Phase.UNNOTICED], at_ms, committed=committed
+            )
         self._do("stop", partitions, at_ms, phase, cause, committed)
         self.stand(partitions[self.now.phase[partitions] != phase], at_ms, phase, cause)
 
@@ -144,13 +154,6 @@ class Partitions:
         again = partitions[self.now.phase[partitions] == Phase.UNNOTICED]
         if len(again):
             self._do("resume", again, at_ms)
-
-    def hold(self, partitions: NDArray[np.int32], member: int, at_ms: float) -> None:
-        """A member has had these for some time, and reads them."""
-        position = np.arange(len(partitions), dtype=np.int32)
-        self._do("own", partitions, np.full(len(partitions), member, np.int32), position, at_ms, 0)
-        if len(partitions):
-            self._do("resume", partitions, at_ms)
 
     def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
         """Members stop for a rebalance, each at its time."""
