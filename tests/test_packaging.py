@@ -45,6 +45,12 @@ def test_each_package_is_typed(installed: Path, package: str) -> None:
     assert (installed / package / "py.typed").is_file()
 
 
+def test_the_ready_scenarios_are_installed(installed: Path) -> None:
+    code = "from assignors.simulation.ready import ready_scenarios; print(*ready_scenarios())"
+    files = (ROOT / "assignors" / "simulation" / "ready").glob("*.yaml")
+    assert run(installed, code).split() == sorted(file.stem for file in files)
+
+
 @pytest.mark.parametrize("command", ["copartition", "assignment-diff"])
 def test_the_commands_are_installed(installed: Path, command: str) -> None:
     assert (installed / "bin" / command).is_file()

@@ -7,8 +7,8 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.extras import needs
-from assignors.reports.ranges import duration
-from assignors.reports.runs.tables import causes, outage_rows
+from assignors.reports.ranges import count, duration
+from assignors.reports.runs.tables import REBALANCES, causes, outage_rows
 from assignors.reports.scenarios import assumptions, titles
 from assignors.reports.tables import cell, indent, note, table
 
@@ -77,6 +77,8 @@ def print_simulation(results: Sequence[SimulationResult], console: Console) -> N
         console.print(note("seconds, summed over N partitions; in catch-up they are read, but late"))
     if len(results) == 1 and results[0].rebalances:
         console.print(indent(_rebalance_table(results[0])))
+        if (more := len(results[0].rebalances) - REBALANCES) > 0:
+            console.print(note(f"and {count(more, 'rebalance')} more"))
     _say(columns, console)
 
 
@@ -156,7 +158,7 @@ def _seconds(milliseconds: float | None) -> str:
 
 def _rebalance_table(result: SimulationResult) -> Table:
     shown = table(["AT", "TOOK", "GENERATION", "MOVED", "BECAUSE"], right=range(4))
-    for each in result.rebalances:
+    for each in result.rebalances[:REBALANCES]:
         shown.add_row(
             duration(each.started_ms),
             duration(each.completed_ms - each.started_ms),

@@ -19,6 +19,8 @@ from assignors.simulation import (
 )
 from assignors.simulation.outcome.result import Recording
 from assignors.simulation.outcome.timeline import Zombies
+from assignors.simulation.records.curves import PartitionCurves
+from assignors.simulation.records.outages import CatchUps
 
 SCENARIO = Scenario(
     (Topic("orders", 2),), (Consumer("a"), Consumer("b")), (Crash(1_000, "a"),), name="deploy"
@@ -78,12 +80,17 @@ RECORDS = RecordsResult(
     peak_ms=np.array([48_000, 48_000], np.float64),
     recovery_ms=np.array([np.inf, 1_000], np.float64),
     duplicates=np.array([12, 0], np.float64),
+    aborted=np.array([0, 0], np.float64),
     lost=np.array([0, 0], np.float64),
     consumed=np.array([1_750, 3_000], np.float64),
     waiting=np.array([1_250, 0], np.float64),
     arrived=np.array([3_000, 3_000], np.float64),
     uncommitted_ms=np.array([0, 0], np.float64),
     catch_up_ms=np.array([12_000, 1_000], np.float64),
+    catch_ups=CatchUps(
+        np.array([0, 1], np.int32), np.array([48_000.0, 48_000.0]), np.array([60_000.0, 49_000.0])
+    ),
+    curves=PartitionCurves(100),
 )
 """The lag of the crash: orders-0 is still behind at the end."""
 

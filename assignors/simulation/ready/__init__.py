@@ -24,7 +24,7 @@ def ready_scenarios() -> dict[str, ReadyScenario]:
     """Every ready scenario by name, in order of names."""
     return {
         path.stem: ReadyScenario(path.stem, _first_line(path).lstrip("# "), path)
-        for path in sorted(Path(__file__).parent.glob("*.yaml"))
+        for path in sorted(Path(__file__).parent.glob("*.yaml"), key=lambda path: path.stem)
     }
 
 

@@ -22,7 +22,6 @@ from assignors.simulation import (
     Outage,
     Phase,
     Rebalance,
-    RecordsResult,
     RunSummary,
     Scenario,
     SimulationResult,
@@ -30,6 +29,7 @@ from assignors.simulation import (
 )
 from assignors.simulation.outcome.result import Recording
 from assignors.simulation.outcome.timeline import Zombies
+from tests.support.results import RECORDS
 
 STEPS = {
     *(1, 2, 5, 10, 20, 50, 100, 200, 500),
@@ -107,8 +107,7 @@ def rebalance(started_ms, completed_ms, *causes):
 
 
 def records(times, lag):
-    none = np.zeros(2)
-    return RecordsResult(np.array(times, float), np.array(lag, float), *[none] * 10)
+    return replace(RECORDS, lag_ms=np.array(times, float), lag=np.array(lag, float))
 
 
 def with_load(result, times, lag):

@@ -171,6 +171,13 @@ def test_a_single_run_lists_its_rebalances_with_their_causes(runs):
     assert "late joined" in text
 
 
+def test_rebalances_beyond_a_hundred_are_counted(runs):
+    first = runs[0].rebalances[0]
+    lines = drawn(print_simulation, [replace(runs[0], rebalances=(first,) * 102, outages=())])
+    assert sum("session of worker-1 timed out" in line for line in lines) == 100
+    assert "  and 2 rebalances more" in lines
+
+
 def test_a_run_in_which_nothing_happened_has_no_lists(quiet_run):
     lines = drawn(print_simulation, [quiet_run])
     assert not any("BECAUSE" in line or "OUTAGE" in line for line in lines)
