@@ -55,6 +55,10 @@ class Metadata:
         # A pattern is matched against what there is (Java asks before each join), librdkafka asks anyhow.
         if consumer.pattern is not None or PROFILES[consumer.client].asks_before_assigning:
             return list(self._world.partitions.counts)
+        # A leader asks anew where others subscribe to topics that are none of its own.
+        own = subscription(consumer, self._world, self._world.partitions.counts)
+        if self._growth and not self._coordinator.generations.topics().issubset(own):
+            return list(self._world.partitions.counts)
         # At the least it knows what was given out last: members claim it, and ask for what they are given.
         counts = list(self._seen())
         for growth in self._growth:

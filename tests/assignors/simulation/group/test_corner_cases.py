@@ -10,6 +10,7 @@ from assignors.simulation import (
     Create,
     DuplicateInstance,
     Grow,
+    Join,
     Leave,
     Load,
     Phase,
@@ -44,6 +45,15 @@ def test_the_member_that_notices_new_partitions_stops_at_once():
     stopped = timeline.end[(timeline.phase == Phase.CONSUMING) & (timeline.start == 0)]
     assert stopped.min() == rebalance.started_ms
     assert result.summary.member_pause_ms > 0
+
+
+def test_a_leader_asks_for_the_topics_of_others_before_it_assigns():
+    topics = Topic("orders", 2), Topic("pay", 2)
+    newcomer = Join(20_000, Consumer("new", topics=("pay",)))
+    result = run(group(1, topics=("orders",)), Grow(10_000, "pay", 4), newcomer, topics=topics)
+    (rebalance,) = result.rebalances
+    assert len(rebalance.assignment) == 2
+    assert result.summary.unassigned_partitions == 0
 
 
 @pytest.mark.parametrize("assignor", ALL)
