@@ -72,6 +72,7 @@ class Classic:
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
         """Only a dynamic one that closes cleanly tells the coordinator (LeaveGroup)."""
         self._forget_plans(consumer)
+        self._world.partitions.gone(consumer, now_ms)
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member]:
             return  # it is out already, or its session runs down
@@ -121,25 +122,17 @@ class Classic:
         if member is None or not self._members.alive[member]:
             return
         partitions = self._world.partitions
-        had = partitions.owned(member)
         cause = partitions.cause(f"session of {self._world.consumers[consumer].name} timed out")
-        self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=None)
+        had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=None)
         heard_ms = self._members.last_heard_ms(member, now_ms, reads=len(had) > 0)
         self._group.silent(member, heard_ms, cause)
         self._plan(consumer, until_ms, lambda: self._wake(consumer, member, had, cause))
 
     def duplicate(self, consumer: int, now_ms: float) -> None:
         """The second takes the member over; the first reads until its next heartbeat tells it."""
-        member = self._member_of(consumer)
-        if member is not None and self._members.alive[member]:
-            name = self._world.consumers[consumer].name
-            fenced_ms = self._members.next_beat(member, now_ms) + self._costs.network_ms
-            reads_ms = now_ms + 1.5 * self._costs.network_ms
-            had = self._world.partitions.owned(member)
-            self._world.partitions.zombie(had, member, reads_ms, fenced_ms, reads=True)
-            self._timers.at(fenced_ms, lambda: self._world.note("fenced", name))
         self._forget_plans(consumer)
-        self.start(consumer, now_ms)
+        arrives_ms = now_ms + 1.5 * self._costs.network_ms
+        self._plan(consumer, arrives_ms, lambda: self._take_over(consumer, now_ms))
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Sessions begin anew when another broker has loaded the group."""
@@ -328,14 +321,34 @@ class Classic:
             changed = brain.choose(rows.tolist()) != brain.strategy
             self._group.rejoin(member, since_ms, changed=changed)
 
+    def _take_over(self, consumer: int, since_ms: float) -> None:
+        """The JoinGroup of a second process with an instance id, ready since a time."""
+        now_ms, partitions, members = self._world.now_ms, self._world.partitions, self._members
+        if now_ms < self._group.down_ms:
+            self._plan(consumer, self._group.down_ms, lambda: self._take_over(consumer, since_ms))
+            return
+        member = self._member_of(consumer)
+        if member is None or not members.alive[member]:
+            self._arrive(consumer, since_ms)
+            return
+        name = self._world.consumers[consumer].name
+        fenced_ms = members.next_beat(member, now_ms) + self._costs.network_ms
+        cause = partitions.cause(f"session of {name} timed out")
+        had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
+        partitions.zombie(had, member, now_ms, fenced_ms, reads=True)
+        self._group.silent(member, now_ms, cause)
+        self._arrive(consumer, since_ms)
+        partitions.causes[cause] = f"{name} was started twice"
+        self._plan(consumer, fenced_ms, lambda: self._world.note("fenced", name))
+
     def _refuse(self, consumer: int, reason: str) -> None:
         self._world.note("refused", self._world.consumers[consumer].name, reason=reason)
         self._world.stopped(consumer)
 
     def _stand_still(
         self, member: int, now_ms: float, phase: Phase, cause: int, *, committed: bool | None
-    ) -> None:
-        """A process does nothing from now on; for a barrier it may have stopped before."""
+    ) -> NDArray[np.int32]:
+        """A process does nothing from now on; gives what it read. For a barrier it may have stopped before."""
         members = self._members
         stands_ms = float(members.stands_ms[member])
         if stands_ms <= now_ms:
@@ -345,7 +358,7 @@ class Classic:
                 self._world.partitions.stop_all(row, members.stands_ms[row], self._group.cause)
         members.stands_ms[member] = np.nan
         members.alive[member] = False
-        self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
+        return self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
 
     def _resume(self, consumer: int, member: int) -> None:
         """A process does again what it did before, if it may: an eager one that rejoins may not."""
@@ -389,9 +402,9 @@ class Classic:
         tells = not configured.static and now_ms >= self._group.down_ms
         name = configured.name
         text = f"{name} did not poll in time" if tells else f"session of {name} timed out"
-        had, cause = partitions.owned(member), partitions.cause(text)
+        cause = partitions.cause(text)
         self._world.note("left", name, reason="max.poll.interval.ms")
-        self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
+        had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
         if tells:
             partitions.zombie(had, member, now_ms, polls_ms, reads=False)
             self._group.drop(member, text, cause)

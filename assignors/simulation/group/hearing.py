@@ -87,7 +87,7 @@ class Hearing:
                 self.overdue(int(living[place]), polled_ms, float(ready_ms[place]))
         if eager.any():
             stands_ms = members.stands_ms[living]
-            members.stands_ms[living] = np.where(eager & np.isnan(stands_ms), ready_ms, stands_ms)
+            members.stands_ms[living] = np.where(eager, np.fmin(ready_ms, stands_ms), stands_ms)
         joins_ms = ready_ms + costs.network_ms / 2
         if costs.revoke_ms:
             joins_ms = joins_ms + np.where(eager, draw_many(costs.revoke_ms, random, len(living)), 0.0)
