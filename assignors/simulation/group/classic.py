@@ -224,7 +224,7 @@ class Classic:
         for process in processes:
             configured = world.memberships.consumers[process.member]
             self._enter(process.consumer, process.member, configured)
-            members.enter(process.member, now_ms)
+            members.enter(process.member, now_ms, now_ms)
             members.base_ms[process.member], members.every_ms[process.member] = (
                 process.base_ms,
                 process.every_ms,

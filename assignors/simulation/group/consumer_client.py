@@ -331,7 +331,7 @@ class Client:
         """A client whose application does not poll in time leaves; gives whether that will happen."""
         overdue_ms = polled_ms + self._settings.max_poll_interval_ms
         if self.classic:
-            overdue_ms += float(self._world.random.uniform(0, self._profile.leave_late_ms))
+            overdue_ms += float(self._world.random.uniform(0, self._profile.poll_check_ms))
         elif self._profile.leaves_when_late:
             overdue_ms = self._coordinator.beats.next_ms(self.member, overdue_ms)
         if overdue_ms >= polls_ms:
