@@ -144,7 +144,7 @@ def test_the_barrier_waits_for_the_slowest_batch():
 def test_a_batch_longer_than_the_poll_interval_makes_its_client_leave():
     """And again after each rebalance, so such a group never comes to rest."""
     scenario = Scenario(
-        ORDERS, group(8), (Leave(10_000, "c1"),), "sticky", costs=Costs(poll_ms=400_000), until_ms=1_000_000
+        ORDERS, group(8), (Leave(10_000, "c1"),), "sticky", costs=Costs(poll_ms=400_000), until_ms=2_000_000
     )
     result = simulate(scenario)
     assert ("left", "c0") in said(result, "left")
