@@ -98,8 +98,7 @@ class PartitionCurves:
                 f"partitions at most, and this one has {self._count:,}; simulate fewer partitions or events"
             )
         rows = np.flatnonzero(self._stretches.partition == partition)
-        order = np.lexsort((self._stretches.until[rows], self._stretches.since[rows]))
-        points = [self._points(row) for row in rows[order].tolist()]
+        points = [self._points(row) for row in rows.tolist()]
         times, behind = np.concatenate([np.empty((2, 0)), *points], axis=1)
         new = np.ones(len(times), np.bool_)
         new[1:] = (times[1:] != times[:-1]) | (behind[1:] != behind[:-1])
@@ -107,35 +106,36 @@ class PartitionCurves:
 
     @cached_property
     def _stretches(self) -> _Stretches:
-        """All of them, those that one consumer read at a time next to one another."""
-        rows = _Stretches(*(np.concatenate(column) for column in zip(*self._rows or (), strict=True)))
-        order = np.lexsort((rows.since, rows.consumer))
-        order = order[(rows.since < rows.until)[order] | (rows.consumer < 0)[order]]
-        return _Stretches._make(column[order] for column in rows)
+        """All of them, in the order of time for each partition."""
+        return _Stretches(*(np.concatenate(column) for column in zip(*self._rows or (), strict=True)))
 
     @cached_property
-    def _reading(self) -> Integers:
-        """A number for each stretch, the same for those that one consumer read at a time."""
-        consumer, since = self._stretches.consumer, self._stretches.since
-        new = np.ones(len(since), np.bool_)
-        new[1:] = (consumer[1:] != consumer[:-1]) | (since[1:] != since[:-1])
-        return np.cumsum(new)
+    def _neighbours(self) -> tuple[Integers, Integers]:
+        """Stretches, those that one consumer read together side by side, and a number for each such group."""
+        reading = self._stretches.until, self._stretches.since, self._stretches.consumer
+        order = np.lexsort(reading)
+        begins = np.any([np.diff(column[order], prepend=np.nan) != 0 for column in reading], axis=0)
+        return order, np.cumsum(begins)
 
     def _points(self, row: int) -> Floats:
         """Where a stretch begins and ends, and where its slope changes since another partition is drained."""
-        since, until = self._stretches.since[row], self._stretches.until[row]
-        if self._stretches.consumer[row] < 0:
-            elapsed = np.array([0.0, until - since])
-            return np.stack(
-                [since + elapsed, self._stretches.behind[row] + self._stretches.rate[row] * elapsed]
-            )
-        first, end = np.searchsorted(self._reading, self._reading[row] + np.arange(2))
-        among = _Stretches._make(column[first:end] for column in self._stretches)
-        bends = among.drained[among.drained < until - since]
-        elapsed = np.unique(np.concatenate([[0.0, until - since], bends]))
-        group = np.zeros(end - first, np.intp)
-        behind = [
-            behind_at(each, among.behind, among.rate, group, among.drained, self._capacity)[row - first]
-            for each in elapsed
-        ]
-        return np.stack([since + elapsed, behind])
+        stretches = self._stretches
+        since, until = stretches.since[row], stretches.until[row]
+        if stretches.consumer[row] < 0:
+            times = np.array([since, until])
+            return np.stack([times, stretches.behind[row] + stretches.rate[row] * (times - since)])
+        order, number = self._neighbours
+        among = order[slice(*np.searchsorted(number, number[self._place[row]] + np.arange(2)))]
+        behind, rate, drained = stretches.behind[among], stretches.rate[among], stretches.drained[among]
+        elapsed = np.unique(np.concatenate([[0.0, until - since], drained[drained < until - since]]))
+        group = np.zeros(len(among), np.intp)
+        own = among == row
+        levels = [behind_at(each, behind, rate, group, drained, self._capacity)[own] for each in elapsed]
+        return np.stack([since + elapsed, np.concatenate(levels)])
+
+    @cached_property
+    def _place(self) -> Integers:
+        """Where each stretch is in that order."""
+        place = np.empty(len(self._stretches.since), np.intp)
+        place[self._neighbours[0]] = np.arange(len(place))
+        return place

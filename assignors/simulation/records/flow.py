@@ -120,7 +120,8 @@ class Flow:
     def zombie(self, partitions: Integers, consumer: int, start: float, end: float) -> int:
         """A consumer that has stalled or was dropped reads on where it was, though it has lost them.
 
-        What it commits is refused.
+        What it commits is refused. If the consumer reads them now, that is a second process of its name,
+        which takes them over when the first becomes a zombie.
 
         Returns:
             A number for it, see `lay`.

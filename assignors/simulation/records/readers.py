@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Slots = NDArray[np.intp]
+    _Sharing = tuple[Floats, Floats, Slots, Floats, float]
 
 
 class Balance(NamedTuple):
@@ -44,14 +45,14 @@ class Readers:
         assert scenario.load is not None, "without a load there are no records"
         load = scenario.load
         self._rate = rate
-        self._unlike = bool((rate != rate[:1]).any())
+        self._rates_differ = bool((rate != rate[:1]).any())
         self._capacity = float(load.capacity)
         self._interval = scenario.settings.auto_commit_interval_ms
         self._timeout = scenario.settings.transaction_timeout_ms
         self._transactional = load.transactions
         # A transaction commits offsets together with what was made from the records.
         self._before = load.commit == "before" and not load.transactions
-        self._asks = load.commit_on_revoke or self._before
+        self._commits_on_revoke = load.commit_on_revoke or self._before
         self._cycle = load.batch / load.capacity * 1000
         size = len(rate)
         self._born = np.full(size, np.inf)
@@ -109,9 +110,9 @@ class Readers:
         """Let a round happen."""
         consumers = self._consumers
         consumers.enter(now.consumer, now.at)
-        if self._asks and now.kind == GIVEN_UP:
+        if self._commits_on_revoke and now.kind == GIVEN_UP:
             consumers.commits[now.consumer[self._reader[now.partition] >= 0]] = True
-        elif self._asks and now.kind == READ:
+        elif self._commits_on_revoke and now.kind == READ:
             consumers.commits[now.consumer[~self._goes_on(now)] if self._stalled else now.consumer] = True
         self._settle()
         if now.kind < READ:
@@ -147,7 +148,7 @@ class Readers:
         # What was left behind and has not been reached again has not been processed again either.
         return Balance(arrived, processed, again - (processed - position), lost)
 
-    def _sharing(self, slots: Slots) -> tuple[Floats, Floats, Slots, Floats, float]:
+    def _sharing(self, slots: Slots) -> _Sharing:
         return (
             self._behind[slots],
             self._rate[slots],
@@ -168,7 +169,7 @@ class Readers:
         after = behind_at(elapsed, *sharing)
         self.curves.add(slots, reader, since, now, behind, rate, drained)
         self._recover(slots, sharing, since, now, after)
-        if self._unlike:
+        if self._rates_differ:
             rows, turn, top = peaks(*sharing)
             passed = turn <= elapsed[rows]
             self.outages.seen(slots[rows[passed]], top[passed], (since[rows] + turn)[passed])
@@ -182,7 +183,7 @@ class Readers:
     def _not_committed(
         self,
         slots: Slots,
-        sharing: tuple[Floats, Floats, Slots, Floats, float],
+        sharing: _Sharing,
         elapsed: Floats,
         after: Floats,
     ) -> Floats:
@@ -193,7 +194,7 @@ class Readers:
         if commits.all() or (self._before and capacity == np.inf):
             return np.zeros(len(slots))
         if self._before:
-            # While it is behind it polls once in a cycle, and commits what it gets before it works on it.
+            # While a consumer is behind it polls a batch once in a cycle, and commits it at once.
             passed = (consumers.now - consumers.clock)[reader] % self._cycle
             speed = speed_at(elapsed, rate, reader, drained, capacity)
             return np.where(commits, 0.0, -np.minimum(after, speed * (self._cycle - passed)))
@@ -207,7 +208,7 @@ class Readers:
     def _recover(
         self,
         slots: Slots,
-        sharing: tuple[Floats, Floats, Slots, Floats, float],
+        sharing: _Sharing,
         since: Floats,
         now: Floats,
         after: Floats,
@@ -215,9 +216,8 @@ class Readers:
         """See which of these partitions, read up to now, came back to where they were before their outage."""
         behind, _, _, drained, _ = sharing
         target = self.outages.before[slots]
-        back = drained
+        back = np.where(behind <= target, 0.0, drained)
         if target.any():
-            back = np.where(behind <= target, 0.0, drained)
             some = ((target > 0) & (behind > target)).nonzero()[0]
             back[some] = np.inf
             some = some[after[some] <= target[some]]
@@ -236,6 +236,9 @@ class Readers:
         self.outages.begin(slots, self._behind[slots], at)
         self._consumers.bend(consumer, self._rate[slots] * ~stood)
         if kind == GIVEN_UP:
+            if self._left:
+                for key in zip(slots.tolist(), consumer.tolist(), strict=True):
+                    self._left.pop(key, None)
             refused = stood | (self._uncommitted[slots] != 0)
             if refused.any():
                 self._lose(now.take(refused))
@@ -271,7 +274,6 @@ class Readers:
         self._standing[slots] = -1
         self._uncommitted[slots] = 0.0
         self._behind[slots] += uncommitted
-        self.outages.seen(slots, self._behind[slots], at)
         self.group_curve.jumps(at, uncommitted)
 
     def _read(self, now: Round) -> None:
@@ -295,7 +297,7 @@ class Readers:
         consumers.bend(consumer, -self._rate[slots] * fresh)
         if self._capacity == np.inf:
             consumers.jump(consumer, -self._behind[slots], self.group_curve)
-        if not self._asks:
+        if not self._commits_on_revoke:
             starts = ~consumers.busy[consumer]
             consumers.clock[consumer[starts]] = at[starts]
         if self._transactional:
@@ -310,19 +312,29 @@ class Readers:
 
     def _wake(self, now: Round) -> None:
         """A consumer reads on what it does not own any more."""
+        replaced = self._reader[now.partition] == now.consumer
+        if replaced.any():
+            # Another process of its name has taken over, and begins where partitions are committed.
+            again = now.take(replaced)
+            self._stop(again._replace(kind=DROPPED))
+            self._read(again._replace(kind=READ))
+            self._consumers.clock[again.consumer] = again.at
         stands = self._standing[now.partition] == now.consumer
         if stands.any():
             self._wait(now.partition[stands], now.at[stands])
             self._lose(now.take(stands))
-        slots, consumer, at, kind = now
-        left = [self._left[key] for key in zip(slots.tolist(), consumer.tolist(), strict=True)]
-        position, uncommitted = np.array(left).T
+        keys = zip(now.partition.tolist(), now.consumer.tolist(), strict=True)
+        left = np.array([self._left.get(key, (np.nan, np.nan)) for key in keys])
+        # What it has given up it does not read on.
+        has_lost = ~np.isnan(left[:, 0])
+        position, uncommitted = left[has_lost].T
+        slots, _, at, kind = now.take(has_lost)
         rate = self._rate[slots] * (not self._before)
         behind = -uncommitted if self._before else rate * (at - self._born[slots]) - position
         zombie = self._zombies[kind - HAUNTED]
         zombie.wakes(slots, behind, rate, position)
         if self._transactional:
-            self.transactions.ended(int(consumer[0]), zombie.end)
+            self.transactions.ended(int(now.consumer[0]), zombie.end)
 
     def _wait(self, slots: Slots, at: Floats) -> None:
         """Nobody has read these up to now."""
@@ -341,6 +353,8 @@ class Readers:
             self._consumers.rest(self.group_curve)
             return
         behind, rate, reader = self._behind[slots], self._rate[slots], self._reader[slots]
+        if self._capacity < np.inf:
+            self.outages.seen(slots, behind, self._since[slots])
         self._drained[slots] = drain_times(behind, rate, reader, self._capacity)
         self._consumers.begin(self.group_curve, reader, behind, rate, self._capacity)
 
@@ -351,15 +365,15 @@ class _Zombie:
     def __init__(self, start: float, end: float) -> None:
         self.end = end
         self._start = start
-        self._wakes = (np.empty(0, np.intp), np.empty(0), np.empty(0), np.empty(0))
+        self._rows = [(np.empty(0, np.intp), np.empty(0), np.empty(0), np.empty(0))]
 
     def wakes(self, slots: Slots, behind: Floats, rate: Floats, position: Floats) -> None:
-        """It goes on with these, from this position."""
-        self._wakes = slots, behind, rate, position
+        """It goes on with these, too, from this position."""
+        self._rows.append((slots, behind, rate, position))
 
     def work(self, at: float, capacity: float) -> tuple[Slots, Floats, Floats]:
         """The partitions it has read up to then, how much of each, and up to where."""
-        slots, behind, rate, position = self._wakes
+        slots, behind, rate, position = (np.concatenate(column) for column in zip(*self._rows, strict=True))
         span = np.full(len(slots), max(min(self.end, at) - self._start, 0.0))
         group = np.zeros(len(slots), np.intp)
         drained = drain_times(behind, rate, group, capacity)

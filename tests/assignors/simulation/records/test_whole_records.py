@@ -33,7 +33,7 @@ class History:
         moves = [self.wait, self.wait]
         moves += [self.born] * (self._born < PARTITIONS)
         moves += [self.reads, self.reads] * (self._born > len(self._reader))
-        moves += [self.gives_up, self.crashes, self.stalls] * bool(self._reader)
+        moves += [self.gives_up, self.crashes, self.stalls, self.is_replaced] * bool(self._reader)
         moves += [self.goes_on, self.is_expelled] * bool(self._standing)
         moves += [self.zombie] * bool(self._lost)
         self._draw(st.sampled_from(moves))()
@@ -90,6 +90,13 @@ class History:
             seconds = self._draw(st.integers(1, 9))
             self._haunts[consumer] = self.now + seconds
             self._tell("zombie", consumer, which, seconds)
+
+    def is_replaced(self):
+        which = self._of_one(self._reader)
+        consumer = self._reader[which[0]]
+        if self._haunts[consumer] <= self.now:
+            self._haunts[consumer] = self.now + 3
+            self._tell("zombie", consumer, which, 3)
 
     def _take(self, consumer, which):
         self._lost -= {(consumer, each) for each in which}

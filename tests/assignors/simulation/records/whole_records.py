@@ -82,8 +82,14 @@ class WholeRecords:
             self._stood_at[consumer] = self.now
 
     def zombie(self, consumer, partitions, seconds):
+        mine = self._reading.get(consumer, {})
         for partition in partitions:
             self._dispossess(partition, only=consumer)
+            if partition in mine:
+                self._lose(consumer, partition, mine[partition])
+                mine[partition] = self._committed[partition]
+                self._clock[consumer] = self.now
+                self._end_transactions(consumer, self.now)
         self._zombies.append((self.now + seconds, {each: self._left[each, consumer] for each in partitions}))
         self._end_transactions(consumer, self.now + seconds)
 

@@ -1,0 +1,82 @@
+"""The records of whole runs, against their timelines and against themselves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assignors.group import Topic
+from assignors.simulation import Consumer, Costs, Grow, Join, Leave, Load, Restart, Scenario, simulate
+from tests.assignors.simulation.test_timeline import scenarios
+
+LOADS = (
+    Load(50),
+    Load({"orders": 30, "pay": 80}, 400),
+    Load(100, 150),
+    Load(50, commit_on_revoke=False),
+    Load(50, 400, commit="before"),
+    Load(60, 500, transactions=True),
+    Load(10, transactions=True, commit_on_revoke=False),
+)
+
+
+@given(scenarios(), st.sampled_from(LOADS))
+@settings(max_examples=150, deadline=None)
+def test_every_record_is_read_lost_or_waiting(drawn, load):
+    records = simulate(replace(drawn[0], load=load)).records
+    assert records.consumed + records.waiting + records.lost == pytest.approx(records.arrived)
+    for column in (records.consumed, records.waiting, records.duplicates, records.aborted, records.lost):
+        assert (column > -1e-6).all()
+    if load.commit == "after":
+        assert not records.lost.any()
+    if load.commit == "before" or load.transactions:
+        assert not records.duplicates.any()
+
+
+@given(scenarios(), st.sampled_from(LOADS))
+@settings(max_examples=100, deadline=None)
+def test_the_groups_lag_is_that_of_its_partitions(drawn, load):
+    records = simulate(replace(drawn[0], load=load)).records
+    single = [records.curves.of(partition) for partition in range(len(records.peak))]
+    # Between two jumps, where every curve is continuous.
+    moments = np.unique(np.concatenate([records.lag_ms, *(times for times, _ in single)]))
+    moments = (moments[1:] + moments[:-1]) / 2
+    sums = sum(np.interp(moments, times, behind, left=0.0) for times, behind in single)
+    assert np.interp(moments, records.lag_ms, records.lag) == pytest.approx(sums, rel=1e-6, abs=1e-3)
+    assert records.peak == pytest.approx([behind.max(initial=0) for _, behind in single], rel=1e-6, abs=1e-3)
+
+
+@st.composite
+def orderly(draw):
+    """Groups in which nobody crashes."""
+    consumers = [Consumer(f"c{number}", draw(st.booleans())) for number in range(4)]
+    events = [Join(draw(st.integers(0, 40_000)), consumers[3]), Grow(draw(st.integers(0, 40_000)), "pay", 4)]
+    for consumer in consumers[:2]:
+        down_ms = draw(st.sampled_from([0, 1_000, 20_000, 60_000]))
+        events.append(Restart(draw(st.integers(0, 40_000)), consumer.name, down_ms))
+    if draw(st.booleans()):
+        events.append(Leave(30_000, consumers[2].name))
+    return Scenario(
+        (Topic("orders", draw(st.integers(1, 7))), Topic("pay", 2)),
+        tuple(consumers[:3]),
+        tuple(events),
+        draw(st.sampled_from(["range", "cooperative-sticky", "uniform"])),
+        seed=draw(st.integers(0, 99)),
+        costs=Costs(partition_ms=draw(st.sampled_from([0, 40]))),
+        load=Load(100),
+    )
+
+
+@given(orderly())
+@settings(max_examples=100, deadline=None)
+def test_the_lag_of_an_orderly_run_is_what_its_pauses_make_of_it(scenario):
+    run = simulate(scenario)
+    _, start, end = run.timeline.pauses()
+    seconds = (end - start) / 1_000
+    records = run.records
+    area = (np.diff(records.lag_ms) / 1_000 * (records.lag[1:] + records.lag[:-1]) / 2).sum()
+    assert area == pytest.approx((100 * seconds**2 / 2).sum())
+    assert records.peak.max() == pytest.approx(100 * seconds.max(initial=0))
+    assert not records.duplicates.any()
