@@ -319,7 +319,8 @@ class ConsumerGroup:
         member.replaces = before
         self._subscribe(member)
         self._unsubscribe(before)
-        if member.topics != before.topics:
+        names_first = before.classic and not member.classic and self._names_first(member)
+        if member.topics != before.topics or names_first:
             self._bump()
 
     @staticmethod
