@@ -362,10 +362,9 @@ class Classic:
 
     def _resume(self, consumer: int, member: int) -> None:
         """A process does again what it did before, if it may: an eager one that rejoins may not."""
-        if member not in self._members:
-            self._return(consumer, member)
-            return
-        if not self._members.alive[member]:
+        if member not in self._members or not self._members.alive[member]:
+            if self._was_dropped(consumer, member):
+                self._return(consumer, member)
             return
         now_ms, partitions = self._world.now_ms, self._world.partitions
         if self._group.state is State.PREPARING and self._members.eager[member]:
@@ -392,10 +391,7 @@ class Classic:
 
     def _give_up(self, consumer: int, member: int, polls_ms: float) -> None:
         """The client leaves; a static one only falls silent. Its application works on and knows nothing."""
-        if member not in self._members:  # it kept a barrier waiting for too long
-            self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
-            return
-        if not self._members.alive[member]:
+        if member not in self._members or not self._members.alive[member]:
             return
         now_ms, partitions = self._world.now_ms, self._world.partitions
         configured = self._world.consumers[consumer]
@@ -412,6 +408,10 @@ class Classic:
             heard_ms = self._members.last_heard_ms(member, now_ms, reads=False)
             self._group.silent(member, heard_ms, cause)
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
+
+    def _was_dropped(self, consumer: int, member: int) -> bool:
+        """Whether a consumer has kept a barrier waiting for too long, and has not joined again."""
+        return member not in self._members and self._member[consumer] == member
 
     def _return(self, consumer: int, member: int) -> None:
         """The application polls at last."""

@@ -242,12 +242,7 @@ class Client:
 
     def _reconcile(self) -> None:
         """The application polls: it gives up what it lost, and opens what it won."""
-        now_ms, costs, random, partitions = (
-            self._world.now_ms,
-            self._costs,
-            self._world.random,
-            self._world.partitions,
-        )
+        now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
         self._step, self._polled = None, True
         told, done_ms = self.told, now_ms
         lost, won = self.owned - told, told - self.owned
@@ -257,7 +252,8 @@ class Client:
         if won:
             done_ms += draw(costs.assign_ms, random)
             begins_ms = done_ms + draw(costs.first_fetch_ms, random)
-            partitions.hand(self._rows(won), self.member, now_ms, begins_ms if begins_ms > now_ms else None)
+            starts_ms = begins_ms if begins_ms > now_ms else None
+            self._world.partitions.hand(self._rows(won), self.member, now_ms, starts_ms)
         self.owned = told
         self._do_at(done_ms, lambda: self._acknowledge(told))
 
@@ -372,7 +368,9 @@ class Client:
         name = self.configured.name
         if len(self._had):
             self._world.note("commit-refused", name, error=Error.UNKNOWN_MEMBER_ID.name)
-        if self._is_member and not self.configured.static:
+        if self._is_member and self.configured.static:
+            self._coordinator.leave_for_a_while(self.member)
+        elif self._is_member:
             text = f"{name} did not poll in time"
             self._coordinator.leave(self.member, text, self._world.partitions.cause(text))
         self._rejoin()

@@ -63,7 +63,6 @@ class ConsumerCoordinator:
             settings.group_consumer_assignment_interval_ms,
             self._assign,
             self._matching,
-            named=world.scenario.assignor != DEFAULT,
         )
         self.beats = Beats()
         self.epochs = Epochs(world, self.group, self.beats, timers)
@@ -156,6 +155,7 @@ class ConsumerCoordinator:
             client.consumer if consumer.static else None,
             self._world.scenario.settings.max_poll_interval_ms,
             client.classic,
+            not client.classic and strategies_of(consumer, self._world)[0] != DEFAULT,
         )
 
     def heartbeat(self, client: Client, owned: Collection[int] | None) -> Answer | Error:

@@ -77,6 +77,7 @@ class GroupMember:
         instance: what stands for its `group.instance.id`; None where it has none.
         rebalance_timeout_ms: how long it may take to give partitions up: its `max.poll.interval.ms`.
         classic: whether it speaks the classic protocol.
+        names: whether it names the assignor it wants; else it takes what the coordinator takes by default.
         epoch: the target it was last led towards; `AWAY` for a static one that is away.
         previous_epoch: the one before, by which it may still speak where an answer got lost.
         state: what it is waiting for.
@@ -93,6 +94,7 @@ class GroupMember:
     instance: int | None = None
     rebalance_timeout_ms: float = 300_000
     classic: bool = False
+    names: bool = False
     epoch: int = 0
     previous_epoch: int = 0
     state: State = State.STABLE
@@ -116,7 +118,6 @@ class ConsumerGroup:
         interval_ms: `group.consumer.assignment.interval.ms`.
         assign: gives the owner of every partition, -1 for nobody.
         matching: gives the topics a regular expression matches.
-        named: whether members of the consumer protocol name the assignor they want.
         epoch: rises with everything that asks for another target.
         target_epoch: that of the target.
         target_ms: when the target was computed; negative infinity where the next need not wait.
@@ -136,7 +137,6 @@ class ConsumerGroup:
     interval_ms: float
     assign: Callable[[ConsumerGroup], NDArray[np.int64]]
     matching: Callable[[str], frozenset[str]]
-    named: bool = False
     epoch: int = NEW
     target_epoch: int = NEW
     target_ms: float = -math.inf
@@ -303,7 +303,7 @@ class ConsumerGroup:
 
     def _names_first(self, member: GroupMember) -> bool:
         """Whether the group's assignor becomes another one by this member."""
-        return self.named and all(each.classic for each in self.members.values() if each is not member)
+        return member.names and not any(each.names for each in self.members.values() if each is not member)
 
     def _replace(self, before: GroupMember, member: GroupMember) -> None:
         """A static member is back under another member id and takes over what is its."""
@@ -319,7 +319,7 @@ class ConsumerGroup:
         member.replaces = before
         self._subscribe(member)
         self._unsubscribe(before)
-        if member.topics != before.topics:
+        if member.topics != before.topics or (not before.names and self._names_first(member)):
             self._bump()
 
     @staticmethod

@@ -42,7 +42,7 @@ class ConsumerProtocol:
         self._world = world
         self._timers = Timers()
         self._coordinator = ConsumerCoordinator(world, decisions, self._timers)
-        self._coordinator.downgrades = lambda text, cause: self.downgrades(text, cause)
+        self._coordinator.downgrades = self._downgrade
         self._clients: dict[int, Client] = {}
 
     @property
@@ -89,13 +89,13 @@ class ConsumerProtocol:
     def duplicate(self, consumer: int, now_ms: float) -> None:
         """The second is refused, and ends; the first hears nothing of it."""
         name = self._world.consumers[consumer].name
-        self._world.note("refused", name, reason=Error.UNRELEASED_INSTANCE_ID.name)
+        self._world.note("refused", name, now_ms, reason=Error.UNRELEASED_INSTANCE_ID.name)
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Sessions begin anew when another broker has loaded the group."""
         self._coordinator.failover(now_ms, until_ms)
 
-    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:
+    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:  # noqa: ARG002 - whenever it is
         """The coordinator sees it at the next heartbeat."""
         self._coordinator.grown(topic, created=created)
 
@@ -157,6 +157,9 @@ class ConsumerProtocol:
             client.go_on(process)
         for consumer, at_ms in group.joining:
             self._timers.soon(at_ms, self._world.now_ms, partial(self.start, consumer, at_ms))
+
+    def _downgrade(self, text: str, cause: int) -> None:
+        self.downgrades(text, cause)
 
     def _client(self, consumer: int, member: int, *, classic: bool) -> Client:
         kind = ClassicClient if classic else Client

@@ -132,9 +132,9 @@ class Targets:
 
 
 class _Log:
-    """Lists of partitions, one after the other in columns: the lists of all members are parts of the same.
+    """Lists of partitions, one after the other in columns, of which the lists of all members are parts.
 
-    What is written is never changed, and what is not read any more is left where it is until there is no room.
+    What is written is never changed; what nobody has any more is left where it is until there is no room.
     """
 
     def __init__(self, first: NDArray[np.int64], names: Sequence[str]) -> None:

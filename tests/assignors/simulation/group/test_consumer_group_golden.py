@@ -55,7 +55,6 @@ class Replay:
                 self.describe,
             ),
             self.matching,
-            named=named,
         )
 
     def describe(self, number: int) -> Member:
@@ -70,19 +69,17 @@ class Replay:
         self.expire(step["at"])
         if self.group.only_classic:
             return ()
-        match step["op"]:
-            case "topics":
-                self.change_topics(step["topics"])
-                return ()
-            case "heartbeat":
-                return (self.heartbeat(step, int(step["member"][1:])),)
-            case "join":
-                return (self.join_classic(step, int(step["member"][1:])),)
-            case "sync":
-                return (self.sync(int(step["member"][1:]), step["at"]),)
-            case "beat":
-                return (self.beat(int(step["member"][1:]), step["at"]),)
-        return (self.leave_classic(int(step["member"][1:])),)
+        if step["op"] == "topics":
+            self.change_topics(step["topics"])
+            return ()
+        answers = {
+            "heartbeat": self.heartbeat,
+            "join": self.join_classic,
+            "sync": self.sync,
+            "beat": self.beat,
+            "leave": self.leave_classic,
+        }
+        return (answers[step["op"]](step, int(step["member"][1:])),)
 
     def expire(self, at: float) -> None:
         """Expels members that were silent for too long, or still have what they should have given up."""
@@ -122,7 +119,9 @@ class Replay:
         owned = self.owned(step, number)
         if epoch == 0:
             topics = step.get("regex") or tuple(step["topics"])
-            member = GroupMember(number, topics, instance, step["rebalance_timeout"])
+            member = GroupMember(
+                number, topics, instance, step["rebalance_timeout"], names="assignor" in step
+            )
             answer = self.group.join(member, step["at"], owned or frozenset())
         else:
             answer = self.group.heartbeat(number, epoch, owned, step["at"])
@@ -146,21 +145,21 @@ class Replay:
         self.known[number] = (self.known.get(number, (0, answer.epoch))[1], answer.epoch)
         return {"error": "NONE", "generation": answer.epoch}
 
-    def sync(self, number: int, at: float) -> Json:
-        answer = self.group.sync(number, self.known.get(number, (1, 1))[1], at)
+    def sync(self, step: Json, number: int) -> Json:
+        answer = self.group.sync(number, self.known.get(number, (1, 1))[1], step["at"])
         if isinstance(answer, Error):
             return {"error": answer.name}
-        self.expires[number] = at + SESSION_MS
+        self.expires[number] = step["at"] + SESSION_MS
         self.given[number] = answer
         return {"error": "NONE", "partitions": answer}
 
-    def beat(self, number: int, at: float) -> Json:
-        answer = self.group.classic_heartbeat(number, self.known.get(number, (1, 1))[1], at)
+    def beat(self, step: Json, number: int) -> Json:
+        answer = self.group.classic_heartbeat(number, self.known.get(number, (1, 1))[1], step["at"])
         if answer in (None, Error.REBALANCE_IN_PROGRESS):
-            self.expires[number] = at + SESSION_MS
+            self.expires[number] = step["at"] + SESSION_MS
         return {"error": "NONE" if answer is None else answer.name}
 
-    def leave_classic(self, number: int) -> Json:
+    def leave_classic(self, _: Json, number: int) -> Json:
         if number in self.group.members:
             self.group.leave(number)
         return {"error": "NONE"}
