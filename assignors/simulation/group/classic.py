@@ -46,6 +46,7 @@ class Classic:
         self._hearing = Hearing(world, self._members)
         self._hearing.overdue = self._leave_when_overdue
         self._group = Coordinator(world, decisions, self._members, self._timers, self._hearing)
+        self._group.expelled = self._expelled
         self._settings = world.scenario.settings
         self._costs = world.scenario.costs
         self._protocols: dict[tuple[str, ...], list[bool]] = {}
@@ -401,6 +402,16 @@ class Classic:
         else:
             heard_ms = self._members.last_heard_ms(member, now_ms, reads=False)
             self._group.silent(member, heard_ms, cause)
+        self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
+
+    def _expelled(self, member: int, cause: int) -> None:
+        """The barrier waited long enough for a batch; its application works on and knows nothing."""
+        polls_ms = float(self._members.joins_ms[member])
+        if not self._members.alive[member] or polls_ms == math.inf:
+            return
+        consumer, now_ms = int(self._world.memberships.consumer[member]), self._world.now_ms
+        had = self._stand_still(member, now_ms, Phase.PAUSED, cause, committed=False)
+        self._world.partitions.zombie(had, member, now_ms, polls_ms, reads=False)
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
 
     def _return(self, consumer: int, member: int) -> None:

@@ -90,3 +90,14 @@ def test_a_process_that_stood_still_in_a_barrier_does_not_read_on_what_it_had_st
     events = Leave(10_000, "c2"), Stall(11_000, "c0", 90_000)
     result = run(group(3), *events, load=Load(10))
     assert len(result.timeline.zombies.partition) == 0
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+def test_a_member_that_the_barrier_did_not_wait_for_comes_back(assignor):
+    """Its batch is over within the poll interval, but the barrier began before the batch."""
+    settings = Settings(max_poll_interval_ms=30_000)
+    events = Join(19_000, Consumer("new")), SlowPoll(19_100, "c0", 30_000)
+    result = run(group(2), *events, assignor=assignor, settings=settings)
+    expelled = next(each for each in result.rebalances if "c0 did not rejoin in time" in each.causes)
+    assert expelled.completed_ms == pytest.approx(49_000)
+    assert "c0 joined" in result.rebalances[-1].causes + result.rebalances[-2].causes
