@@ -9,6 +9,7 @@ from assignors.simulation import (
     Crash,
     Create,
     DuplicateInstance,
+    Exponential,
     Grow,
     Join,
     Leave,
@@ -101,3 +102,24 @@ def test_a_member_that_the_barrier_did_not_wait_for_comes_back(assignor):
     expelled = next(each for each in result.rebalances if "c0 did not rejoin in time" in each.causes)
     assert expelled.completed_ms == pytest.approx(49_000)
     assert "c0 joined" in result.rebalances[-1].causes + result.rebalances[-2].causes
+
+
+def test_a_batch_that_made_its_client_leave_opens_nothing_when_it_is_over():
+    """Under KIP-848 librdkafka only falls silent, and begins anew when the application polls."""
+    costs = Costs(poll_ms=Exponential(90_000))
+    settings = Settings(max_poll_interval_ms=30_000)
+    events = Join(30_000, Consumer("new", client="librdkafka")), Leave(50_000, "c0")
+    for seed in range(20):
+        result = run(
+            group(1), *events, assignor="uniform", costs=costs, settings=settings, until_ms=600_000, seed=seed
+        )
+        unread = result.timeline.phase != Phase.CONSUMING
+        at_end = unread & (result.timeline.end == 600_000)
+        assert result.summary.unassigned_partitions == at_end.sum(), seed
+
+
+def test_a_process_that_ended_does_not_haunt_the_group_when_its_session_ends():
+    settings = Settings(max_poll_interval_ms=300_000)
+    events = SlowPoll(10_000, "c0", 200_000), Crash(60_000, "c0")
+    result = run(group(2), *events, assignor="uniform", settings=settings, until_ms=300_000)
+    assert len(result.timeline.zombies.partition) == 0
