@@ -47,6 +47,7 @@ class Classic:
         self._hearing = Hearing(world, self._members)
         self._hearing.overdue = self._leave_when_overdue
         self._group = Coordinator(world, decisions, self._members, self._timers, self._hearing)
+        self._group.expelled = self._expelled
         self._settings = world.scenario.settings
         self._costs = world.scenario.costs
         self._protocols: dict[tuple[str, ...], list[bool]] = {}
@@ -113,7 +114,7 @@ class Classic:
         if self._group.state is State.PREPARING and not self._members.in_background(member):
             self._group.arrives(member, until_ms + self._costs.network_ms / 2, until_ms)
         if not self._leave_when_overdue(member, now_ms, until_ms):
-            self._plan(consumer, until_ms, lambda: self._resume(consumer, member))
+            self._plan(consumer, until_ms, lambda: self._resume(member))
 
     def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """It says nothing; after more than its session it wakes up without knowing that it is out."""
@@ -246,7 +247,7 @@ class Classic:
                         consumer, process.wakes_ms, partial(self._wake, consumer, member, had, absence)
                     )
             elif process.busy_ms > now_ms:
-                self._plan(consumer, process.busy_ms, partial(self._resume, consumer, member))
+                self._plan(consumer, process.busy_ms, partial(self._resume, member))
             elif process.joining:
                 self._hearing.hear(member, now_ms)
         for consumer, at_ms in group.joining:
@@ -348,7 +349,7 @@ class Classic:
     def _stand_still(
         self, member: int, now_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> NDArray[np.int32]:
-        """A process does nothing from now on; gives what it read. For a barrier it may have stopped before."""
+        """A process does nothing from now on, or has not since it stopped for a barrier; gives what it read."""
         members = self._members
         stands_ms = float(members.stands_ms[member])
         if stands_ms <= now_ms:
@@ -360,11 +361,9 @@ class Classic:
         members.alive[member] = False
         return self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
 
-    def _resume(self, consumer: int, member: int) -> None:
+    def _resume(self, member: int) -> None:
         """A process does again what it did before, if it may: an eager one that rejoins may not."""
         if member not in self._members or not self._members.alive[member]:
-            if self._was_dropped(consumer, member):
-                self._return(consumer, member)
             return
         now_ms, partitions = self._world.now_ms, self._world.partitions
         if self._group.state is State.PREPARING and self._members.eager[member]:
@@ -409,9 +408,15 @@ class Classic:
             self._group.silent(member, heard_ms, cause)
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
 
-    def _was_dropped(self, consumer: int, member: int) -> bool:
-        """Whether a consumer has kept a barrier waiting for too long, and has not joined again."""
-        return member not in self._members and self._member[consumer] == member
+    def _expelled(self, member: int, cause: int) -> None:
+        """The barrier waited long enough for a batch; its application works on and knows nothing."""
+        polls_ms = float(self._members.joins_ms[member])
+        if not self._members.alive[member] or polls_ms == math.inf:
+            return
+        consumer, now_ms = int(self._world.memberships.consumer[member]), self._world.now_ms
+        had = self._stand_still(member, now_ms, Phase.PAUSED, cause, committed=False)
+        self._world.partitions.zombie(had, member, now_ms, polls_ms, reads=False)
+        self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
 
     def _return(self, consumer: int, member: int) -> None:
         """The application polls at last."""
@@ -432,7 +437,7 @@ class Classic:
             if self._group.speaks(member):
                 self._hearing.hear(member, now_ms + self._costs.network_ms)
                 self._group.look_again()
-            self._resume(consumer, member)
+            self._resume(member)
             return
         _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)
         told_ms = now_ms + PROFILES[configured.client].recheck_ms + self._costs.network_ms + float(left_ms[0])

@@ -156,7 +156,7 @@ class Client:
         self._had = self._rows(self.owned)
         self.owned = self.told = NOTHING
         self._unacknowledged = False
-        if self.busy_ms > self._world.now_ms:
+        if self.busy_ms > self._world.now_ms and not self.gone:
             self._world.partitions.zombie(
                 self._had, self.member, self._world.now_ms, self.busy_ms, reads=False
             )
@@ -287,8 +287,8 @@ class Client:
         now_ms = self._world.now_ms
         if self.busy_ms > now_ms:
             return self.busy_ms
-        if not self._costs.poll_ms:
-            return now_ms
+        if not self._costs.poll_ms or not self.owned:
+            return now_ms  # without partitions there is no batch to work on
         whole_ms, left_ms = (
             float(each[0]) for each in draw_batches(self._costs.poll_ms, self._world.random, 1)
         )
@@ -340,6 +340,7 @@ class Client:
         """The client leaves, or falls silent; its application works on and knows nothing."""
         now_ms, coordinator, partitions = self._world.now_ms, self._coordinator, self._world.partitions
         name = self.configured.name
+        self._forget_step()  # when it polls, it begins anew
         self._plan(self.busy_ms, self._return)
         self._had = self._rows(self.owned)
         if not self._is_member:
@@ -440,10 +441,13 @@ class Client:
 
     def _forget_plans(self) -> None:
         self._forget_beat()
+        self._forget_step()
+        self._forget(self._plans)
+
+    def _forget_step(self) -> None:
         if self._step is not None:
             self._step.cancel()
             self._step = None
-        self._forget(self._plans)
         self._reconciling = self._polled = False
 
     @staticmethod

@@ -21,7 +21,7 @@ from assignors.simulation.group.state import State
 from assignors.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,7 +42,10 @@ class Coordinator:
         down_ms: until when it answers nobody.
         generations: the leader, and what it decides.
         metadata: who notices new partitions, and when.
+        expelled: told of a member that the barrier waits for no longer, and the cause of what it does not read.
     """
+
+    expelled: Callable[[int, int], object]
 
     def __init__(
         self, world: World, decisions: Decisions, members: Members, timers: Timers, hearing: Hearing
@@ -285,7 +288,9 @@ class Coordinator:
             consumer = self._world.memberships.consumers[member]
             if not consumer.static:  # a static one stays, to be missed when its session is over
                 text = f"{consumer.name} did not rejoin in time"
-                self.drop(member, text, self._world.partitions.cause(text))
+                cause = self._world.partitions.cause(text)
+                self.expelled(member, cause)
+                self.drop(member, text, cause)
         if self.state is not State.PREPARING:
             return
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():

@@ -9,6 +9,7 @@ from assignors.simulation import (
     Crash,
     Create,
     DuplicateInstance,
+    Exponential,
     Grow,
     Join,
     Leave,
@@ -67,7 +68,7 @@ def test_a_second_instance_begins_where_the_first_committed(assignor):
     load = Load(rate=100, capacity=5_000)
     result = run(group(2, static=True), DuplicateInstance(12_000, "c0"), assignor=assignor, load=load)
     fenced_ms = next(entry.at_ms for entry in result.log if entry.what == "fenced")
-    # The first committed 2 s before; what it read since is read twice, and so is what it reads until it hears.
+    # The first committed 2 s before; what it read since, and what it reads until it hears, is read twice.
     assert sorted(result.records.duplicates) == pytest.approx([0, 0] + [(fenced_ms - 10_000) / 10] * 2)
     assert (result.records.waiting == 0).all()
 
@@ -89,4 +90,36 @@ def test_nobody_reads_on_after_its_end(assignor, ends):
 def test_a_process_that_stood_still_in_a_barrier_does_not_read_on_what_it_had_stopped_to_read():
     events = Leave(10_000, "c2"), Stall(11_000, "c0", 90_000)
     result = run(group(3), *events, load=Load(10))
+    assert len(result.timeline.zombies.partition) == 0
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+def test_a_member_that_the_barrier_did_not_wait_for_comes_back(assignor):
+    """Its batch is over within the poll interval, but the barrier began before the batch."""
+    settings = Settings(max_poll_interval_ms=30_000)
+    events = Join(19_000, Consumer("new")), SlowPoll(19_100, "c0", 30_000)
+    result = run(group(2), *events, assignor=assignor, settings=settings)
+    expelled = next(each for each in result.rebalances if "c0 did not rejoin in time" in each.causes)
+    assert expelled.completed_ms == pytest.approx(49_000)
+    assert "c0 joined" in result.rebalances[-1].causes + result.rebalances[-2].causes
+
+
+def test_a_batch_that_made_its_client_leave_opens_nothing_when_it_is_over():
+    """Under KIP-848 librdkafka only falls silent, and begins anew when the application polls."""
+    costs = Costs(poll_ms=Exponential(90_000))
+    settings = Settings(max_poll_interval_ms=30_000)
+    events = Join(30_000, Consumer("new", client="librdkafka")), Leave(50_000, "c0")
+    for seed in range(20):
+        result = run(
+            group(1), *events, assignor="uniform", costs=costs, settings=settings, until_ms=600_000, seed=seed
+        )
+        unread = result.timeline.phase != Phase.CONSUMING
+        at_end = unread & (result.timeline.end == 600_000)
+        assert result.summary.unassigned_partitions == at_end.sum(), seed
+
+
+def test_a_process_that_ended_does_not_haunt_the_group_when_its_session_ends():
+    settings = Settings(max_poll_interval_ms=300_000)
+    events = SlowPoll(10_000, "c0", 200_000), Crash(60_000, "c0")
+    result = run(group(2), *events, assignor="uniform", settings=settings, until_ms=300_000)
     assert len(result.timeline.zombies.partition) == 0
