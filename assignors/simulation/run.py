@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from assignors.errors import ScenarioError
 from assignors.simulation.agenda import Agenda
 from assignors.simulation.group.decisions import Decisions
-from assignors.simulation.group.engines import make_engine
+from assignors.simulation.group.engines import begin
 from assignors.simulation.group.world import World
 from assignors.simulation.inputs.events import (
     Crash,
@@ -86,13 +86,13 @@ def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
 
 def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
     world = World(scenario)
-    world.engine = engine = make_engine(world, decisions)
+    begin(world, decisions)
     agenda = Agenda(scenario)
     most = STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
     until_ms = math.inf if scenario.until_ms is None else scenario.until_ms
     steps = 0
     while True:
-        event_ms, own_ms = agenda.next_ms(), engine.next_ms()
+        event_ms, own_ms = agenda.next_ms(), world.engine.next_ms()
         now_ms = min(event_ms, own_ms)
         if now_ms == math.inf or now_ms > until_ms:
             world.now_ms = world.at_rest_ms() if scenario.until_ms is None else until_ms
@@ -101,7 +101,7 @@ def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
         if own_ms <= event_ms:
             if steps == most:
                 raise _restless(world, most)
-            engine.advance()
+            world.engine.advance()
             steps += 1
             continue
         steps = 0

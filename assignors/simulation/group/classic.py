@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +12,9 @@ from assignors.errors import ScenarioError
 from assignors.simulation.group.clients import PROFILES, draw_batches
 from assignors.simulation.group.coordinator import Coordinator
 from assignors.simulation.group.hearing import Hearing
-from assignors.simulation.group.leader import speaks_eager, strategies_of
+from assignors.simulation.group.leader import speaks_consumer_protocol, speaks_eager, strategies_of
 from assignors.simulation.group.members import Members
+from assignors.simulation.group.processes import Handover, Process
 from assignors.simulation.group.state import State
 from assignors.simulation.group.timers import Timer, Timers
 from assignors.simulation.inputs.durations import draw
@@ -28,7 +31,13 @@ if TYPE_CHECKING:
 
 
 class Classic:
-    """A classic group at a moment in time; see `assignors.simulation.group.world.Engine`."""
+    """A classic group at a moment in time; see `assignors.simulation.group.world.Engine`.
+
+    Attributes:
+        upgrades: called when a consumer joins that speaks the consumer protocol (KIP-848).
+    """
+
+    upgrades: Callable[[int, float], None]
 
     def __init__(self, world: World, decisions: Decisions) -> None:
         self._world = world
@@ -42,7 +51,6 @@ class Classic:
         self._protocols: dict[tuple[str, ...], list[bool]] = {}
         self._member: dict[int, int] = {}  # the last membership of each consumer
         self._plans: dict[int, list[Timer]] = {}  # what a consumer's process will do by itself
-        self._begin()
 
     @property
     def members(self) -> int:
@@ -103,7 +111,7 @@ class Classic:
         if self._group.state is State.PREPARING and not self._members.in_background(member):
             self._group.arrives(member, until_ms + self._costs.network_ms / 2, until_ms)
         if not self._leave_when_overdue(member, now_ms, until_ms):
-            self._plan(consumer, until_ms, lambda: self._resume(member))
+            self._plan(consumer, until_ms, lambda: self._resume(consumer, member))
 
     def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
         """It says nothing; after more than its session it wakes up without knowing that it is out."""
@@ -156,7 +164,7 @@ class Classic:
         if self._group.state is State.PREPARING:
             self._hearing.stop_all(now_ms, self._group.cause)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """The consumers at time 0 are a stable group; their last rebalance was some time ago."""
         scenario, random = self._world.scenario, self._world.random
         for consumer, configured in enumerate(scenario.consumers):
@@ -175,10 +183,88 @@ class Classic:
             -scenario.settled_ms if each.beat_ms is None else each.beat_ms for each in scenario.consumers
         ]
 
+    def hand_over(self) -> Handover:
+        """What another kind of group must know to go on."""
+        now_ms, members, partitions = self._world.now_ms, self._members, self._world.partitions
+        self.settle(now_ms)
+        plans = {
+            consumer: [timer.at_ms for timer in timers if timer.action is not None]
+            for consumer, timers in self._plans.items()
+        }
+        processes = []
+        for member in members.rows.tolist():
+            consumer = int(self._world.memberships.consumer[member])
+            planned = plans.pop(consumer, ())
+            silence = self._group.silence_of(member)
+            if silence is None and not members.alive[member]:
+                continue  # it has said that it leaves
+            gave_up = members.eager[member] and members.stands_ms[member] <= now_ms
+            processes.append(
+                Process(
+                    consumer,
+                    member,
+                    frozenset() if gave_up else frozenset(partitions.owned(member).tolist()),
+                    float(members.base_ms[member]),
+                    float(members.every_ms[member]),
+                    float(members.busy_ms[member]),
+                    max(planned, default=math.inf) if silence else -math.inf,
+                    silence[0] if silence else -math.inf,
+                    silence[1] if silence else None,
+                    self._group.waits(member),
+                )
+            )
+        joining = [(consumer, min(planned)) for consumer, planned in plans.items() if planned]
+        generations = self._group.generations
+        return Handover(
+            generations.number, processes, joining, self._group.down_ms, generations.member_pause_ms
+        )
+
+    def take_over(self, group: Handover, text: str, cause: int) -> None:
+        """Go on with the members of another kind of group, which rebalance now, and why."""
+        now_ms, members, world = self._world.now_ms, self._members, self._world
+        processes = group.members
+        self._group.generations.member_pause_ms = group.member_pause_ms
+        self._group.down_ms = group.down_ms
+        for process in processes:
+            configured = world.memberships.consumers[process.member]
+            self._enter(process.consumer, process.member, configured)
+            members.enter(process.member, now_ms)
+            members.base_ms[process.member], members.every_ms[process.member] = (
+                process.base_ms,
+                process.every_ms,
+            )
+            members.metadata_ms[process.member] -= world.random.uniform(0, self._settings.metadata_max_age_ms)
+            members.busy_ms[process.member] = process.busy_ms
+            members.carries[process.member] = True
+            members.alive[process.member] = process.absence is None
+        self._group.adopt(group.generation, [sorted(process.owned) for process in processes])
+        if processes:
+            self._group.prepare(text, cause)
+        for process in processes:
+            consumer, member = process.consumer, process.member
+            if process.absence is not None:
+                self._group.silent(member, process.heard_ms, process.absence)
+                if process.wakes_ms < math.inf:
+                    had, absence = world.partitions.owned(member), process.absence
+                    self._plan(
+                        consumer, process.wakes_ms, partial(self._wake, consumer, member, had, absence)
+                    )
+            elif process.busy_ms > now_ms:
+                self._plan(consumer, process.busy_ms, partial(self._resume, consumer, member))
+            elif process.joining:
+                self._hearing.hear(member, now_ms)
+        for consumer, at_ms in group.joining:
+            self._plan(consumer, max(at_ms, now_ms), partial(self._arrive, consumer, now_ms))
+
     def _describe(self, consumer: int, configured: Consumer) -> int:
         """A new membership of a consumer."""
+        member = self._world.memberships.add(consumer, configured)
+        self._enter(consumer, member, configured)
+        return member
+
+    def _enter(self, consumer: int, member: int, configured: Consumer) -> None:
         random, profile = self._world.random, PROFILES[configured.client]
-        member = self._member[consumer] = self._world.memberships.add(consumer, configured)
+        self._member[consumer] = member
         self._members.make(
             member,
             late_ms=float(random.uniform(*profile.late_ms)),
@@ -186,7 +272,6 @@ class Classic:
             eager=any(self._speaks_eager(configured)),
             background=profile.joins_in_background,
         )
-        return member
 
     def _speaks_eager(self, consumer: Consumer) -> list[bool]:
         strategies = strategies_of(consumer, self._world)
@@ -222,6 +307,9 @@ class Classic:
             self._plan(consumer, self._group.down_ms, lambda: self._arrive(consumer, since_ms))
             return
         configured = self._world.consumers[consumer]
+        if speaks_consumer_protocol(configured, self._world):
+            self.upgrades(consumer, since_ms)
+            return
         eager = self._speaks_eager(configured)
         member = self._member_of(consumer) if configured.static else None
         brain, rows = self._group.generations.brain, self._members.rows
@@ -257,9 +345,11 @@ class Classic:
         members.alive[member] = False
         self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
 
-    def _resume(self, member: int) -> None:
+    def _resume(self, consumer: int, member: int) -> None:
         """A process does again what it did before, if it may: an eager one that rejoins may not."""
         if member not in self._members or not self._members.alive[member]:
+            if self._was_dropped(consumer, member):
+                self._return(consumer, member)
             return
         now_ms, partitions = self._world.now_ms, self._world.partitions
         if self._group.state is State.PREPARING and self._members.eager[member]:
@@ -302,6 +392,10 @@ class Classic:
             self._group.silent(member, heard_ms, cause)
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
 
+    def _was_dropped(self, consumer: int, member: int) -> bool:
+        """Whether a consumer has kept a barrier waiting for too long, and has not joined again."""
+        return member not in self._members and self._member[consumer] == member
+
     def _return(self, consumer: int, member: int) -> None:
         """The application polls at last."""
         if member not in self._members:
@@ -321,7 +415,7 @@ class Classic:
             if self._group.speaks(member):
                 self._hearing.hear(member, now_ms + self._costs.network_ms)
                 self._group.look_again()
-            self._resume(member)
+            self._resume(consumer, member)
             return
         _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)
         told_ms = now_ms + PROFILES[configured.client].recheck_ms + self._costs.network_ms + float(left_ms[0])

@@ -55,7 +55,7 @@ class Error(Enum):
     UNKNOWN_MEMBER_ID = auto()
     FENCED_MEMBER_EPOCH = auto()
     UNRELEASED_INSTANCE_ID = auto()
-    FENCED_INSTANCE_ID = auto()
+    INCONSISTENT_GROUP_PROTOCOL = auto()
     ILLEGAL_GENERATION = auto()
     REBALANCE_IN_PROGRESS = auto()
 
@@ -170,10 +170,25 @@ class ConsumerGroup:
             self._hold(member, self.targets[member.number], NOTHING)
         self.news.clear()
 
+    def adopt(self, members: Iterable[GroupMember], generation: int) -> None:
+        """These were the members of a classic group, each with the partitions it has been assigned."""
+        self.epoch = self.target_epoch = generation
+        for member in members:
+            self._add(member)
+            member.epoch = member.previous_epoch = generation
+            self.targets[member.number] = assigned = member.assigned
+            self.target[list(assigned)] = member.number
+            member.assigned = NOTHING
+            self._hold(member, assigned, NOTHING)
+        self.epoch = generation
+        self.news.clear()
+
     def join(self, member: GroupMember, now_ms: float, owned: Collection[int] = NOTHING) -> Answer | Error:
         """A member joins, or one that is known joins again: a heartbeat with epoch 0, or JoinGroup."""
         before = self.members.get(member.number)
-        if member.instance is not None and member.instance in self.static:
+        if before is not None and before.classic:
+            member = before
+        elif member.instance is not None and member.instance in self.static:
             before = self.members[self.static[member.instance]]
             if not (before.classic or member.classic or before.epoch == AWAY):
                 return Error.UNRELEASED_INSTANCE_ID
@@ -230,13 +245,15 @@ class ConsumerGroup:
         return member.assigned
 
     def leave(self, number: int) -> None:
-        """A member is gone, by its own word or because it was missed."""
+        """A member is gone, by its own word or because it was missed; see `only_classic`."""
         member = self.members.pop(number)
         self._hold(member, NOTHING, NOTHING)
         if member.instance is not None:
             del self.static[member.instance]
         self.target[list(self.targets.pop(number))] = -1
         self._unsubscribe(member)
+        if self.only_classic:
+            return
         self._bump()
         if not self.members:
             self.target_epoch, self.target_ms = self.epoch, -math.inf
@@ -302,7 +319,8 @@ class ConsumerGroup:
         member.replaces = before
         self._subscribe(member)
         self._unsubscribe(before)
-        if member.topics != before.topics:
+        names_first = before.classic and not member.classic and self._names_first(member)
+        if member.topics != before.topics or names_first:
             self._bump()
 
     @staticmethod

@@ -21,6 +21,8 @@ from assignors.simulation.group.state import State
 from assignors.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from assignors.simulation.group.decisions import Decisions
@@ -82,6 +84,15 @@ class Coordinator:
             self.generations.apply(answer, self.cause, 0.0, tuple(self._causes), {}, at_rest=True)
         )
         self.metadata.watch()
+
+    def adopt(self, generation: int, owned: Sequence[Sequence[int]]) -> None:
+        """The members there are come from another kind of group, with what they own; the group is stable."""
+        partitions, rows = self._world.partitions, self._members.rows.tolist()
+        self.generations.number = generation
+        if rows:
+            lists = [[partitions.name(each) for each in mine] for mine in owned]
+            self.generations.brain.adopt(rows, lists, generation)
+            self.state = State.STABLE
 
     # Messages and sessions.
 
@@ -179,6 +190,15 @@ class Coordinator:
             self._complete()
             return False
         return self.state is State.PREPARING and not self._members.joins_ms[member] <= self._world.now_ms
+
+    def silence_of(self, member: int) -> tuple[float, int] | None:
+        """When a silent member was last heard of, and the cause of what it does not read; None for others."""
+        if member not in self._absence:
+            return None
+        timer = self._sessions.get(member)
+        ends_ms = math.inf if timer is None else timer.at_ms
+        heard_ms = min(self._world.now_ms, ends_ms - self._settings.session_timeout_ms)
+        return heard_ms, self._absence[member]
 
     def arrives(self, member: int, joins_ms: float, stands_ms: float) -> None:
         """A member will pass the barrier at another time than was thought."""

@@ -115,6 +115,15 @@ class Epochs:
         self._causes.clear()
         self._world.note("empty")
 
+    def end(self) -> None:
+        """The group goes on as a classic one, which begins with who has what, not with a target."""
+        self.replaced()
+        now = self._world.partitions.now
+        target = np.flatnonzero((now.owner != self._owner) | (now.position != self._position)).astype(
+            np.int32
+        )
+        self._world.history.goes_on(Change(target, now.owner[target], now.position[target]))
+
     def _new_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> _Target:
         group, beats, partitions = self._group, self._beats, self._world.partitions
         owner = group.target.astype(np.int32)

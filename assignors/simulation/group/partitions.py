@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.columns import bounds
 from assignors.simulation.inputs.events import Create, Grow
-from assignors.simulation.outcome.phases import Phases, rows_where
+from assignors.simulation.outcome.phases import Phases
 from assignors.simulation.outcome.timeline import Phase, Zombies, build_timeline
 from assignors.simulation.records.flow import Flow
+from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +27,11 @@ class Change(NamedTuple):
     partitions: NDArray[np.int32]
     owner: NDArray[np.int32]
     position: NDArray[np.int32]
+
+
+def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The partitions of a mask, as they are written down."""
+    return mask.nonzero()[0].astype(np.int32)
 
 
 class Partitions:
@@ -78,6 +83,11 @@ class Partitions:
         """A topic's number."""
         return self._number[name]
 
+    def name(self, partition: int) -> TopicPartition:
+        """A partition's topic and number there."""
+        topic = int(np.searchsorted(self.first, partition, side="right")) - 1
+        return TopicPartition(self.topics[topic], partition - int(self.first[topic]))
+
     def cause(self, text: str) -> int:
         """A number for one more thing that keeps partitions from being read."""
         self.causes.append(text)
@@ -110,7 +120,9 @@ class Partitions:
     ) -> None:
         """Nobody reads these any more, or opens them, or may go on where it was."""
         if self.flow is not None and committed is not None:
-            self.flow.stops(partitions[self.now.phase[partitions] == Phase.UNNOTICED], at_ms, committed=committed)
+            self.flow.stops(
+                partitions[self.now.phase[partitions] == Phase.UNNOTICED], at_ms, committed=committed
+            )
         self._do("stop", partitions, at_ms, phase, cause, committed)
         self.stand(partitions[self.now.phase[partitions] != phase], at_ms, phase, cause)
 
@@ -202,10 +214,11 @@ class Partitions:
         owner = np.full(self._total, -1, np.int32)
         position = np.zeros(self._total, np.int32)
         if len(member):
-            rows = self.first[[self._number[name] for name in topics]][topic] + partition
+            rows = self.first[[self._number[name] for name in topics]][topic]
+            rows += partition
             serials = np.array([self._memberships.serials[each] for each in ids], np.int32)
             owner[rows] = serials[member]
-            starts = bounds(np.bincount(member, minlength=len(ids)))
+            starts = member.searchsorted(np.arange(len(ids), dtype=np.int32))
             position[rows] = np.arange(len(member)) - starts[member]
         return owner, position
 

@@ -11,6 +11,7 @@ import numpy as np
 from assignors.columns import bounds
 from assignors.group import Group
 from assignors.partition_list import PartitionColumns, PartitionList
+from assignors.simulation.group.decisions import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,17 +59,23 @@ class Targets:
         self._describe = describe
         self._members: dict[int, Member] = {}
 
+    def adopt(self, number: int, rows: NDArray[np.integer], position: NDArray[np.int32]) -> None:
+        """A member comes from another kind of group, with these partitions at these places of its list."""
+        owned = self._log.write(rows[position.argsort()])
+        self._members[number] = replace(self._describe(number), owned=owned)
+        self.position[rows] = position
+        self._decision = Decision()  # nobody else comes to this point
+
     def __call__(self, group: ConsumerGroup) -> NDArray[np.int64]:
         """The owner of every partition, -1 for nobody."""
         change = self._update(group)
         topics = self._topics()
-        first_time = self._decision is self._decisions.start
         self._decision = self._decisions.decide(
             self._decision,
             (change, tuple((topic.name, topic.partitions) for topic in topics)),
             self._strategy(),
             lambda: Group(topics, list(self._members.values())),
-            new_leader=first_time,
+            new_leader=False,
         )
         assert self._decision.assignment is not None
         return self._write(self._decision.assignment, group.target)
@@ -125,7 +132,7 @@ class Targets:
 
 
 class _Log:
-    """Lists of partitions, one after the other in columns, so that the lists of all members are parts of one.
+    """Lists of partitions, one after the other in columns, of which the lists of all members are parts.
 
     What is written is never changed, and what is not read any more is left where it is until there is no room.
     """

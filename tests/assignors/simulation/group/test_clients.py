@@ -80,6 +80,11 @@ def test_the_partitions_of_a_busy_consumer_wait_for_it():
     assert [outage.cause for outage in result.outages] == ["c1 was busy"]
 
 
+def test_two_long_batches_one_after_the_other_are_one_pause():
+    result = run(group(3), SlowPoll(10_000, "c1", 20_000), SlowPoll(30_000, "c1", 20_000))
+    assert result.summary.longest_pause_ms == 40_000
+
+
 def test_a_consumer_that_does_not_poll_in_time_leaves_and_comes_back():
     result = run(group(3), SlowPoll(10_000, "c1", 400_000))
     assert [each.causes for each in result.rebalances] == [("c1 did not poll in time",), ("c1 joined",)]
