@@ -15,6 +15,7 @@ from assignors.simulation.group.hearing import Hearing
 from assignors.simulation.group.leader import speaks_consumer_protocol, speaks_eager, strategies_of
 from assignors.simulation.group.members import Members
 from assignors.simulation.group.processes import Handover, Process
+from assignors.simulation.group.recurring import first_after
 from assignors.simulation.group.state import State
 from assignors.simulation.group.timers import Timer, Timers
 from assignors.simulation.inputs.durations import draw
@@ -71,6 +72,7 @@ class Classic:
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
         """Only a dynamic one that closes cleanly tells the coordinator (LeaveGroup)."""
         self._forget_plans(consumer)
+        self._world.partitions.gone(consumer, now_ms)
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member]:
             return  # it is out already, or its session runs down
@@ -120,25 +122,17 @@ class Classic:
         if member is None or not self._members.alive[member]:
             return
         partitions = self._world.partitions
-        had = partitions.owned(member)
         cause = partitions.cause(f"session of {self._world.consumers[consumer].name} timed out")
-        self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=None)
+        had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=None)
         heard_ms = self._members.last_heard_ms(member, now_ms, reads=len(had) > 0)
         self._group.silent(member, heard_ms, cause)
         self._plan(consumer, until_ms, lambda: self._wake(consumer, member, had, cause))
 
     def duplicate(self, consumer: int, now_ms: float) -> None:
         """The second takes the member over; the first reads until its next heartbeat tells it."""
-        member = self._member_of(consumer)
-        if member is not None and self._members.alive[member]:
-            name = self._world.consumers[consumer].name
-            fenced_ms = self._members.next_beat(member, now_ms) + self._costs.network_ms
-            reads_ms = now_ms + 1.5 * self._costs.network_ms
-            had = self._world.partitions.owned(member)
-            self._world.partitions.zombie(had, member, reads_ms, fenced_ms, reads=True)
-            self._timers.at(fenced_ms, lambda: self._world.note("fenced", name))
         self._forget_plans(consumer)
-        self.start(consumer, now_ms)
+        arrives_ms = now_ms + 1.5 * self._costs.network_ms
+        self._plan(consumer, arrives_ms, lambda: self._take_over(consumer, now_ms))
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Sessions begin anew when another broker has loaded the group."""
@@ -169,7 +163,9 @@ class Classic:
         scenario, random = self._world.scenario, self._world.random
         for consumer, configured in enumerate(scenario.consumers):
             member = self._describe(consumer, configured)
-            self._members.enter(member, 0.0)
+            self._members.enter(member, 0.0, 0.0)
+            self._members.assigned_ms[member] = math.nan
+            self._members.commit_ms[member] = random.uniform(0, self._settings.auto_commit_interval_ms)
             self._members.metadata_ms[member] = random.uniform(0, self._settings.metadata_max_age_ms)
         rows = self._members.rows
         if len(rows) == 0:
@@ -228,7 +224,7 @@ class Classic:
         for process in processes:
             configured = world.memberships.consumers[process.member]
             self._enter(process.consumer, process.member, configured)
-            members.enter(process.member, now_ms)
+            members.enter(process.member, now_ms, now_ms)
             members.base_ms[process.member], members.every_ms[process.member] = (
                 process.base_ms,
                 process.every_ms,
@@ -268,9 +264,8 @@ class Classic:
         self._members.make(
             member,
             late_ms=float(random.uniform(*profile.late_ms)),
-            commit_ms=float(random.uniform(0, self._settings.auto_commit_interval_ms)),
             eager=any(self._speaks_eager(configured)),
-            background=profile.joins_in_background,
+            profile=profile,
         )
 
     def _speaks_eager(self, consumer: Consumer) -> list[bool]:
@@ -326,14 +321,34 @@ class Classic:
             changed = brain.choose(rows.tolist()) != brain.strategy
             self._group.rejoin(member, since_ms, changed=changed)
 
+    def _take_over(self, consumer: int, since_ms: float) -> None:
+        """The JoinGroup of a second process with an instance id, ready since a time."""
+        now_ms, partitions, members = self._world.now_ms, self._world.partitions, self._members
+        if now_ms < self._group.down_ms:
+            self._plan(consumer, self._group.down_ms, lambda: self._take_over(consumer, since_ms))
+            return
+        member = self._member_of(consumer)
+        if member is None or not members.alive[member]:
+            self._arrive(consumer, since_ms)
+            return
+        name = self._world.consumers[consumer].name
+        fenced_ms = members.next_beat(member, now_ms) + self._costs.network_ms
+        cause = partitions.cause(f"session of {name} timed out")
+        had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
+        partitions.zombie(had, member, now_ms, fenced_ms, reads=True)
+        self._group.silent(member, now_ms, cause)
+        self._arrive(consumer, since_ms)
+        partitions.causes[cause] = f"{name} was started twice"
+        self._plan(consumer, fenced_ms, lambda: self._world.note("fenced", name))
+
     def _refuse(self, consumer: int, reason: str) -> None:
         self._world.note("refused", self._world.consumers[consumer].name, reason=reason)
         self._world.stopped(consumer)
 
     def _stand_still(
         self, member: int, now_ms: float, phase: Phase, cause: int, *, committed: bool | None
-    ) -> None:
-        """A process does nothing from now on; for a barrier it may have stopped before."""
+    ) -> NDArray[np.int32]:
+        """A process does nothing from now on; gives what it read. For a barrier it may have stopped before."""
         members = self._members
         stands_ms = float(members.stands_ms[member])
         if stands_ms <= now_ms:
@@ -343,7 +358,7 @@ class Classic:
                 self._world.partitions.stop_all(row, members.stands_ms[row], self._group.cause)
         members.stands_ms[member] = np.nan
         members.alive[member] = False
-        self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
+        return self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
 
     def _resume(self, consumer: int, member: int) -> None:
         """A process does again what it did before, if it may: an eager one that rejoins may not."""
@@ -361,9 +376,11 @@ class Classic:
         """A client whose application does not poll in time leaves; gives whether that will happen."""
         consumer = int(self._world.memberships.consumer[member])
         leaves_ms = polled_ms + self._settings.max_poll_interval_ms
-        late_ms = PROFILES[self._world.consumers[consumer].client].leave_late_ms
-        if late_ms:
-            leaves_ms += float(self._world.random.uniform(0, late_ms))
+        check_ms = PROFILES[self._world.consumers[consumer].client].poll_check_ms
+        if check_ms:
+            assigned_ms = float(self._members.assigned_ms[member])
+            since_ms = self._world.random.uniform(0, check_ms) if math.isnan(assigned_ms) else assigned_ms
+            leaves_ms = first_after(since_ms, check_ms, leaves_ms)
         if leaves_ms >= polls_ms:
             return False
         leaves_ms = max(leaves_ms, self._world.now_ms)
@@ -381,9 +398,9 @@ class Classic:
         tells = not configured.static and now_ms >= self._group.down_ms
         name = configured.name
         text = f"{name} did not poll in time" if tells else f"session of {name} timed out"
-        had, cause = partitions.owned(member), partitions.cause(text)
+        cause = partitions.cause(text)
         self._world.note("left", name, reason="max.poll.interval.ms")
-        self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
+        had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
         if tells:
             partitions.zombie(had, member, now_ms, polls_ms, reads=False)
             self._group.drop(member, text, cause)

@@ -99,6 +99,7 @@ class Client:
         self.gone = True
         self._count_pause()
         self._forget_plans()
+        partitions.gone(self.consumer, now_ms)
         if not self._is_member or not coordinator.beats.speaks(self.member):
             return  # it is out already, or its session runs down
         name, static = self.configured.name, self.configured.static
@@ -145,10 +146,10 @@ class Client:
             self._postpone_plans(until_ms)
             return
         self._forget_plans()
-        self._plan(until_ms, self._wake)
         cause = partitions.cause(f"session of {self.configured.name} timed out")
         self._release(self.owned | self.told, Phase.UNNOTICED, cause, commits=None)
         coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        self._plan(until_ms, self._wake)
 
     def expelled(self) -> None:
         """The coordinator has dropped the member; the client does not know."""
@@ -326,7 +327,7 @@ class Client:
         """A client whose application does not poll in time leaves; gives whether that will happen."""
         overdue_ms = polled_ms + self._settings.max_poll_interval_ms
         if self.classic:
-            overdue_ms += float(self._world.random.uniform(0, self._profile.leave_late_ms))
+            overdue_ms += float(self._world.random.uniform(0, self._profile.poll_check_ms))
         elif self._profile.leaves_when_late:
             overdue_ms = self._coordinator.beats.next_ms(self.member, overdue_ms)
         if overdue_ms >= polls_ms:

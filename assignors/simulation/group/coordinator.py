@@ -105,7 +105,7 @@ class Coordinator:
         elif self._delay_ms is not None:
             self._newcomer = True
         self.prepare(f"{name} joined", cause)
-        self._members.enter(member, self._world.now_ms)
+        self._members.enter(member, self._world.now_ms, since_ms)
         self._members.stands_ms[member] = since_ms
         self._joined_ms = None
 
@@ -120,7 +120,7 @@ class Coordinator:
         members, now_ms = self._members, self._world.now_ms
         name = self._world.memberships.consumers[member].name
         absence = self._forget_session(member)
-        members.wake(member, now_ms)
+        members.wake(member, now_ms, since_ms)
         if member == self.generations.leader:
             self.generations.brain.new = True
         if self.state is State.STABLE and not changed:
@@ -323,11 +323,11 @@ class Coordinator:
         """The members are known: JoinGroup is answered, and the leader's assignor is at work."""
         now_ms, members = self._world.now_ms, self._members
         joined = members.rows[members.joins_ms[members.rows] <= now_ms]
-        members.base_ms[joined] = now_ms + self._costs.network_ms / 2
         self._hearing.stop_all(now_ms, self.cause)
         answer = self.generations.decide(self.metadata.counts())
         self._computed_ms = now_ms + self._costs.network_ms / 2 + answer.took_ms
         known_ms = self._computed_ms + self._costs.network_ms
+        members.restart_beats(joined, now_ms + self._costs.network_ms / 2, known_ms)
         if known_ms <= now_ms:
             self._sync(answer)
             return

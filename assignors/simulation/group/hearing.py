@@ -42,7 +42,9 @@ class Hearing:
             self._respond(living, heard_ms)
 
     def hear(self, member: int, heard_ms: float) -> None:
-        """One member hears of the rebalance."""
+        """One member hears of the rebalance, at that time and not when it was thought to."""
+        if self._members.stands_ms[member] > heard_ms:
+            self._members.stands_ms[member] = np.nan
         self._respond(np.array([member], np.int32), np.array([heard_ms]))
 
     def stop_all(self, now_ms: float, cause: int) -> None:
@@ -85,7 +87,7 @@ class Hearing:
                 self.overdue(int(living[place]), polled_ms, float(ready_ms[place]))
         if eager.any():
             stands_ms = members.stands_ms[living]
-            members.stands_ms[living] = np.where(eager & np.isnan(stands_ms), ready_ms, stands_ms)
+            members.stands_ms[living] = np.where(eager, np.fmin(ready_ms, stands_ms), stands_ms)
         joins_ms = ready_ms + costs.network_ms / 2
         if costs.revoke_ms:
             joins_ms = joins_ms + np.where(eager, draw_many(costs.revoke_ms, random, len(living)), 0.0)

@@ -169,6 +169,11 @@ class Phases:
         if self._opening:
             self._mature(np.arange(len(self.phase)), np.float64(at_ms))
 
+    def read_by_owner(self, partitions: NDArray[np.int32], at_ms: float) -> NDArray[np.bool_]:
+        """Which of these their owners read then, or would if they did not stand still."""
+        phase = self.phase[partitions]
+        return (phase == Phase.CONSUMING) | (phase == Phase.UNNOTICED) | (self._ready[partitions] <= at_ms)
+
     def open_at_ms(self) -> float:
         """When the last handover that has begun will be over."""
         ready = self._ready[self._ready < math.inf]

@@ -40,9 +40,9 @@ class Round(NamedTuple):
 class Calls:
     """What is to happen when its time comes.
 
-    Consumers affect each other only through partitions that one gives up and another reads, and a partition is
-    told about in the order of time. So what is told can happen in the order in which it was told, if that is
-    in the order of time for each consumer too; otherwise it is sorted.
+    Consumers affect each other only through partitions that one gives up and another reads, and each
+    partition is told about in the order of time. So what is told can happen in the order in which it was
+    told, if that is in the order of time for each consumer too; otherwise it is sorted.
     """
 
     def __init__(self) -> None:
@@ -67,16 +67,20 @@ class Calls:
 
     def until(self, at: float) -> Iterator[Round]:
         """Everything up to then, in rounds."""
-        waiting, self._waiting = self._waiting, []
         due = []
-        for told in waiting:
-            later = told.at > at
-            if later.any():
-                self._waiting.append(told.take(later))
-                told = told.take(~later)  # noqa: PLW2901
-            due.append(told)
-        yield from due if self._sorted else _sort(due)
-        self._sorted |= not self._waiting
+        later = []
+        for told in self._waiting:
+            now = told.at <= at
+            if now.all():
+                due.append(told)
+            elif now.any():
+                due.append(told.take(now))
+                later.append(told.take(~now))
+            else:
+                later.append(told)
+        self._waiting = later
+        yield from due if self._sorted or not due else _sort(due)
+        self._sorted |= not later
 
     def _follows(self, consumer: NDArray[np.intp], at: NDArray[np.float64]) -> bool:
         """Whether consumers have one time here, and none that is earlier than one they had before."""
@@ -98,7 +102,8 @@ def _sort(told: list[Round]) -> Iterator[Round]:
     earlier, later = _repeated(partition)
     waits[later] = earlier
     earlier, later = _repeated(consumer)
-    waits[later] = np.maximum(waits[later], np.where(times[earlier] != times[later], earlier, -1))
+    apart = (times[earlier] != times[later]) | (kind[earlier] > kind[later])
+    waits[later] = np.maximum(waits[later], np.where(apart, earlier, -1))
     # What a row or one before it waits for has been in an earlier round.
     waits = np.maximum.accumulate(waits)
     begin = 0

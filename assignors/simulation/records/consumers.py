@@ -74,7 +74,8 @@ class Consumers:
 
     def jump(self, consumer: Slots, by: Floats, curve: GroupCurve) -> None:
         """What these consumers are behind jumps."""
-        curve.jumps(self.now[self._who], np.bincount(consumer, by, len(self.now))[self._who])
+        sums = np.bincount(consumer, by, len(self.now)).astype(np.float64)
+        curve.jumps(self.now[self._who], sums[self._who])
 
     def rest(self, curve: GroupCurve) -> None:
         """From now on they read nothing."""

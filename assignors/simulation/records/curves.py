@@ -94,8 +94,8 @@ class PartitionCurves:
         """
         if self._rows is None:
             raise ScenarioError(
-                f"partition {partition}: a run keeps at most {MOST_STRETCHES:,} stretches of single partitions, "
-                f"and this one has {self._count:,}; simulate fewer partitions or events to see their curves"
+                f"partition {partition} has no lag curve: a run keeps {MOST_STRETCHES:,} stretches of single "
+                f"partitions at most, and this one has {self._count:,}; simulate fewer partitions or events"
             )
         rows = np.flatnonzero(self._stretches.partition == partition)
         order = np.lexsort((self._stretches.until[rows], self._stretches.since[rows]))
@@ -111,7 +111,7 @@ class PartitionCurves:
         rows = _Stretches(*(np.concatenate(column) for column in zip(*self._rows or (), strict=True)))
         order = np.lexsort((rows.since, rows.consumer))
         order = order[(rows.since < rows.until)[order] | (rows.consumer < 0)[order]]
-        return _Stretches(*(column[order] for column in rows))
+        return _Stretches._make(column[order] for column in rows)
 
     @cached_property
     def _reading(self) -> Integers:
@@ -122,7 +122,7 @@ class PartitionCurves:
         return np.cumsum(new)
 
     def _points(self, row: int) -> Floats:
-        """The beginning of a stretch, where its slope changes since another partition is drained, and its end."""
+        """Where a stretch begins and ends, and where its slope changes since another partition is drained."""
         since, until = self._stretches.since[row], self._stretches.until[row]
         if self._stretches.consumer[row] < 0:
             elapsed = np.array([0.0, until - since])
@@ -130,7 +130,7 @@ class PartitionCurves:
                 [since + elapsed, self._stretches.behind[row] + self._stretches.rate[row] * elapsed]
             )
         first, end = np.searchsorted(self._reading, self._reading[row] + np.arange(2))
-        among = _Stretches(*(column[first:end] for column in self._stretches))
+        among = _Stretches._make(column[first:end] for column in self._stretches)
         bends = among.drained[among.drained < until - since]
         elapsed = np.unique(np.concatenate([[0.0, until - since], bends]))
         group = np.zeros(end - first, np.intp)

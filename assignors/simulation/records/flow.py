@@ -69,9 +69,10 @@ class RecordsResult:
 class Flow:
     """The records of a group: told who reads what, it knows what is behind, read twice and lost.
 
-    Calls are about partitions by index; each partition is named once in a call, and is told about in the order
-    of time. `at` is one time or one for each partition. Different partitions may be told about in any order,
-    as long as nothing is told for a time before the last `advance`.
+    Calls are about partitions by index; each partition is named once in a call, and is told about in the
+    order of time. `at` is one time or one for each partition. Different partitions may be told about in any
+    order, as long as nothing is told for a time before the last `advance`; what is told for the same time
+    happens in the order in which it is told.
     """
 
     def __init__(self, scenario: Scenario, first: NDArray[np.int64], topics: Sequence[str]) -> None:
@@ -93,7 +94,7 @@ class Flow:
     def reads(self, partitions: Integers, consumer: int | Integers, at: float | Floats) -> None:
         """A consumer reads them from now on, which nobody else does.
 
-        It begins at the committed offset, or goes on where it was if it has stalled and has still got them. It
+        It begins at the committed offset, or goes on where it was if it has stalled and has them still. It
         commits what it has read of others, as clients do when they rejoin, and its commit interval begins.
         """
         slots = np.asarray(partitions, np.intp)
@@ -106,23 +107,32 @@ class Flow:
         Args:
             partitions: which; those that nobody reads stay as they are.
             at: when.
-            committed: whether it was asked to give them up, or has closed, and could commit before; whether it
-                does is for the load to say.
+            committed: whether it was asked to give them up, or has closed, and could commit before; whether
+                it does is for the load to say.
         """
         self._stop(partitions, at, GIVEN_UP if committed else DROPPED)
         self._told[partitions] = -1
 
     def stalls(self, partitions: Integers, at: float | Floats) -> None:
-        """Whoever reads them stands still, and goes on where it was if it is the next that is said to read."""
+        """Whoever reads them stands still, and goes on where it was if it is the next that reads them."""
         self._stop(partitions, at, STALLED)
 
-    def zombie(self, partitions: Integers, consumer: int, start: float, end: float) -> None:
+    def zombie(self, partitions: Integers, consumer: int, start: float, end: float) -> int:
         """A consumer that has stalled or was dropped reads on where it was, though it has lost them.
 
         What it commits is refused.
+
+        Returns:
+            A number for it, see `lay`.
         """
         slots = np.asarray(partitions, np.intp)
-        self._calls.add(slots, consumer, start, self._readers.haunt(start, end))
+        zombie = self._readers.haunt(start, end)
+        self._calls.add(slots, consumer, start, zombie)
+        return zombie
+
+    def lay(self, zombie: int, at: float) -> None:
+        """That one's process ends before it was to hear that it is out."""
+        self._readers.lay(zombie, at)
 
     def advance(self, at: float) -> None:
         """Everything up to this time has been told."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -80,12 +80,13 @@ class Outages:
 
     def catch_ups(self) -> CatchUps:
         """Every stretch in which a partition was read, but still in an outage."""
-        return CatchUps(*(column[: self._count] for column in self._catch_ups))
+        return CatchUps._make(column[: self._count] for column in self._catch_ups)
 
     def _keep(self, slots: Slots, since: Floats, until: Floats) -> None:
         # Columns that grow in place: there may be as many rows as partitions have outages.
         begin, self._count = self._count, self._count + len(slots)
-        for column, values in zip(self._catch_ups, (slots, since, until), strict=True):
+        columns: tuple[NDArray[Any], ...] = self._catch_ups
+        for column, values in zip(columns, (slots, since, until), strict=True):
             if self._count > len(column):
                 column.resize(self._count + self._count // 4, refcheck=False)
             column[begin : self._count] = values

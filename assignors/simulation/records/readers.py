@@ -36,8 +36,8 @@ class Readers:
     """The state of every partition at its last change, `since`, and of every consumer.
 
     Between two changes a consumer needs no computing: what it has left to do, and when each partition is
-    drained, follows from the last change (`records.sharing`). Amounts are thousandths of records, rates records
-    a second and times milliseconds, so that whole numbers stay whole.
+    drained, follows from the last change (`records.sharing`). Amounts are thousandths of records, rates
+    records a second and times milliseconds, so that whole numbers stay whole.
     """
 
     def __init__(self, scenario: Scenario, rate: Floats) -> None:
@@ -87,6 +87,10 @@ class Readers:
         """A zombie will read from `start` to `end`; gives the kind of the rows that say what."""
         self._zombies.append(_Zombie(start, end))
         return HAUNTED + len(self._zombies) - 1
+
+    def lay(self, kind: int, at: float) -> None:
+        """That zombie reads no longer than this."""
+        self._zombies[kind - HAUNTED].end = at
 
     def levels(self, at: float) -> Floats:
         """How far behind each partition is."""
@@ -189,7 +193,7 @@ class Readers:
         if commits.all() or (self._before and capacity == np.inf):
             return np.zeros(len(slots))
         if self._before:
-            # While it is behind it polls once in a cycle, and commits what it gets before it is at work on it.
+            # While it is behind it polls once in a cycle, and commits what it gets before it works on it.
             passed = (consumers.now - consumers.clock)[reader] % self._cycle
             speed = speed_at(elapsed, rate, reader, drained, capacity)
             return np.where(commits, 0.0, -np.minimum(after, speed * (self._cycle - passed)))
@@ -300,7 +304,7 @@ class Readers:
 
     def _goes_on(self, now: Round) -> NDArray[np.bool_]:
         """Which of these partitions their consumer had stood still with, and still has."""
-        stood = self._standing[now.partition] == now.consumer
+        stood: NDArray[np.bool_] = self._standing[now.partition] == now.consumer
         # A coordinator aborts a transaction that takes too long, and its producer finds out when it commits.
         return stood & (now.at <= self._deadline[now.partition])
 

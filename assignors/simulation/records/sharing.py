@@ -1,12 +1,12 @@
 """How consumers share what they can process among their partitions: max-min fair, in closed form.
 
-A partition that is `behind` by b records, to which `rate` r come, is drained at time t if it was given b + r t
-records by then. All partitions of a consumer that are not drained have been given the same s(t), so that
-sum(min(s(t), b + r t)) = capacity x t; s is convex, since what a drained partition leaves over goes to the
-others. What follows from this needs no steps in time, only the order in which partitions are drained.
+A partition that is `behind` by b records, to which `rate` r come, is drained at time t if it was given
+b + r t records by then. All partitions of a consumer that are not drained have been given the same s(t), so
+that sum(min(s(t), b + r t)) = capacity x t; s is convex, since what a drained partition leaves over goes to
+the others. What follows from this needs no steps in time, only the order in which partitions are drained.
 
-Arrays have an element for each partition; `group` tells which consumer reads it. Times count from the moment at
-which the partitions were `behind` by so much, in milliseconds.
+Arrays have an element for each partition; `group` tells which consumer reads it. Times count from the moment
+at which the partitions were `behind` by so much, in milliseconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AT_ONCE = 1e-3
 
 
 def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: float) -> Floats:
-    """When each partition is drained: 0 for one that never falls behind, infinite where one never catches up."""
+    """When each partition is drained; 0 for one that never falls behind, infinite for one that stays so."""
     times = np.zeros(len(behind))
     if capacity == np.inf or not len(behind):
         return times
@@ -65,7 +65,7 @@ def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: float) 
 def behind_at(
     elapsed: Floats, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: float
 ) -> Floats:
-    """How far behind the partitions are after `elapsed`, the same for all of a group; `drained` as of above."""
+    """How far behind the partitions are after `elapsed`, which is the same for all of a group."""
     wait = drained > elapsed
     if not wait.any():
         return np.zeros(len(behind))
@@ -107,13 +107,13 @@ def fall_times(
         place = _first(there, low, high - 1)
     sharers = fill.sharers[place]
     given = fill.spent[place] + sharers * (behind[rows] - target)
-    return given / (fill.free[place] - sharers * rate[rows])  # type: ignore[no-any-return]
+    return given / (fill.free[place] - sharers * rate[rows])
 
 
 def peaks(
     behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: float
 ) -> tuple[NDArray[np.intp], Floats, Floats]:
-    """The rows that fall further behind before they catch up, when they turn and how far behind they are then."""
+    """Rows that fall further behind before they catch up, when they turn, and how far behind they are."""
     start = np.zeros(len(behind))
     rows = np.flatnonzero(
         (rate > speed_at(start, rate, group, drained, capacity) * (1 + _TIE)) & (drained > 0)
@@ -184,7 +184,7 @@ class _Filling:
         return fill
 
     def disorder(self) -> NDArray[np.intp]:
-        """Those drained before the one they come after, or who would be if that is the first to stay behind."""
+        """Those drained before the one they come after, or that would be if that one stays behind."""
         early = self.times[1:] < self.times[:-1] * (1 - _TIE)
         early |= (self.times[:-1] == np.inf) & (self.rate[1:] < self.rate[:-1])
         early &= self.place[1:] > 0

@@ -60,4 +60,4 @@ class OpenTransactions:
         order = np.lexsort((times, where))
         # How many are open between one time and the next; none are between two partitions.
         lasting = np.diff(times[order]) * (np.cumsum(change[order])[:-1] > 0)
-        return np.bincount(where[order][:-1], lasting, partitions)
+        return np.bincount(where[order][:-1], lasting, partitions).astype(np.float64)
