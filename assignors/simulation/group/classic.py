@@ -349,7 +349,7 @@ class Classic:
     def _stand_still(
         self, member: int, now_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> NDArray[np.int32]:
-        """A process does nothing from now on, or has not since it stopped for a barrier; gives what it read."""
+        """A process does nothing from now on, or since it stopped for a barrier; gives what it read."""
         members = self._members
         stands_ms = float(members.stands_ms[member])
         if stands_ms <= now_ms:

@@ -27,8 +27,8 @@ _P95 = 1.6448536269514722
 POLL_CHECK_MS = 501.0
 """Twice a second, each time 1 ms late, as measured over 40 times in six runs."""
 WAKES_MS = (1_000.0, POLL_CHECK_MS)
-"""How often a client that keeps beating looks whether a heartbeat is due: as often as a timer wakes it that runs
-since its start, and the one that runs since its last assignment."""
+"""How often a client that keeps beating looks whether a heartbeat is due: as often as a timer wakes it that
+runs since its start, and the one that runs since its last assignment."""
 
 
 @dataclass(frozen=True, slots=True)

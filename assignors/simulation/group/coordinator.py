@@ -42,7 +42,7 @@ class Coordinator:
         down_ms: until when it answers nobody.
         generations: the leader, and what it decides.
         metadata: who notices new partitions, and when.
-        expelled: told of a member that the barrier waits for no longer, and the cause of what it does not read.
+        expelled: told of a member that the barrier waits for no longer, and the cause of what is not read.
     """
 
     expelled: Callable[[int, int], object]
