@@ -172,8 +172,8 @@ class Phases:
     def read_by_owner(self, partitions: NDArray[np.int32], at_ms: float) -> NDArray[np.bool_]:
         """Which of these their owners read then, or would if they did not stand still."""
         phase = self.phase[partitions]
-        there = np.isin(phase, (Phase.CONSUMING, Phase.UNNOTICED))
-        return there | np.less_equal(self._ready[partitions], at_ms)
+        read: NDArray[np.bool_] = np.isin(phase, (Phase.CONSUMING, Phase.UNNOTICED))
+        return np.logical_or(read, self._ready[partitions] <= at_ms)
 
     def open_at_ms(self) -> float:
         """When the last handover that has begun will be over."""
