@@ -406,8 +406,8 @@ class Classic:
 
     def _expelled(self, member: int, cause: int) -> None:
         """The barrier waited long enough for a batch; its application works on and knows nothing."""
-        polls_ms = float(self._members.joins_ms[member])
-        if not self._members.alive[member] or polls_ms == math.inf:
+        polls_ms = float(self._members.busy_ms[member])
+        if not self._members.alive[member] or polls_ms <= self._world.now_ms:
             return
         consumer, now_ms = int(self._world.memberships.consumer[member]), self._world.now_ms
         had = self._stand_still(member, now_ms, Phase.PAUSED, cause, committed=False)

@@ -32,17 +32,10 @@ def group(count, *, static=False, client="java"):
     return tuple(Consumer(f"c{number}", static, client=client) for number in range(count))
 
 
-def run(consumers, *events, assignor="sticky", costs=None, seed=0, until_ms=None, **settings):
+def run(consumers, *events, assignor="sticky", costs=None, seed=0, **settings):
     return simulate(
         Scenario(
-            ORDERS,
-            tuple(consumers),
-            events,
-            assignor,
-            Settings(**settings),
-            seed,
-            costs=costs or Costs(),
-            until_ms=until_ms,
+            ORDERS, tuple(consumers), events, assignor, Settings(**settings), seed, costs=costs or Costs()
         )
     )
 
@@ -149,7 +142,7 @@ def test_the_barrier_waits_for_the_slowest_batch():
 
 
 def test_a_batch_longer_than_the_poll_interval_makes_its_client_leave():
-    result = run(group(8), Leave(10_000, "c1"), costs=Costs(poll_ms=400_000), until_ms=1e6)
+    result = run(group(8), Leave(10_000, "c1"), costs=Costs(poll_ms=400_000), max_poll_interval_ms=300_000)
     assert ("left", "c0") in said(result, "left")
     assert result.summary.unassigned_partitions == 0
 
