@@ -38,6 +38,8 @@ STEPS_EACH = 10
 
 A step is a barrier passed, a session ended or growth noticed, without an event of the scenario in between.
 """
+MOST_STEPS = 2**20
+"""The most steps of a run that `until_ms` ends, whether its group comes to rest or not."""
 
 
 def simulate(scenario: Scenario) -> SimulationResult:
@@ -88,8 +90,10 @@ def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
     world = World(scenario)
     begin(world, decisions)
     agenda = Agenda(scenario)
-    most = STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
-    until_ms = math.inf if scenario.until_ms is None else scenario.until_ms
+    if scenario.until_ms is None:
+        until_ms, most = math.inf, STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
+    else:
+        until_ms, most = scenario.until_ms, MOST_STEPS
     steps = 0
     while True:
         event_ms, own_ms = agenda.next_ms(), world.engine.next_ms()
@@ -150,6 +154,7 @@ def _restless(world: World, steps: int) -> ScenarioError:
     last = f", the last one because of: {', '.join(done[-1].causes)}" if done else ""
     return ScenarioError(
         f"the group is not at rest {steps} steps after anything last happened to it: at "
-        f"{world.now_ms:g} ms it has been through {len(done)} rebalances{last}; does assignor "
-        f"{world.scenario.assignor!r} answer alike when it is asked again?"
+        f"{world.now_ms:g} ms it has been through {len(done)} rebalances{last}; let until_ms end the run "
+        "earlier if that is meant, as where batches last longer than max.poll.interval.ms; or does assignor "
+        f"{world.scenario.assignor!r} answer otherwise when it is asked again?"
     )

@@ -53,7 +53,7 @@ COSTS = (
     Costs(),
     Costs(network_ms=5),
     Costs(poll_ms=Uniform(0, 1_000), network_ms=5),
-    Costs(poll_ms=Exponential(90_000), revoke_ms=50, assign_ms=70, assignor_ms=500),
+    Costs(poll_ms=Exponential(9_000), revoke_ms=50, assign_ms=70, assignor_ms=500),
     Costs(partition_ms=40, first_fetch_ms=60, assign_ms=Uniform(0, 9_000)),
     Costs(revoke_ms=LogNormal(500, 5_000), first_fetch_ms=Exponential(300), network_ms=40, assignor_ms=3_000),
 )

@@ -1,8 +1,11 @@
 """What befalls processes: batches that take long, stalls, second instances, brokers that go."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from assignors.errors import ScenarioError
 from assignors.group import Topic
 from assignors.simulation import (
     Consumer,
@@ -143,12 +146,12 @@ def test_the_barrier_waits_for_the_slowest_batch():
 
 def test_a_batch_longer_than_the_poll_interval_makes_its_client_leave():
     """And again after each rebalance, so such a group never comes to rest."""
-    scenario = Scenario(
-        ORDERS, group(8), (Leave(10_000, "c1"),), "sticky", costs=Costs(poll_ms=400_000), until_ms=2_000_000
-    )
-    result = simulate(scenario)
+    endless = Scenario(ORDERS, group(8), (Leave(10_000, "c1"),), "sticky", costs=Costs(poll_ms=400_000))
+    result = simulate(replace(endless, until_ms=2_000_000))
     assert ("left", "c0") in said(result, "left")
     assert result.summary.rebalances > 2
+    with pytest.raises(ScenarioError, match="let until_ms end the run earlier"):
+        simulate(endless)
 
 
 # What a client does with its partitions.
