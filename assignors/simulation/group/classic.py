@@ -217,7 +217,7 @@ class Classic:
         )
 
     def take_over(self, group: Handover, text: str, cause: int) -> None:
-        """Go on with the members of another kind of group, which rebalance now, and why."""
+        """Go on with the members of another kind of group, which rebalances now where a text says why."""
         now_ms, members, world = self._world.now_ms, self._members, self._world
         processes = group.members
         self._group.generations.member_pause_ms = group.member_pause_ms
@@ -235,7 +235,7 @@ class Classic:
             members.carries[process.member] = True
             members.alive[process.member] = process.absence is None
         self._group.adopt(group.generation, [sorted(process.owned) for process in processes])
-        if processes:
+        if processes and text:
             self._group.prepare(text, cause)
         for process in processes:
             consumer, member = process.consumer, process.member
@@ -248,10 +248,23 @@ class Classic:
                     )
             elif process.busy_ms > now_ms:
                 self._plan(consumer, process.busy_ms, partial(self._resume, member))
-            elif process.joining:
+            elif process.joining and text:
                 self._hearing.hear(member, now_ms)
+            elif process.joining:
+                self._give(process)
         for consumer, at_ms in group.joining:
             self._plan(consumer, max(at_ms, now_ms), partial(self._arrive, consumer, now_ms))
+
+    def _give(self, process: Process) -> None:
+        """A member that joins has its partitions, as no rebalance is needed for it."""
+        now_ms, partitions = self._world.now_ms, self._world.partitions
+        rows = np.array(sorted(process.owned), np.int32)
+        waiting = rows[partitions.now.phase[rows] != Phase.CONSUMING]
+        begins_ms = self._hearing.begins(np.array([process.member], np.int32), now_ms)
+        if len(waiting):
+            partitions.hand(
+                waiting, process.member, now_ms, None if begins_ms is None else float(begins_ms[0])
+            )
 
     def _describe(self, consumer: int, configured: Consumer) -> int:
         """A new membership of a consumer."""

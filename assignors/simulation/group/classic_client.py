@@ -67,10 +67,11 @@ class ClassicClient(Client):
     def process(self) -> Process:
         """What a classic group must know to go on with it."""
         beats, absence = self._coordinator.beats, self._coordinator.absence_of(self.member)
+        assigned = self._coordinator.group.members[self.member].assigned
         return Process(
             self.consumer,
             self.member,
-            self.owned,
+            assigned if self._reconciling else self.owned,
             beats.last_ms(self.member, self._world.now_ms),
             self.every_ms,
             self.busy_ms,

@@ -45,7 +45,8 @@ class ConsumerCoordinator:
         down_ms: until when it answers nobody.
         busy_ms: until when its assignor is at work.
         member_pause_ms: how long running consumers waited for their first partitions, summed.
-        downgrades: called when only members of the classic protocol are left, with what for.
+        downgrades: called when only members of the classic protocol are left, with why it must rebalance and
+            the number of that cause; an empty text where it need not.
     """
 
     downgrades: Callable[[str, int], None]
@@ -116,7 +117,7 @@ class ConsumerCoordinator:
         text = f"{client.configured.name} joined"
         self._follow(text, None, client.member, certain=before is None and not known)
         if migrates and group.only_classic:
-            self.downgrades(text, self._world.partitions.cause(text))
+            self.downgrades("", 0)
         return answer
 
     def ask(self, client: Client) -> Answer | Error:

@@ -33,7 +33,7 @@ class ConsumerProtocol:
     """A consumer group at a moment in time; see `assignors.simulation.group.world.Engine`.
 
     Attributes:
-        downgrades: called when the group becomes a classic one, with what for.
+        downgrades: called when the group becomes a classic one; see `ConsumerCoordinator`.
     """
 
     downgrades: Callable[[str, int], None]
@@ -135,13 +135,16 @@ class ConsumerProtocol:
             for consumer, client in self._clients.items()
             if client.member not in coordinator.group.members and not client.gone
         ]
-        return Handover(
+        group = Handover(
             coordinator.group.epoch,
             [client.process() for client in staying if isinstance(client, ClassicClient)],
             joining,
             coordinator.down_ms,
             coordinator.member_pause_ms,
         )
+        for client in coordinator.clients.values():
+            client.gone = True  # what is still on its way to it is another one's from here on
+        return group
 
     def take_over(self, group: Handover) -> None:
         """Go on with the members of a classic group."""

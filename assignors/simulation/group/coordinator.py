@@ -96,6 +96,7 @@ class Coordinator:
             lists = [[partitions.name(each) for each in mine] for mine in owned]
             self.generations.brain.adopt(rows, lists, generation)
             self.state = State.STABLE
+            self.metadata.watch()
 
     # Messages and sessions.
 

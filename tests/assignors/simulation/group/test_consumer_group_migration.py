@@ -96,6 +96,23 @@ def test_the_group_is_a_classic_one_again_when_the_last_member_of_the_consumer_p
     assert rebalance.completed_ms == pytest.approx(13_000, abs=12)  # the barrier: the last of two heartbeats
 
 
+def test_a_static_member_takes_its_group_back_to_the_classic_protocol_without_a_rebalance():
+    consumers = [*group(1_000, 2_000, static=True), modern("c2", static=True)]
+    result = run(consumers, Restart(10_000, "c2", 3_000, ("range",)), Restart(30_000, "c0", 3_000))
+    assert when(result, "downgrade") == [13_000]
+    assert result.rebalances == ()
+    assert result.summary.partition_pause_ms == 2 * 4 * 3_000
+
+
+def test_a_member_that_left_and_joined_again_is_not_expelled_for_what_it_kept_before():
+    consumers = [modern("c0"), Consumer("c1", assignors=("cooperative-sticky",), beat_ms=2_000)]
+    events = [SlowPoll(5_500, "c1", 21_500), Join(10_500, modern("new")), Join(50_000, modern("late"))]
+    result = run(consumers, *events, assignor="cooperative-sticky", max_poll_interval_ms=20_000)
+    assert said(result, "left") == [("left", "c1")]
+    assert len(result.rebalances[-1].assignment["c1#2"]) == 3
+    assert result.summary.unassigned_partitions == 0
+
+
 def test_a_rolling_restart_and_back_ends_where_it_began():
     there = [Restart(10_000 + 30_000 * turn, f"c{turn}", 2_000, MODERN) for turn in range(3)]
     back = [Restart(110_000 + 30_000 * turn, f"c{turn}", 2_000, ("range",)) for turn in range(3)]
