@@ -150,6 +150,7 @@ class ConsumerGroup:
     news: set[int] = field(default_factory=set)
     noticed: set[str] = field(default_factory=set)
     subscriptions: Counter[tuple[str, ...] | str] = field(default_factory=Counter)
+    _patterns: set[str] = field(default_factory=set)
     _resolved_ms: float = -math.inf
     _new_topics: bool = False
     _stale: set[str] = field(default_factory=set)
@@ -162,7 +163,7 @@ class ConsumerGroup:
         """These are the members of a new group, and all have what the assignor gives them."""
         for member in members:
             self._add(member)
-        self.resolved = {pattern: self.matching(pattern) for pattern in self._patterns()}
+        self.resolved = {pattern: self.matching(pattern) for pattern in self._patterns}
         self._bump()
         self._compute(target_ms)
         for member in self.members.values():
@@ -401,6 +402,8 @@ class ConsumerGroup:
     def _subscribe(self, member: GroupMember) -> None:
         self.changed.add(member.number)
         self.subscriptions[member.topics] += 1
+        if isinstance(member.topics, str):
+            self._patterns.add(member.topics)
 
     def _unsubscribe(self, member: GroupMember) -> None:
         self.changed.add(member.number)
@@ -408,20 +411,17 @@ class ConsumerGroup:
         if not self.subscriptions[member.topics]:
             del self.subscriptions[member.topics]
             if isinstance(member.topics, str):
+                self._patterns.remove(member.topics)
                 self.resolved.pop(member.topics, None)
             if not self.resolved:
                 self._resolved_ms = -math.inf
 
-    def _patterns(self) -> set[str]:
-        return {topics for topics in self.subscriptions if isinstance(topics, str)}
-
     def _must_resolve(self) -> bool:
-        patterns = self._patterns()
-        return bool(patterns) and (self._new_topics or patterns != self.resolved.keys())
+        return bool(self._patterns) and (self._new_topics or self._patterns != self.resolved.keys())
 
     def _resolve(self, now_ms: float) -> None:
         """Look which topics match; the coordinator does it in the background, right after the heartbeat."""
-        resolved = {pattern: self.matching(pattern) for pattern in self._patterns()}
+        resolved = {pattern: self.matching(pattern) for pattern in self._patterns}
         before, self.resolved = self.resolved, resolved
         self._resolved_ms, self._new_topics = now_ms, False
         new = {pattern for pattern, topics in resolved.items() if topics != before.get(pattern, frozenset())}

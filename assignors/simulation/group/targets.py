@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.columns import bounds
-from assignors.group import Group
+from assignors.group import Group, Member
 from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.simulation.group.decisions import Decision
 
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
-    from assignors.group import Member, Topic
+    from assignors.group import Topic
     from assignors.simulation.group.consumer_group import ConsumerGroup
     from assignors.simulation.group.decisions import Decisions
+
+
+ROOM = 4_096
+"""The least partitions there is room for before what nobody has any more is cleared away."""
 
 
 class Targets:
@@ -127,7 +131,14 @@ class Targets:
             self.position[mine] = np.arange(len(mine))
             if self._log.is_full(len(mine)):
                 self._log.compact(self._members)
-            self._members[number] = replace(self._members[number], owned=self._log.write(mine))
+            about = self._members[number]
+            self._members[number] = Member(
+                about.id,
+                about.topics,
+                instance_id=about.instance_id,
+                rack=about.rack,
+                owned=self._log.write(mine),
+            )
         return owner
 
 
@@ -140,7 +151,7 @@ class _Log:
     def __init__(self, first: NDArray[np.int64], names: Sequence[str]) -> None:
         self._first = first
         self._names = tuple(names)
-        self._make(4 * int(first[-1]))
+        self._make(max(4 * int(first[-1]), ROOM))
 
     def is_full(self, count: int) -> bool:
         """Whether there is no room for so many more."""
