@@ -49,8 +49,9 @@ def simulate(scenario: Scenario) -> SimulationResult:
     heartbeat, join as soon as their application polls, and the barrier waits for the last of them, or for the
     session of one that is gone. Heartbeats are in step after a rebalance, and drift apart as clients of their
     kind do. Under eager everybody stands still from then on until the assignment, under cooperative only what
-    must be given away does, until the follow-up rebalance. The strategy itself is the real one. What else
-    takes time is `Scenario.costs`.
+    must be given away does, until the follow-up rebalance. Under the consumer protocol (KIP-848) nobody waits
+    for all: the coordinator assigns, and each member gives up and is given at heartbeats of its own. The
+    strategy itself is the real one. What else takes time is `Scenario.costs`.
 
     Raises:
         ScenarioError: the strategy belongs to a protocol that is not modelled, or never lets the group
