@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.simulation.inputs.durations import Exponential, LogNormal, Uniform
+from assignors.simulation.inputs.durations import LARGEST_EXPONENT, LATEST_MS, Exponential, Uniform
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
     from assignors.simulation.inputs.durations import Duration
-
-_P95 = 1.6448536269514722
-"""How many standard deviations the 95th percentile of a normal distribution lies above its median."""
 
 
 POLL_CHECK_MS = 501.0
@@ -93,10 +90,13 @@ def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.f
     if isinstance(duration, int | float):
         return np.full(count, float(duration))
     if isinstance(duration, Uniform):
-        return random.uniform(duration.low, duration.high, count)
-    if isinstance(duration, Exponential):
-        return random.exponential(duration.mean, count)
-    return duration.median * np.exp(random.standard_normal(count) * _sigma(duration))
+        lengths = random.uniform(duration.low, duration.high, count)
+    elif isinstance(duration, Exponential):
+        lengths = random.exponential(duration.mean, count)
+    else:
+        exponents = math.log(duration.median) + random.standard_normal(count) * duration.sigma
+        lengths = np.exp(np.minimum(exponents, LARGEST_EXPONENT))
+    return np.minimum(lengths, LATEST_MS)
 
 
 def draw_batches(
@@ -114,10 +114,8 @@ def draw_batches(
     elif isinstance(duration, Exponential):
         whole = random.gamma(2, duration.mean, count)
     else:
-        sigma = _sigma(duration)
-        whole = duration.median * np.exp(sigma**2 + random.standard_normal(count) * sigma)
+        sigma = duration.sigma
+        length = math.log(duration.median) + sigma**2 + random.standard_normal(count) * sigma
+        whole = np.exp(np.minimum(length, LARGEST_EXPONENT))
+    whole = np.minimum(whole, LATEST_MS)
     return whole, whole * random.uniform(0, 1, count)
-
-
-def _sigma(duration: LogNormal) -> float:
-    return math.log(duration.p95 / duration.median) / _P95

@@ -137,6 +137,11 @@ def test_what_is_left_of_the_batch_in_hand_is_longer_for_longer_batches(duration
     assert left.mean() == pytest.approx(mean, rel=0.03)
 
 
+def test_a_batch_lasts_until_the_latest_time_at_most():
+    whole, _ = draw_batches(LogNormal(50, 2**52), np.random.default_rng(0), 100)
+    assert whole.max() == 2**53
+
+
 def test_the_barrier_waits_for_the_slowest_batch():
     events = (Leave(10_000, "c1"),)
     quick, slow = (run(group(8), *events, costs=Costs(poll_ms=poll)).rebalances[0] for poll in (0, 20_000))
