@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 _TIE = 1e-9
 """Relative differences below this are rounding."""
-_AT_ONCE = 1e-3
-"""Times below this, a microsecond, are rounding."""
 
 
 def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: float) -> Floats:
@@ -45,16 +43,13 @@ def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: float) 
         if not len(disorder):
             break
         # The times of a consumer are right if its partitions are drained in the order assumed, which they are
-        # where rates are equal. Otherwise only the first one's time is; if it is infinite, so are the others.
+        # where rates are equal. Otherwise only the first one's time is.
         wrong = np.zeros(len(spent), np.bool_)
         wrong[fill.group[disorder]] = True
         first = wrong[fill.group] & (fill.place == 0)
         spent[fill.group[first]] += fill.behind[first]
         free[fill.group[first]] -= fill.rate[first]
-        stuck = np.zeros(len(spent), np.bool_)
-        stuck[fill.group[first & (fill.times == np.inf)]] = True
-        times[left[stuck[fill.group]]] = np.inf
-        left = left[(wrong & ~stuck)[fill.group] & ~first]
+        left = left[wrong[fill.group] & ~first]
     hot = (behind == 0) & (times > 0)
     if hot.any():
         # One that gets just what comes to it does not fall behind.
@@ -122,6 +117,9 @@ def peaks(
         return rows, start[rows], start[rows]
     fill = _Filling.drained_at(behind, rate, group, drained, capacity)
     low, high = fill.bounds(group[rows])
+    # What the speed would be if one that is never drained were, is of no meaning.
+    finite = np.bincount(group, np.isfinite(drained)).astype(np.intp)
+    high = np.minimum(high, low + finite[group[rows]] + 1)
     turn = _first(lambda place: fill.free[place] >= fill.sharers[place] * rate[rows], low, high) - 1
     at = fill.times[turn]
     turns = (turn >= low) & np.isfinite(at)
@@ -156,7 +154,8 @@ class _Filling:
             # When it would be drained if it were the first.
             n = size[group]
             key = _quotient(spent[group] + n * behind, free[group] - n * rate, capacity)
-        # Small integers are sorted in linear time.
+        # Of those that would never be drained, the slowest is the first to be. Small integers are sorted in
+        # linear time.
         order = np.lexsort((rate, key)) if (rate != rate[0]).any() else np.argsort(key)
         small = group.astype(np.min_scalar_type(len(spent)))
         self.order = order[np.argsort(small[order], kind="stable")]
@@ -184,10 +183,8 @@ class _Filling:
         return fill
 
     def disorder(self) -> NDArray[np.intp]:
-        """Those drained before the one they come after, or that would be if that one stays behind."""
-        early = self.times[1:] < self.times[:-1] * (1 - _TIE)
-        early |= (self.times[:-1] == np.inf) & (self.rate[1:] < self.rate[:-1])
-        early &= self.place[1:] > 0
+        """Those drained before the one they come after."""
+        early = (self.times[1:] < self.times[:-1] * (1 - _TIE)) & (self.place[1:] > 0)
         return early.nonzero()[0] + 1
 
     def bounds(self, group: Integers) -> tuple[Integers, Integers]:
@@ -202,10 +199,9 @@ def _before(values: Floats, first: Integers) -> Floats:
 
 
 def _quotient(need: Floats, surplus: Floats, capacity: float) -> Floats:
-    """`need / surplus`, infinite where there is no surplus, but 0 where there is no need either."""
+    """`need / surplus`, infinite where there is no surplus."""
     times = np.full(len(need), np.inf)
     np.divide(need, surplus, out=times, where=surplus > _TIE * capacity)
-    times[(need <= _AT_ONCE * capacity) & (surplus >= -_TIE * capacity)] = 0.0
     return times
 
 

@@ -34,7 +34,7 @@ class OpenTransactions:
         for consumer in np.unique(consumers).tolist():
             its = consumers == consumer
             self._of.setdefault(consumer, []).append(len(self._rows))
-            self._rows.append((partitions[its], at[its], np.maximum(until[its], at[its])))
+            self._rows.append((partitions[its], at[its], until[its]))
 
     def ended(self, consumer: int, at: float) -> None:
         """What this consumer had left open ends at that time, if it has not before."""

@@ -151,6 +151,46 @@ def test_a_stall_that_ends_in_time_makes_nothing_twice():
     assert result.recovery_ms == [7_000]
 
 
+@pytest.mark.parametrize("on_revoke", [True, False])
+def test_a_short_stall_does_not_begin_the_interval_anew(on_revoke):
+    told = flow(commit_on_revoke=on_revoke)
+    told.reads([0], 0, 0)
+    told.stalls([0], 12_000)
+    told.reads([0], 0, 13_000)
+    told.stops([0], 16_000, committed=False)
+    told.reads([0], 1, 16_000)
+    assert told.result(20_000).duplicates == [100]
+
+
+def test_a_consumer_that_goes_on_and_gets_more_commits_all():
+    told = flow(partitions=2)
+    told.reads([0], 0, 0)
+    told.stalls([0], 12_000)
+    told.reads([0, 1], 0, 13_000)
+    told.stops([0], 14_000, committed=False)
+    told.reads([0], 1, 14_000)
+    assert told.result(20_000).duplicates.tolist() == [200, 0]
+
+
+def test_who_takes_over_from_a_stalled_reader_is_behind_by_what_that_had_not_committed():
+    told = flow(capacity=300)
+    told.reads([0], 0, 0)
+    told.stalls([0], 12_000)
+    told.reads([0], 1, 20_000)
+    result = told.result(30_000)
+    assert (result.peak, result.peak_ms) == ([1_000], [20_000])
+    assert result.recovery_ms == [13_000]
+
+
+def test_being_told_again_to_read_is_a_rejoin():
+    told = flow()
+    told.reads([0], 0, 0)
+    told.reads([0], 0, 7_000)
+    told.stops([0], 11_000, committed=False)
+    result = told.result(12_000)
+    assert curve_of(result) == [(0, 0), (11_000, 0), (11_000, 400), (12_000, 500)]
+
+
 def test_a_stalled_reader_that_is_replaced_and_wakes_up_reads_twice():
     told = flow()
     told.reads([0], 0, 0)
@@ -172,13 +212,23 @@ def test_a_zombie_is_as_slow_as_it_was():
     assert told.result(40_000).duplicates == [600]
 
 
-def test_only_the_part_of_a_zombie_up_to_the_end_counts():
+@pytest.mark.parametrize(("end", "duplicates"), [(19_000, 0), (20_000, 0), (21_000, 300)])
+def test_only_the_part_of_a_zombie_up_to_the_end_counts(end, duplicates):
     told = flow(capacity=300)
     told.reads([0], 0, 0)
     told.stops([0], 10_000, committed=False)
     told.reads([0], 1, 10_000)
     told.zombie([0], 0, 20_000, 22_000)
-    assert told.result(21_000).duplicates == [300]
+    assert told.result(end).duplicates == [duplicates]
+
+
+def test_a_zombie_that_is_fenced_when_it_wakes_reads_nothing():
+    told = flow()
+    told.reads([0], 0, 0)
+    told.stops([0], 10_000, committed=False)
+    told.reads([0], 1, 10_000)
+    told.zombie([0], 0, 20_000, 20_000)
+    assert told.result(30_000).duplicates == [0]
 
 
 def test_what_only_a_zombie_has_read_is_consumed():
@@ -384,12 +434,45 @@ def test_what_is_told_for_later_waits():
     assert told.lag() == 0
 
 
+def test_what_is_told_out_of_order_happens_in_order():
+    told = flow(partitions=2, capacity=300)
+    told.reads([0], 0, 30_000)
+    told.reads([1], 0, 20_000)
+    told.advance(10_000)
+    assert told.result(40_000).peak_ms.tolist() == [30_000, 20_000]
+
+
+def test_what_is_told_for_the_same_time_happens_in_the_order_in_which_it_is_told():
+    told = flow(partitions=4)
+    told.reads([0], 0, 0)
+    told.reads([2], 2, 15_000)
+    told.reads([3], 2, 14_000)
+    told.reads([1], 0, 12_000)
+    told.stops([0], 12_000, committed=False)
+    told.reads([0], 1, 16_000)
+    assert told.result(20_000).duplicates.tolist() == [0, 0, 0, 0]
+
+
+def test_a_partition_is_lost_before_it_is_taken_though_others_are_told_about_out_of_order():
+    told = flow(partitions=3)
+    told.reads([0], 0, 0)
+    told.stalls([0], 12_000)
+    told.reads([1], 2, 40_000)
+    told.reads([2], 2, 39_000)
+    told.zombie([0], 0, 20_000, 21_000)
+    told.reads([0], 1, 30_000)
+    times, behind = told.result(50_000).curves.of(0)
+    assert times.tolist() == [0, 12_000, 20_000, 20_000, 30_000, 30_000, 50_000]
+    assert behind.tolist() == [0, 0, 800, 1_000, 2_000, 0, 0]
+
+
 def test_records_come_from_a_partitions_birth_on():
     late = Flow(Scenario((Topic("orders", 2),), (), load=Load(100)), np.array([0, 2]), ["orders"])
     late.born([0], 0)
     late.born([1], 10_000)
     late.advance(5_000)
     assert late.lag() == 500
+    assert curve_of(late.result(6_000)) == [(0, 0), (6_000, 600)]
     assert late.result(15_000).arrived.tolist() == [1_500, 500]
 
 

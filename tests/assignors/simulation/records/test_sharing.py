@@ -79,6 +79,7 @@ def test_a_partition_falls_to_a_target_when_it_does(drawn, capacity, share):
 
 
 @given(partitions, st.sampled_from([17.0, 61.0, 149.9, 333.0]))
+@example([(5, 1, 0), (3, 1.3, 0), *[(0, 9, 0)] * 5], 8.9)
 @settings(max_examples=200, deadline=None)
 def test_a_partition_turns_where_it_is_furthest_behind(drawn, capacity):
     behind, rate, group = (np.array(column, float) for column in zip(*drawn, strict=True))
