@@ -166,7 +166,7 @@ class Classic:
             member = self._describe(consumer, configured)
             self._members.enter(member, 0.0, 0.0)
             self._members.assigned_ms[member] = math.nan
-            self._members.commit_ms[member] = random.uniform(0, self._settings.auto_commit_interval_ms)
+            self._members.commit_ms[member] = self._world.commits_ms(consumer)
             self._members.metadata_ms[member] = random.uniform(0, self._settings.metadata_max_age_ms)
         rows = self._members.rows
         if len(rows) == 0:

@@ -119,6 +119,7 @@ class ConsumerProtocol:
                 raise ScenarioError(f"consumer {configured.name!r}: {_speaks_not(configured.client)}")
             member = self._world.memberships.add(number, configured)
             client = self._clients[number] = self._client(number, member, classic=classic)
+            self._world.commits_ms(number)
             drawn_ms = float(random.uniform(-client.every_ms, 0))
             beat_ms = configured.beat_ms
             self._coordinator.enter(client, drawn_ms if beat_ms is None else beat_ms - client.every_ms)

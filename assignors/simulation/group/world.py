@@ -130,6 +130,14 @@ class World:
         self._running[number] = None
         return number
 
+    def commits_ms(self, consumer: int) -> float:
+        """When a consumer that is there at time 0 first commits its offsets; it has done so before."""
+        interval_ms = self.scenario.settings.auto_commit_interval_ms
+        first_ms = float(self.random.uniform(0, interval_ms))
+        if self.partitions.flow is not None:
+            self.partitions.flow.has_committed(consumer, first_ms - interval_ms)
+        return first_ms
+
     def stopped(self, consumer: int) -> None:
         """The consumer's process is gone; one that is gone already may be told again."""
         self._running.pop(consumer, None)

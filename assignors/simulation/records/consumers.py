@@ -24,6 +24,7 @@ class Consumers:
         busy: whether it has been reading up to this round.
         now: when this round concerns it.
         clock: when its commit interval began.
+        since: the same of one that has been reading for longer than the run, before time 0.
     """
 
     def __init__(self) -> None:
@@ -32,6 +33,7 @@ class Consumers:
         self.busy = np.zeros(1, np.bool_)
         self.now = np.zeros(1)
         self.clock = np.zeros(1)
+        self.since = np.zeros(1)
         # By how much its reading changes the slope of the group's lag, until when, and what this round adds.
         self._drift = np.zeros(1)
         self._until = np.zeros(1)
@@ -40,12 +42,15 @@ class Consumers:
 
     def enter(self, consumer: Slots, at: Floats) -> None:
         """A round begins that concerns these."""
-        last = int(consumer.max(initial=-1))
-        if last >= len(self.now) - 1:
-            self._grow(2 * last + 2)
+        self._make_room(int(consumer.max(initial=-1)))
         self.touched[consumer] = True
         self.now[consumer] = at
         self._who = self.touched.nonzero()[0]
+
+    def has_committed(self, consumer: int, at: float) -> None:
+        """At this time, before time 0, it began the commit interval it is in at time 0."""
+        self._make_room(consumer)
+        self.clock[consumer] = self.since[consumer] = at
 
     def enter_all(self, at: float) -> None:
         """A round begins that concerns everybody."""
@@ -53,7 +58,8 @@ class Consumers:
 
     def leave(self) -> None:
         """The round is over; what commits in it begins its interval."""
-        self.clock[self.commits] = self.now[self.commits]
+        begins = self.now[self.commits]
+        self.clock[self.commits] = np.where(begins > 0, begins, self.since[self.commits])
         self.touched[self._who] = self.commits[self._who] = self.busy[self._who] = False
 
     def last_tick(self, interval: float) -> Floats:
@@ -99,7 +105,10 @@ class Consumers:
             bend += drift
         curve.bends(self.now[who], bend)
 
-    def _grow(self, size: int) -> None:
+    def _make_room(self, last: int) -> None:
+        if last < len(self.now) - 1:
+            return
+        size = 2 * last + 2
         for name, column in vars(self).items():
             if len(column) < size:
                 setattr(self, name, np.concatenate([column, np.zeros(size - len(column), column.dtype)]))

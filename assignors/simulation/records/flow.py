@@ -91,6 +91,10 @@ class Flow:
         slots = np.asarray(partitions, np.intp)
         self._readers.born(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
 
+    def has_committed(self, consumer: int, at: float) -> None:
+        """A consumer that reads at time 0 has done so for long, and committed last at this time before it."""
+        self._readers.has_committed(consumer, at)
+
     def reads(self, partitions: Integers, consumer: int | Integers, at: float | Floats) -> None:
         """A consumer reads them from now on, which nobody else does.
 

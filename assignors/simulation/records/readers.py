@@ -84,6 +84,10 @@ class Readers:
         self.outages.begin(slots, np.zeros(len(slots)), at)
         self.group_curve.bends(at, self._rate[slots])
 
+    def has_committed(self, consumer: int, at: float) -> None:
+        """A consumer that reads at time 0 began its commit interval at this time, before it."""
+        self._consumers.has_committed(consumer, at)
+
     def haunt(self, start: float, end: float) -> int:
         """A zombie will read from `start` to `end`; gives the kind of the rows that say what."""
         self._zombies.append(_Zombie(start, end))

@@ -109,3 +109,13 @@ def test_the_lag_of_an_orderly_run_is_what_its_pauses_make_of_it(scenario):
     assert area == pytest.approx((100 * seconds**2 / 2).sum())
     assert records.peak.max() == pytest.approx(100 * seconds.max(initial=0))
     assert not records.duplicates.any()
+
+
+@pytest.mark.parametrize("assignor", ["range", "uniform"])
+def test_a_crash_on_a_round_time_finds_consumers_anywhere_between_two_commits(assignor):
+    """The group has been committing since before time 0, each consumer every 5 s at a time of its own."""
+    consumers = tuple(Consumer(f"c{number}") for number in range(4))
+    crash = Scenario((Topic("orders", 8),), consumers, (Crash(60_000, "c1"),), assignor, load=Load(100))
+    twice = [simulate(replace(crash, seed=seed)).summary.duplicates for seed in range(40)]
+    assert 0 < min(twice) < max(twice) < 2 * 500  # two partitions, up to 5 s of 100 a second
+    assert np.mean(twice) == pytest.approx(500, rel=0.2)
