@@ -15,9 +15,9 @@ from assignors.reports.runs.chart import DRAWN, charts, run_title, whole_run
 from assignors.reports.runs.lanes import DEPTHS
 from assignors.reports.runs.legend import SHADES, colour_legend, phase_legend
 from assignors.reports.runs.tables import REBALANCES, causes, outage_rows
+from assignors.reports.scenarios import assumptions
 from assignors.reports.verdict import heading, reason, renames, verdict
 from assignors.reports.visible import visible
-from assignors.simulation import Costs
 
 with needs("an HTML report", "report"):
     import jinja2
@@ -69,8 +69,15 @@ def simulation_html(results: Sequence[SimulationResult]) -> str:
         outages=outages,
         longest=max((row.total_ms for rows in outages for row in rows if row.partitions), default=0.0),
         rebalances=REBALANCES,
-        free=all(result.scenario.costs == Costs() for result in results),
+        assumed=_assumed(results),
     )
+
+
+def _assumed(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]:
+    """What the figures take for granted: of each run, or of all where it is the same."""
+    said = {run_title(result, results): assumptions(result.scenario) for result in results}
+    first = next(iter(said.values()))
+    return [("", first)] if all(each == first for each in said.values()) else list(said.items())
 
 
 def ownership_svg(diff: AssignmentDiff) -> str:

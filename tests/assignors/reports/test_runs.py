@@ -554,9 +554,12 @@ def test_runs_of_several_scenarios_are_told_apart(crash):
 
 @pytest.mark.parametrize(
     ("costs", "said"),
-    [(Costs(), "take no time here"), (Costs(network_ms=5), "only what the scenario names as costs")],
+    [
+        (Costs(), "nothing but waiting takes time"),
+        (Costs(network_ms=5), "a request and its answer takes 5 ms; nothing else but waiting takes time"),
+    ],
 )
-def test_the_page_says_what_takes_no_time(crash, costs, said):
+def test_the_page_says_what_is_assumed(crash, costs, said):
     assert said in simulation_html([replace(crash, scenario=replace(crash.scenario, costs=costs))])
 
 
