@@ -295,7 +295,7 @@ MUTATIONS = [
             DIFF,
         ),
         ("assignors/diff/matching.py", "score[row] >= RENAME_PCT", "score[row] > RENAME_PCT", DIFF),
-        ("assignors/diff/checks.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),
+        ("assignors/comparison.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),
         (
             "assignors/simulation/group/partitions.py",
             "(last >= 0) &",
