@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from assignors.errors import ScenarioError
 from assignors.simulation.agenda import Agenda
 from assignors.simulation.group.decisions import Decisions
-from assignors.simulation.group.engines import make_engine
+from assignors.simulation.group.engines import begin
 from assignors.simulation.group.world import World
 from assignors.simulation.inputs.events import (
     Crash,
@@ -38,6 +38,8 @@ STEPS_EACH = 10
 
 A step is a barrier passed, a session ended or growth noticed, without an event of the scenario in between.
 """
+MOST_STEPS = 2**20
+"""The most steps of a run that `until_ms` ends, whether its group comes to rest or not."""
 
 
 def simulate(scenario: Scenario) -> SimulationResult:
@@ -47,8 +49,9 @@ def simulate(scenario: Scenario) -> SimulationResult:
     heartbeat, join as soon as their application polls, and the barrier waits for the last of them, or for the
     session of one that is gone. Heartbeats are in step after a rebalance, and drift apart as clients of their
     kind do. Under eager everybody stands still from then on until the assignment, under cooperative only what
-    must be given away does, until the follow-up rebalance. The strategy itself is the real one. What else
-    takes time is `Scenario.costs`.
+    must be given away does, until the follow-up rebalance. Under the consumer protocol (KIP-848) nobody waits
+    for all: the coordinator assigns, and each member gives up and is given at heartbeats of its own. The
+    strategy itself is the real one. What else takes time is `Scenario.costs`.
 
     Raises:
         ScenarioError: the strategy belongs to a protocol that is not modelled, or never lets the group
@@ -86,13 +89,15 @@ def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
 
 def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
     world = World(scenario)
-    world.engine = engine = make_engine(world, decisions)
+    begin(world, decisions)
     agenda = Agenda(scenario)
-    most = STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
-    until_ms = math.inf if scenario.until_ms is None else scenario.until_ms
+    if scenario.until_ms is None:
+        until_ms, most = math.inf, STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
+    else:
+        until_ms, most = scenario.until_ms, MOST_STEPS
     steps = 0
     while True:
-        event_ms, own_ms = agenda.next_ms(), engine.next_ms()
+        event_ms, own_ms = agenda.next_ms(), world.engine.next_ms()
         now_ms = min(event_ms, own_ms)
         if now_ms == math.inf or now_ms > until_ms:
             world.now_ms = world.at_rest_ms() if scenario.until_ms is None else until_ms
@@ -101,7 +106,7 @@ def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
         if own_ms <= event_ms:
             if steps == most:
                 raise _restless(world, most)
-            engine.advance()
+            world.engine.advance()
             steps += 1
             continue
         steps = 0
@@ -150,6 +155,7 @@ def _restless(world: World, steps: int) -> ScenarioError:
     last = f", the last one because of: {', '.join(done[-1].causes)}" if done else ""
     return ScenarioError(
         f"the group is not at rest {steps} steps after anything last happened to it: at "
-        f"{world.now_ms:g} ms it has been through {len(done)} rebalances{last}; does assignor "
-        f"{world.scenario.assignor!r} answer alike when it is asked again?"
+        f"{world.now_ms:g} ms it has been through {len(done)} rebalances{last}; let until_ms end the run "
+        "earlier if that is meant, as where batches last longer than max.poll.interval.ms; or does assignor "
+        f"{world.scenario.assignor!r} answer otherwise when it is asked again?"
     )

@@ -1,7 +1,8 @@
 """Real consumers through twelve disturbances on a real broker: `python -m benchmarks.rebalances --runs 3`.
 
 Some groups run side by side, each on its own topic and in processes of its own. Results go to `measured.json`
-after every run; those of cells that were run replace the ones of the file.
+after every run; those of cells that were run replace the ones of the file. With `--compare` nothing is run,
+and `benchmarks/rebalances.md` says how far `simulate` is from what was measured.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from statistics import median
 from typing import Any
 
 from benchmarks.rebalances.cell import Cell, run_all
+from benchmarks.rebalances.comparing import compare, page
 from benchmarks.rebalances.measure import GROUP_APIS
 from benchmarks.rebalances.record import record
 from benchmarks.rebalances.scenarios import PROTOCOLS, SCENARIOS
 
 MEASURED = Path(__file__).parent / "measured.json"
+COMPARED = Path(__file__).parents[1] / "rebalances.md"
 Runs = list[dict[str, Any]]
 
 
@@ -27,9 +30,15 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=3, help="runs of each cell")
     options.add_argument("--only", action="append", choices=SCENARIOS, help="a scenario; several are allowed")
     options.add_argument("--at-a-time", type=int, default=6, help="groups that run side by side")
+    options.add_argument(
+        "--compare", action="store_true", help="only compare what was measured with `simulate`"
+    )
     chosen = options.parse_args()
+    if chosen.compare:
+        COMPARED.write_text(page(compare(saved())))
+        return
     names = [name for name in SCENARIOS if chosen.only is None or name in chosen.only]
-    kept = [run for run in _saved() if run["scenario"] not in names]
+    kept = [run for run in saved() if run["scenario"] not in names]
     for number in range(1, chosen.runs + 1):
         kept += measured(names, number, chosen.at_a_time)
         _save(kept)
@@ -50,7 +59,8 @@ def measured(names: list[str], number: int, at_a_time: int) -> Runs:
     ]
 
 
-def _saved() -> Runs:
+def saved() -> Runs:
+    """The runs that were measured."""
     return json.loads(MEASURED.read_text())["runs"] if MEASURED.exists() else []
 
 

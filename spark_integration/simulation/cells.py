@@ -65,9 +65,9 @@ def scenario_of(scenario: Scenario, cell: Mapping[str, Any]) -> Scenario:
     """
     settings = {_SETTINGS[name]: value for name, value in cell.items() if name in _SETTINGS}
     load = {_LOAD[name]: value for name, value in cell.items() if name in _LOAD}
+    if load and scenario.load is None:
+        raise in_cell("the scenario has no load to change; give it one", cell)
     try:
-        if load and scenario.load is None:
-            raise ScenarioError("the scenario has no load to change; give it one")
         changed = replace(
             scenario,
             assignor=cell.get("assignor", scenario.assignor),
@@ -81,7 +81,7 @@ def scenario_of(scenario: Scenario, cell: Mapping[str, Any]) -> Scenario:
         raise in_cell(error, cell) from error
 
 
-def in_cell(error: Exception, cell: Mapping[str, Any]) -> ScenarioError:
+def in_cell(error: object, cell: Mapping[str, Any]) -> ScenarioError:
     """The error, with the cell it is about."""
     where = ", ".join(f"{name}={value!r}" for name, value in cell.items())
     return ScenarioError(f"the cell {where}: {error}" if where else str(error))

@@ -1,4 +1,4 @@
-"""Every assignor gives the answer of a JVM that is asked now, on groups nobody has seen before.
+"""Assignors and consumer groups answer as a JVM that is asked now, on groups nobody has seen before.
 
 `COPARTITION_LIVE_SAMPLE` sets how many scenarios (500), `COPARTITION_LIVE_SEED` repeats an earlier sample.
 """
@@ -11,17 +11,37 @@ import sys
 
 import pytest
 
+from tests.oracle.assignors.heartbeats import FAMILIES, heartbeats
 from tests.oracle.assignors.live import live_scenarios
 from tests.support.agreement import first_difference
+from tests.support.heartbeats import differences
+from tests.support.oracle import Oracle
 
 pytestmark = pytest.mark.jvm
 
 
-def test_a_fresh_sample_agrees_with_the_jvm(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def sample(capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """How many scenarios, and the seed of them."""
     count = int(os.environ.get("COPARTITION_LIVE_SAMPLE", "500"))
     seed = os.environ.get("COPARTITION_LIVE_SEED") or secrets.token_hex(4)
     with capsys.disabled():
         sys.stdout.write(f"\n{count} scenarios, COPARTITION_LIVE_SEED={seed}\n")
+    return count, seed
+
+
+def test_a_fresh_sample_agrees_with_the_jvm(sample: tuple[int, str]) -> None:
+    count, seed = sample
     for assignor, scenario in live_scenarios(count, seed):
         difference = first_difference(assignor, scenario)
         assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_fresh_sample_of_consumer_groups_agrees_with_the_jvm(family: str, sample: tuple[int, str]) -> None:
+    count, seed = sample
+    with Oracle() as oracle:
+        for case in heartbeats(family, seed, count // len(FAMILIES)):
+            told = oracle.ask("coordinate", settings=case["settings"], steps=case["steps"])["steps"]
+            difference = next(differences({**case, "told": told}), None)
+            assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"

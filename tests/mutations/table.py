@@ -298,9 +298,33 @@ MUTATIONS = [
         ("assignors/diff/checks.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),
         (
             "assignors/simulation/group/partitions.py",
-            "(self._last_consumer >= 0) &",
+            "(last >= 0) &",
             "",
-            "tests/assignors/simulation",
+            "tests/assignors/simulation/group",
+        ),
+        (
+            "assignors/simulation/group/coordinator.py",
+            "if not consumer.static:  # a static",
+            "if True:  # a static",
+            "tests/assignors/simulation/group/test_coordinator.py",
+        ),
+        (
+            "assignors/simulation/group/members.py",
+            "return max(beat_ms, last_until(",
+            "return min(beat_ms, last_until(",
+            "tests/assignors/simulation/group/test_heartbeats.py",
+        ),
+        (
+            "assignors/simulation/group/decisions.py",
+            "deepcopy(before.assignor) if self._shared else",
+            "",
+            "tests/assignors/simulation/test_ends.py",
+        ),
+        (
+            "assignors/simulation/outcome/phases.py",
+            "self._since[partitions] < at_ms, at_ms, self",
+            "self._since[partitions] <= at_ms, at_ms, self",
+            "tests/assignors/simulation/group/test_clients.py",
         ),
         (
             "assignors/simulation/agenda.py",

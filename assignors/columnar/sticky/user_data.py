@@ -24,25 +24,23 @@ if TYPE_CHECKING:
 
 def recall_user_data(numbering: Numbering) -> Memory:
     """What the members remember."""
-    partitions: list[Sequence[TopicPartition]] = []
-    generation: list[int | None] = []
-    told: dict[int, list[int]] = {}  # rows that share their names, as members of one `Group.next` do
-    for row, member in enumerate(numbering.members):
-        data = member.user_data
-        if isinstance(data, StickyUserData):
-            partitions.append(data.partitions)
-            generation.append(data.generation)
-            told.setdefault(id(data.partitions.names), []).append(row)
-        else:
-            remembered, since = decode_sticky_user_data(data or b"")
-            partitions.append(remembered)
-            generation.append(since)
+    data = [
+        member.user_data
+        if isinstance(member.user_data, StickyUserData)
+        else StickyUserData(*decode_sticky_user_data(member.user_data or b""))
+        for member in numbering.members
+    ]
+    partitions: list[Sequence[TopicPartition]] = [each.partitions for each in data]
     if not numbering.subscriptions.are_equal:  # else the order of claims does not matter
+        told: dict[int, list[int]] = {}  # rows that share their names, as members of one `Group.next` do
+        for row, member in enumerate(numbering.members):
+            if isinstance(member.user_data, StickyUserData):
+                told.setdefault(id(member.user_data.partitions.names), []).append(row)
         for rows in told.values():
             lists = [cast("PartitionList", partitions[row]) for row in rows]
             for row, arrived in zip(rows, _as_they_arrive(lists), strict=True):
                 partitions[row] = arrived
-    return Memory(partitions=partitions, generation=generation)
+    return Memory(partitions=partitions, generation=[each.generation for each in data])
 
 
 def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:

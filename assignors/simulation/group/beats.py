@@ -32,15 +32,24 @@ class Beats:
         self._base_ms = np.zeros(64)
         self._every_ms = np.ones(64)
         self._speaks = np.zeros(64, np.bool_)
+        self._moves = np.zeros(64, np.bool_)
 
-    def add(self, member: int, base_ms: float, every_ms: float) -> None:
-        """A member joins with a heartbeat at this time, and sends one every so often."""
+    def add(self, member: int, base_ms: float, every_ms: float, *, moves: bool) -> None:
+        """A member joins with a heartbeat at this time, and sends one every so often.
+
+        Args:
+            member: which.
+            base_ms: when.
+            every_ms: how often.
+            moves: whether the coordinator does more than to answer it, as for the consumer protocol.
+        """
         while member >= len(self._base_ms):
-            for column in ("_base_ms", "_every_ms", "_speaks"):
+            for column in ("_base_ms", "_every_ms", "_speaks", "_moves"):
                 old = getattr(self, column)
                 setattr(self, column, np.concatenate([old, np.ones_like(old)]))
         self.rows = np.append(self.rows, member)
         self._every_ms[member] = every_ms
+        self._moves[member] = moves
         self.restart(member, base_ms)
 
     def remove(self, member: int) -> None:
@@ -73,8 +82,8 @@ class Beats:
         return last_until(float(self._base_ms[member]), float(self._every_ms[member]), until_ms)
 
     def first_of_all(self, after_ms: float) -> tuple[float, int]:
-        """The first one of anybody after some time, and whose it is; infinite where nobody sends any."""
-        rows = self.rows[self._speaks[self.rows]]
+        """The first one after some time that moves the group, and whose it is; infinite where none does."""
+        rows = self.rows[self._speaks[self.rows] & self._moves[self.rows]]
         if len(rows) == 0:
             return math.inf, -1
         times = first_after_each(self._base_ms[rows], self._every_ms[rows], after_ms)

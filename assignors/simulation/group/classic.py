@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +12,10 @@ from assignors.errors import ScenarioError
 from assignors.simulation.group.clients import PROFILES, draw_batches
 from assignors.simulation.group.coordinator import Coordinator
 from assignors.simulation.group.hearing import Hearing
-from assignors.simulation.group.leader import speaks_eager, strategies_of
+from assignors.simulation.group.leader import speaks_consumer_protocol, speaks_eager, strategies_of
 from assignors.simulation.group.members import Members
+from assignors.simulation.group.processes import Handover, Process
+from assignors.simulation.group.recurring import first_after
 from assignors.simulation.group.state import State
 from assignors.simulation.group.timers import Timer, Timers
 from assignors.simulation.inputs.durations import draw
@@ -28,7 +32,13 @@ if TYPE_CHECKING:
 
 
 class Classic:
-    """A classic group at a moment in time; see `assignors.simulation.group.world.Engine`."""
+    """A classic group at a moment in time; see `assignors.simulation.group.world.Engine`.
+
+    Attributes:
+        upgrades: called when a consumer joins that speaks the consumer protocol (KIP-848).
+    """
+
+    upgrades: Callable[[int, float], None]
 
     def __init__(self, world: World, decisions: Decisions) -> None:
         self._world = world
@@ -37,12 +47,12 @@ class Classic:
         self._hearing = Hearing(world, self._members)
         self._hearing.overdue = self._leave_when_overdue
         self._group = Coordinator(world, decisions, self._members, self._timers, self._hearing)
+        self._group.expelled = self._expelled
         self._settings = world.scenario.settings
         self._costs = world.scenario.costs
         self._protocols: dict[tuple[str, ...], list[bool]] = {}
         self._member: dict[int, int] = {}  # the last membership of each consumer
         self._plans: dict[int, list[Timer]] = {}  # what a consumer's process will do by itself
-        self._begin()
 
     @property
     def members(self) -> int:
@@ -63,6 +73,7 @@ class Classic:
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
         """Only a dynamic one that closes cleanly tells the coordinator (LeaveGroup)."""
         self._forget_plans(consumer)
+        self._world.partitions.gone(consumer, now_ms)
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member]:
             return  # it is out already, or its session runs down
@@ -112,25 +123,17 @@ class Classic:
         if member is None or not self._members.alive[member]:
             return
         partitions = self._world.partitions
-        had = partitions.owned(member)
         cause = partitions.cause(f"session of {self._world.consumers[consumer].name} timed out")
-        self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=None)
+        had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=None)
         heard_ms = self._members.last_heard_ms(member, now_ms, reads=len(had) > 0)
         self._group.silent(member, heard_ms, cause)
         self._plan(consumer, until_ms, lambda: self._wake(consumer, member, had, cause))
 
     def duplicate(self, consumer: int, now_ms: float) -> None:
         """The second takes the member over; the first reads until its next heartbeat tells it."""
-        member = self._member_of(consumer)
-        if member is not None and self._members.alive[member]:
-            name = self._world.consumers[consumer].name
-            fenced_ms = self._members.next_beat(member, now_ms) + self._costs.network_ms
-            reads_ms = now_ms + 1.5 * self._costs.network_ms
-            had = self._world.partitions.owned(member)
-            self._world.partitions.zombie(had, member, reads_ms, fenced_ms, reads=True)
-            self._timers.at(fenced_ms, lambda: self._world.note("fenced", name))
         self._forget_plans(consumer)
-        self.start(consumer, now_ms)
+        arrives_ms = now_ms + 1.5 * self._costs.network_ms
+        self._plan(consumer, arrives_ms, lambda: self._take_over(consumer, now_ms))
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Sessions begin anew when another broker has loaded the group."""
@@ -156,12 +159,14 @@ class Classic:
         if self._group.state is State.PREPARING:
             self._hearing.stop_all(now_ms, self._group.cause)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """The consumers at time 0 are a stable group; their last rebalance was some time ago."""
         scenario, random = self._world.scenario, self._world.random
         for consumer, configured in enumerate(scenario.consumers):
             member = self._describe(consumer, configured)
-            self._members.enter(member, 0.0)
+            self._members.enter(member, 0.0, 0.0)
+            self._members.assigned_ms[member] = math.nan
+            self._members.commit_ms[member] = random.uniform(0, self._settings.auto_commit_interval_ms)
             self._members.metadata_ms[member] = random.uniform(0, self._settings.metadata_max_age_ms)
         rows = self._members.rows
         if len(rows) == 0:
@@ -175,18 +180,107 @@ class Classic:
             -scenario.settled_ms if each.beat_ms is None else each.beat_ms for each in scenario.consumers
         ]
 
+    def hand_over(self) -> Handover:
+        """What another kind of group must know to go on."""
+        now_ms, members, partitions = self._world.now_ms, self._members, self._world.partitions
+        self.settle(now_ms)
+        plans = {
+            consumer: [timer.at_ms for timer in timers if timer.action is not None]
+            for consumer, timers in self._plans.items()
+        }
+        processes = []
+        for member in members.rows.tolist():
+            consumer = int(self._world.memberships.consumer[member])
+            planned = plans.pop(consumer, ())
+            silence = self._group.silence_of(member)
+            if silence is None and not members.alive[member]:
+                continue  # it has said that it leaves
+            gave_up = members.eager[member] and members.stands_ms[member] <= now_ms
+            processes.append(
+                Process(
+                    consumer,
+                    member,
+                    frozenset() if gave_up else frozenset(partitions.owned(member).tolist()),
+                    float(members.base_ms[member]),
+                    float(members.every_ms[member]),
+                    float(members.busy_ms[member]),
+                    max(planned, default=math.inf) if silence else -math.inf,
+                    silence[0] if silence else -math.inf,
+                    silence[1] if silence else None,
+                    self._group.waits(member),
+                )
+            )
+        joining = [(consumer, min(planned)) for consumer, planned in plans.items() if planned]
+        generations = self._group.generations
+        return Handover(
+            generations.number, processes, joining, self._group.down_ms, generations.member_pause_ms
+        )
+
+    def take_over(self, group: Handover, text: str, cause: int) -> None:
+        """Go on with the members of another kind of group, which rebalances now where a text says why."""
+        now_ms, members, world = self._world.now_ms, self._members, self._world
+        processes = group.members
+        self._group.generations.member_pause_ms = group.member_pause_ms
+        self._group.down_ms = group.down_ms
+        for process in processes:
+            configured = world.memberships.consumers[process.member]
+            self._enter(process.consumer, process.member, configured)
+            members.enter(process.member, now_ms, now_ms)
+            members.base_ms[process.member], members.every_ms[process.member] = (
+                process.base_ms,
+                process.every_ms,
+            )
+            members.metadata_ms[process.member] -= world.random.uniform(0, self._settings.metadata_max_age_ms)
+            members.busy_ms[process.member] = process.busy_ms
+            members.carries[process.member] = True
+            members.alive[process.member] = process.absence is None
+        self._group.adopt(group.generation, [sorted(process.owned) for process in processes])
+        if processes and text:
+            self._group.prepare(text, cause)
+        for process in processes:
+            consumer, member = process.consumer, process.member
+            if process.absence is not None:
+                self._group.silent(member, process.heard_ms, process.absence)
+                if process.wakes_ms < math.inf:
+                    had, absence = world.partitions.owned(member), process.absence
+                    self._plan(
+                        consumer, process.wakes_ms, partial(self._wake, consumer, member, had, absence)
+                    )
+            elif process.busy_ms > now_ms:
+                self._plan(consumer, process.busy_ms, partial(self._resume, member))
+            elif process.joining and text:
+                self._hearing.hear(member, now_ms)
+            elif process.joining:
+                self._give(process)
+        for consumer, at_ms in group.joining:
+            self._plan(consumer, max(at_ms, now_ms), partial(self._arrive, consumer, now_ms))
+
+    def _give(self, process: Process) -> None:
+        """A member that joins has its partitions, as no rebalance is needed for it."""
+        now_ms, partitions = self._world.now_ms, self._world.partitions
+        rows = np.array(sorted(process.owned), np.int32)
+        waiting = rows[partitions.now.phase[rows] != Phase.CONSUMING]
+        begins_ms = self._hearing.begins(np.array([process.member], np.int32), now_ms)
+        if len(waiting):
+            partitions.hand(
+                waiting, process.member, now_ms, None if begins_ms is None else float(begins_ms[0])
+            )
+
     def _describe(self, consumer: int, configured: Consumer) -> int:
         """A new membership of a consumer."""
+        member = self._world.memberships.add(consumer, configured)
+        self._enter(consumer, member, configured)
+        return member
+
+    def _enter(self, consumer: int, member: int, configured: Consumer) -> None:
         random, profile = self._world.random, PROFILES[configured.client]
-        member = self._member[consumer] = self._world.memberships.add(consumer, configured)
+        self._member[consumer] = member
         self._members.make(
             member,
             late_ms=float(random.uniform(*profile.late_ms)),
-            commit_ms=float(random.uniform(0, self._settings.auto_commit_interval_ms)),
             eager=any(self._speaks_eager(configured)),
-            background=profile.joins_in_background,
+            profile=profile,
         )
-        return member
 
     def _speaks_eager(self, consumer: Consumer) -> list[bool]:
         strategies = strategies_of(consumer, self._world)
@@ -222,6 +316,9 @@ class Classic:
             self._plan(consumer, self._group.down_ms, lambda: self._arrive(consumer, since_ms))
             return
         configured = self._world.consumers[consumer]
+        if speaks_consumer_protocol(configured, self._world):
+            self.upgrades(consumer, since_ms)
+            return
         eager = self._speaks_eager(configured)
         member = self._member_of(consumer) if configured.static else None
         brain, rows = self._group.generations.brain, self._members.rows
@@ -238,14 +335,34 @@ class Classic:
             changed = brain.choose(rows.tolist()) != brain.strategy
             self._group.rejoin(member, since_ms, changed=changed)
 
+    def _take_over(self, consumer: int, since_ms: float) -> None:
+        """The JoinGroup of a second process with an instance id, ready since a time."""
+        now_ms, partitions, members = self._world.now_ms, self._world.partitions, self._members
+        if now_ms < self._group.down_ms:
+            self._plan(consumer, self._group.down_ms, lambda: self._take_over(consumer, since_ms))
+            return
+        member = self._member_of(consumer)
+        if member is None or not members.alive[member]:
+            self._arrive(consumer, since_ms)
+            return
+        name = self._world.consumers[consumer].name
+        fenced_ms = members.next_beat(member, now_ms) + self._costs.network_ms
+        cause = partitions.cause(f"session of {name} timed out")
+        had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
+        partitions.zombie(had, member, now_ms, fenced_ms, reads=True)
+        self._group.silent(member, now_ms, cause)
+        self._arrive(consumer, since_ms)
+        partitions.causes[cause] = f"{name} was started twice"
+        self._plan(consumer, fenced_ms, lambda: self._world.note("fenced", name))
+
     def _refuse(self, consumer: int, reason: str) -> None:
         self._world.note("refused", self._world.consumers[consumer].name, reason=reason)
         self._world.stopped(consumer)
 
     def _stand_still(
         self, member: int, now_ms: float, phase: Phase, cause: int, *, committed: bool | None
-    ) -> None:
-        """A process does nothing from now on; for a barrier it may have stopped before."""
+    ) -> NDArray[np.int32]:
+        """A process does nothing from now on, or since it stopped for a barrier; gives what it read."""
         members = self._members
         stands_ms = float(members.stands_ms[member])
         if stands_ms <= now_ms:
@@ -255,7 +372,7 @@ class Classic:
                 self._world.partitions.stop_all(row, members.stands_ms[row], self._group.cause)
         members.stands_ms[member] = np.nan
         members.alive[member] = False
-        self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
+        return self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
 
     def _resume(self, member: int) -> None:
         """A process does again what it did before, if it may: an eager one that rejoins may not."""
@@ -271,9 +388,11 @@ class Classic:
         """A client whose application does not poll in time leaves; gives whether that will happen."""
         consumer = int(self._world.memberships.consumer[member])
         leaves_ms = polled_ms + self._settings.max_poll_interval_ms
-        late_ms = PROFILES[self._world.consumers[consumer].client].leave_late_ms
-        if late_ms:
-            leaves_ms += float(self._world.random.uniform(0, late_ms))
+        check_ms = PROFILES[self._world.consumers[consumer].client].poll_check_ms
+        if check_ms:
+            assigned_ms = float(self._members.assigned_ms[member])
+            since_ms = self._world.random.uniform(0, check_ms) if math.isnan(assigned_ms) else assigned_ms
+            leaves_ms = first_after(since_ms, check_ms, leaves_ms)
         if leaves_ms >= polls_ms:
             return False
         leaves_ms = max(leaves_ms, self._world.now_ms)
@@ -291,15 +410,25 @@ class Classic:
         tells = not configured.static and now_ms >= self._group.down_ms
         name = configured.name
         text = f"{name} did not poll in time" if tells else f"session of {name} timed out"
-        had, cause = partitions.owned(member), partitions.cause(text)
+        cause = partitions.cause(text)
         self._world.note("left", name, reason="max.poll.interval.ms")
-        self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
+        had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
         if tells:
             partitions.zombie(had, member, now_ms, polls_ms, reads=False)
             self._group.drop(member, text, cause)
         else:
             heard_ms = self._members.last_heard_ms(member, now_ms, reads=False)
             self._group.silent(member, heard_ms, cause)
+        self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
+
+    def _expelled(self, member: int, cause: int) -> None:
+        """The barrier waited long enough for a batch; its application works on and knows nothing."""
+        polls_ms = float(self._members.joins_ms[member])
+        if not self._members.alive[member] or polls_ms == math.inf:
+            return
+        consumer, now_ms = int(self._world.memberships.consumer[member]), self._world.now_ms
+        had = self._stand_still(member, now_ms, Phase.PAUSED, cause, committed=False)
+        self._world.partitions.zombie(had, member, now_ms, polls_ms, reads=False)
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
 
     def _return(self, consumer: int, member: int) -> None:

@@ -1,9 +1,13 @@
-"""A client of a consumer group (KIP-848): what it believes, and what it does about what it is told."""
+"""A client of a consumer group (KIP-848): what it believes, and what it does about what it is told.
+
+Sources: ConsumerMembershipManager and ConsumerHeartbeatRequestManager of Kafka's own clients, and
+`benchmarks/rebalances/facts.md`.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,28 +19,34 @@ from assignors.simulation.outcome.timeline import Phase
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from numpy.random import Generator
     from numpy.typing import NDArray
 
     from assignors.simulation.group.consumer_coordinator import ConsumerCoordinator
     from assignors.simulation.group.timers import Timer, Timers
     from assignors.simulation.group.world import World
-    from assignors.simulation.inputs.events import Consumer
 
 
 class Client:
     """One process, from its start to its end.
 
     Attributes:
+        classic: whether it speaks the classic protocol.
         consumer: its number.
         configured: how it is configured.
         member: its membership.
         every_ms: the time between two of its heartbeats.
+        session_ms: how long it may be silent.
         owned: the partitions it has.
         told: the partitions it was told to have.
         stands_ms: since when it waits for its first partitions; None where it does not.
         busy_ms: until when its application does not poll.
+        wakes_ms: until when it stands still, or did.
+        joins_ms: when its request to join arrives at the coordinator, or did.
         gone: whether the process has ended.
     """
+
+    classic: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -44,18 +54,17 @@ class Client:
         coordinator: ConsumerCoordinator,
         timers: Timers,
         consumer: int,
-        configured: Consumer,
+        member: int,
     ) -> None:
-        self._profile = PROFILES[configured.client]
-        assert self._profile.consumer_late_ms is not None
-        late_ms = float(world.random.uniform(*self._profile.consumer_late_ms))
         self.consumer = consumer
-        self.configured = configured
-        self.member = world.memberships.add(consumer, configured)
-        self.every_ms = world.scenario.settings.group_consumer_heartbeat_interval_ms + late_ms
+        self.configured = world.memberships.consumers[member]
+        self.member = member
+        self._profile = PROFILES[self.configured.client]
+        self._settings = world.scenario.settings
+        self.every_ms, self.session_ms = self._intervals(world.random)
         self.owned = self.told = NOTHING
         self.stands_ms: float | None = None
-        self.busy_ms = -math.inf
+        self.busy_ms = self.wakes_ms = self.joins_ms = -math.inf
         self.gone = False
         self._unacknowledged = False  # whether it was told anything that it has not done, and said so
         self._life = 0  # how often it has begun anew, by which old answers are told from new ones
@@ -64,7 +73,6 @@ class Client:
         self._timers = timers
         self._costs = world.scenario.costs
         self._slept_ms = math.inf  # since when it has stood still
-        self._wakes_ms = -math.inf
         self._beat: Timer | None = None  # a heartbeat that is simulated
         self._plans: list[Timer] = []  # what it will do by itself
         self._step: Timer | None = None  # the next step of doing what it was told
@@ -72,10 +80,18 @@ class Client:
         self._polled = False  # whether it is inside them
         self._had = self._rows(NOTHING)  # what it had when the coordinator dropped it
 
+    def _intervals(self, random: Generator) -> tuple[float, float]:
+        """Of heartbeats, and of a session."""
+        late_ms = self._profile.consumer_late_ms
+        assert late_ms is not None
+        interval_ms = self._settings.group_consumer_heartbeat_interval_ms
+        return interval_ms + float(random.uniform(*late_ms)), self._settings.group_consumer_session_timeout_ms
+
     def start(self, now_ms: float) -> None:
         """Find the coordinator, and join."""
         self.stands_ms = now_ms
-        self._plan(now_ms + self._costs.network_ms, self._join)
+        self.joins_ms = now_ms + 1.5 * self._costs.network_ms
+        self._plan(self.joins_ms, self._arrive)
 
     def stop(self, now_ms: float, *, cleanly: bool) -> None:
         """The process ends."""
@@ -83,6 +99,7 @@ class Client:
         self.gone = True
         self._count_pause()
         self._forget_plans()
+        partitions.gone(self.consumer, now_ms)
         if not self._is_member or not coordinator.beats.speaks(self.member):
             return  # it is out already, or its session runs down
         name, static = self.configured.name, self.configured.static
@@ -101,14 +118,15 @@ class Client:
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave(self.member, text, cause))
             return
         coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
-        if heard:
+        if heard and not self.classic:
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave_for_a_while(self.member))
 
     def slow(self, now_ms: float, until_ms: float) -> None:
         """The application works on one batch until then."""
         partitions = self._world.partitions
-        if not self._is_member or self._asleep or self.busy_ms > now_ms:
+        if not self._is_member or self._asleep:
             return
+        self._forget(self._plans)
         cause = partitions.cause(f"{self.configured.name} was busy")
         partitions.stop(self.member, now_ms, Phase.UNNOTICED, cause, committed=None)
         self.busy_ms = until_ms
@@ -123,22 +141,22 @@ class Client:
         coordinator, partitions = self._coordinator, self._world.partitions
         if self._asleep:
             return
-        self._slept_ms, self._wakes_ms = now_ms, until_ms
+        self._slept_ms, self.wakes_ms = now_ms, until_ms
         if not self._is_member or not coordinator.beats.speaks(self.member):
             self._postpone_plans(until_ms)
             return
         self._forget_plans()
-        self._plan(until_ms, self._wake)
         cause = partitions.cause(f"session of {self.configured.name} timed out")
         self._release(self.owned | self.told, Phase.UNNOTICED, cause, commits=None)
         coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        self._plan(until_ms, self._wake)
 
     def expelled(self) -> None:
         """The coordinator has dropped the member; the client does not know."""
         self._had = self._rows(self.owned)
         self.owned = self.told = NOTHING
         self._unacknowledged = False
-        if self.busy_ms > self._world.now_ms:
+        if self.busy_ms > self._world.now_ms and not self.gone:
             self._world.partitions.zombie(
                 self._had, self.member, self._world.now_ms, self.busy_ms, reads=False
             )
@@ -153,47 +171,64 @@ class Client:
     def beat(self) -> None:
         """Send a heartbeat."""
         self._forget_beat()
-        self._send(lambda: self._coordinator.heartbeat(self, None))
+        self._send(lambda: self._coordinator.heartbeat(self, None), self._hear)
 
     # What it is told.
 
     def _join(self) -> None:
-        self._send(lambda: self._coordinator.join(self))
+        self.joins_ms = self._world.now_ms + self._costs.network_ms / 2
+        self._later(self.joins_ms, self._arrive)
 
-    def _send(self, request: Callable[[], Answer | Error]) -> None:
-        """Send a request, and wait for its answer."""
+    def _arrive(self) -> None:
+        """Its request to join is at the coordinator."""
+        self._ask(lambda: self._coordinator.join(self, NOTHING), self._hear, self._life)
 
+    def _send(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None]) -> None:
+        """Send a request, and hear its answer."""
         life = self._life
+        self._later(self._world.now_ms + self._costs.network_ms / 2, lambda: self._ask(request, hear, life))
 
-        def answered() -> None:
+    def _ask(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None], life: int) -> None:
+        """A request is at the coordinator; hear its answer, unless the client has begun anew meanwhile."""
+
+        def answer() -> None:
             if self.gone or life != self._life:
                 return
-            answer = request()
+            told = request()
             answered_ms = max(self._world.now_ms, self._coordinator.busy_ms)
-            self._later(answered_ms + self._costs.network_ms / 2, lambda: self._hear(answer, life))
+            self._later(answered_ms + self._costs.network_ms / 2, lambda: self._receive(told, life, hear))
 
-        self._later(self._world.now_ms + self._costs.network_ms / 2, lambda: self._coordinator.take(answered))
+        self._coordinator.take(answer)
 
-    def _hear(self, answer: Answer | Error, life: int) -> None:
+    def _receive(self, answer: Answer | Error, life: int, hear: Callable[[Answer], None]) -> None:
         if self.gone or life != self._life:
             return
         if self._asleep:
-            self._timers.at(self._wakes_ms, lambda: self._hear(answer, life))
+            self._timers.at(self.wakes_ms, lambda: self._receive(answer, life, hear))
         elif isinstance(answer, Error):
             self._hear_error(answer)
-        else:
-            if answer.partitions is not None and answer.partitions != self.told:
-                self.told = answer.partitions
-                self._unacknowledged = True
-                won = self._rows(self.told - self.owned)
-                self._world.partitions.stand(won, self._world.now_ms, Phase.HANDOVER, None)
-                self._catch_up()
-            if self.told or self._coordinator.has_nothing_for(self.member):
-                self._count_pause()
+        elif self._is_member:  # else it is out since, and will be told
+            hear(answer)
+
+    def _hear(self, answer: Answer) -> None:
+        if answer.partitions is not None and answer.partitions != self.told:
+            self.told = answer.partitions
+            self._unacknowledged = True
+            self._await_partitions()
+            self._catch_up()
+        elif self._coordinator.has_nothing_for(self.member):
+            self._count_pause()
+
+    def _await_partitions(self) -> None:
+        """It knows what it is to have: from now on its partitions wait for it alone."""
+        won = self._rows(self.told - self.owned)
+        self._world.partitions.stand(won, self._world.now_ms, Phase.HANDOVER, None)
+        if self.told or self._coordinator.has_nothing_for(self.member):
+            self._count_pause()
 
     def _hear_error(self, error: Error) -> None:
         world = self._world
-        if error is Error.UNRELEASED_INSTANCE_ID:
+        if error in (Error.UNRELEASED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL):
             self.gone = True
             self._count_pause()
             world.note("refused", self.configured.name, reason=error.name)
@@ -207,12 +242,7 @@ class Client:
 
     def _reconcile(self) -> None:
         """The application polls: it gives up what it lost, and opens what it won."""
-        now_ms, costs, random, partitions = (
-            self._world.now_ms,
-            self._costs,
-            self._world.random,
-            self._world.partitions,
-        )
+        now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
         self._step, self._polled = None, True
         told, done_ms = self.told, now_ms
         lost, won = self.owned - told, told - self.owned
@@ -222,7 +252,8 @@ class Client:
         if won:
             done_ms += draw(costs.assign_ms, random)
             begins_ms = done_ms + draw(costs.first_fetch_ms, random)
-            partitions.hand(self._rows(won), self.member, now_ms, begins_ms if begins_ms > now_ms else None)
+            starts_ms = begins_ms if begins_ms > now_ms else None
+            self._world.partitions.hand(self._rows(won), self.member, now_ms, starts_ms)
         self.owned = told
         self._do_at(done_ms, lambda: self._acknowledge(told))
 
@@ -233,7 +264,7 @@ class Client:
         self._forget_beat()
         if self._is_member:
             self._coordinator.beats.restart(self.member, self._world.now_ms)
-        self._send(lambda: self._coordinator.heartbeat(self, told))
+        self._send(lambda: self._coordinator.heartbeat(self, told), self._hear)
         self._catch_up()
 
     def _catch_up(self) -> None:
@@ -256,12 +287,12 @@ class Client:
         now_ms = self._world.now_ms
         if self.busy_ms > now_ms:
             return self.busy_ms
-        if not self._costs.poll_ms:
-            return now_ms
+        if not self._costs.poll_ms or not self.owned:
+            return now_ms  # without partitions there is no batch to work on
         whole_ms, left_ms = (
             float(each[0]) for each in draw_batches(self._costs.poll_ms, self._world.random, 1)
         )
-        if whole_ms > self._world.scenario.settings.max_poll_interval_ms:
+        if whole_ms > self._settings.max_poll_interval_ms:
             self._leaves_when_overdue(now_ms + left_ms - whole_ms, now_ms + left_ms)
         return now_ms + left_ms
 
@@ -294,8 +325,10 @@ class Client:
 
     def _leaves_when_overdue(self, polled_ms: float, polls_ms: float) -> bool:
         """A client whose application does not poll in time leaves; gives whether that will happen."""
-        overdue_ms = polled_ms + self._world.scenario.settings.max_poll_interval_ms
-        if self._profile.leaves_when_late:
+        overdue_ms = polled_ms + self._settings.max_poll_interval_ms
+        if self.classic:
+            overdue_ms += float(self._world.random.uniform(0, self._profile.poll_check_ms))
+        elif self._profile.leaves_when_late:
             overdue_ms = self._coordinator.beats.next_ms(self.member, overdue_ms)
         if overdue_ms >= polls_ms:
             return False
@@ -307,12 +340,13 @@ class Client:
         """The client leaves, or falls silent; its application works on and knows nothing."""
         now_ms, coordinator, partitions = self._world.now_ms, self._coordinator, self._world.partitions
         name = self.configured.name
+        self._forget_step()  # when it polls, it begins anew
         self._plan(self.busy_ms, self._return)
         self._had = self._rows(self.owned)
         if not self._is_member:
             return
         self._world.note("left", name, reason="max.poll.interval.ms")
-        tells = self._profile.leaves_when_late and now_ms >= coordinator.down_ms
+        tells = (self.classic or self._profile.leaves_when_late) and now_ms >= coordinator.down_ms
         if tells and not self.configured.static:
             text = f"{name} did not poll in time"
             cause = partitions.cause(text)
@@ -323,7 +357,7 @@ class Client:
         cause = partitions.cause(f"session of {name} timed out")
         self._release(self.owned | self.told, Phase.UNNOTICED, cause, commits=False)
         coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
-        if tells:
+        if tells and not self.classic:
             coordinator.leave_for_a_while(self.member)
             kept = coordinator.group.members[self.member].assigned
             lost = self._rows(self.owned - kept)
@@ -335,12 +369,19 @@ class Client:
         name = self.configured.name
         if len(self._had):
             self._world.note("commit-refused", name, error=Error.UNKNOWN_MEMBER_ID.name)
-        if self._is_member and not self.configured.static:
+        if self._is_member and self.configured.static:
+            self._coordinator.leave_for_a_while(self.member)
+        elif self._is_member:
             text = f"{name} did not poll in time"
             self._coordinator.leave(self.member, text, self._world.partitions.cause(text))
         self._rejoin()
 
     # Small things.
+
+    @property
+    def leaving(self) -> bool:
+        """Whether its process has ended and said so, which the coordinator has not heard yet."""
+        return self.gone and self._coordinator.absence_of(self.member) is None
 
     @property
     def _is_member(self) -> bool:
@@ -349,7 +390,7 @@ class Client:
 
     @property
     def _asleep(self) -> bool:
-        return self._slept_ms <= self._world.now_ms < self._wakes_ms
+        return self._slept_ms <= self._world.now_ms < self.wakes_ms
 
     def _release(
         self, partitions: Collection[int], phase: Phase, cause: int, *, commits: bool | None
@@ -400,10 +441,17 @@ class Client:
 
     def _forget_plans(self) -> None:
         self._forget_beat()
+        self._forget_step()
+        self._forget(self._plans)
+
+    def _forget_step(self) -> None:
         if self._step is not None:
             self._step.cancel()
             self._step = None
-        for timer in self._plans:
-            timer.cancel()
-        self._plans.clear()
         self._reconciling = self._polled = False
+
+    @staticmethod
+    def _forget(plans: list[Timer]) -> None:
+        for timer in plans:
+            timer.cancel()
+        plans.clear()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.group import Member
-from assignors.registry import get_assignor
 from assignors.simulation.group.beats import Beats
 from assignors.simulation.group.consumer_group import Answer, ConsumerGroup, Error, GroupMember
 from assignors.simulation.group.epochs import Epochs
@@ -20,11 +19,12 @@ from assignors.simulation.group.targets import Targets
 from assignors.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from numpy.typing import NDArray
 
     from assignors.group import Topic
+    from assignors.simulation.group.classic_client import ClassicClient
     from assignors.simulation.group.consumer_client import Client
     from assignors.simulation.group.decisions import Decisions
     from assignors.simulation.group.timers import Timer, Timers
@@ -45,14 +45,17 @@ class ConsumerCoordinator:
         down_ms: until when it answers nobody.
         busy_ms: until when its assignor is at work.
         member_pause_ms: how long running consumers waited for their first partitions, summed.
+        downgrades: called when only members of the classic protocol are left, with why it must rebalance and
+            the number of that cause; an empty text where it need not.
     """
+
+    downgrades: Callable[[str, int], None]
 
     def __init__(self, world: World, decisions: Decisions, timers: Timers) -> None:
         partitions, settings = world.partitions, world.scenario.settings
         self._world = world
         self._timers = timers
         self._names = tuple(topic.name for topic in world.scenario.topics)
-        self._session_ms = settings.group_consumer_session_timeout_ms
         self._targets = Targets(
             decisions, self._strategy, self._topics, partitions.first, partitions.topics, self._describe
         )
@@ -61,7 +64,6 @@ class ConsumerCoordinator:
             settings.group_consumer_assignment_interval_ms,
             self._assign,
             self._matching,
-            named=world.scenario.assignor != DEFAULT,
         )
         self.beats = Beats()
         self.epochs = Epochs(world, self.group, self.beats, timers)
@@ -91,12 +93,16 @@ class ConsumerCoordinator:
         else:
             request()
 
-    def join(self, client: Client) -> Answer | Error:
-        """A member's first heartbeat."""
+    def join(self, client: Client, owned: Collection[int]) -> Answer | Error:
+        """A member's first heartbeat, or JoinGroup."""
         world, group, now_ms = self._world, self.group, self._world.now_ms
+        if client.classic and not self._has_in_common(client):
+            return Error.INCONSISTENT_GROUP_PROTOCOL
         member = self._member(client)
         before = None if member.instance is None else group.static.get(member.instance)
-        answer = group.join(member, now_ms)
+        known = client.member in group.members
+        migrates = before is not None and not group.members[before].classic
+        answer = group.join(member, now_ms, owned)
         if isinstance(answer, Error):
             return answer
         self.clients[client.member] = client
@@ -104,10 +110,43 @@ class ConsumerCoordinator:
             absence = self._forget_session(before)
             if absence is not None:
                 world.partitions.causes[absence] = f"{client.configured.name} was away"
+            self._watch_deadline(before, math.inf)
             self.beats.remove(before)
-        self.beats.add(client.member, now_ms, client.every_ms)
-        self._follow(f"{client.configured.name} joined", None, client.member)
+        if before is not None or not known:
+            self.beats.add(client.member, now_ms, client.every_ms, moves=not client.classic)
+        text = f"{client.configured.name} joined"
+        self._follow(text, None, client.member, certain=before is None and not known)
+        if migrates and group.only_classic:
+            self.downgrades("", 0)
         return answer
+
+    def ask(self, client: Client) -> Answer | Error:
+        """A heartbeat of the classic protocol."""
+        member = self.group.members.get(client.member)
+        if member is None:
+            return Error.UNKNOWN_MEMBER_ID
+        error = self.group.classic_heartbeat(client.member, member.epoch, self._world.now_ms)
+        self._follow("", None, client.member)
+        return error or Answer(member.epoch, None)
+
+    def sync(self, client: Client) -> Answer | Error:
+        """SyncGroup: what a member of the classic protocol may have; None: it must join again."""
+        member = self.group.members.get(client.member)
+        if member is None:
+            return Error.UNKNOWN_MEMBER_ID
+        assigned = self.group.sync(client.member, member.epoch, self._world.now_ms)
+        self._follow("", None, client.member)
+        return Answer(member.epoch, None if isinstance(assigned, Error) else assigned)
+
+    def _has_in_common(self, client: Client) -> bool:
+        """Whether a client has an assignor that all members of the classic protocol have."""
+        others = (
+            each.configured
+            for number, each in self.clients.items()
+            if each.classic and number in self.group.members and each is not client
+        )
+        mine = set(strategies_of(client.configured, self._world))
+        return bool(mine.intersection(*(strategies_of(each, self._world) for each in others)))
 
     def _member(self, client: Client) -> GroupMember:
         consumer = client.configured
@@ -116,6 +155,8 @@ class ConsumerCoordinator:
             consumer.pattern or (self._names if consumer.topics is None else consumer.topics),
             client.consumer if consumer.static else None,
             self._world.scenario.settings.max_poll_interval_ms,
+            client.classic,
+            not client.classic and strategies_of(consumer, self._world)[0] != DEFAULT,
         )
 
     def heartbeat(self, client: Client, owned: Collection[int] | None) -> Answer | Error:
@@ -132,9 +173,13 @@ class ConsumerCoordinator:
         if member not in self.group.members:
             return
         self._forget_session(member)
+        self._watch_deadline(member, math.inf)
         self.beats.remove(member)
         self.group.leave(member)
         self._world.partitions.notice(member, self._world.now_ms, cause)
+        if self.group.only_classic:
+            self.downgrades(text, cause)
+            return
         self.epochs.reached(member)
         self._follow(text, cause, member)
         if not self.group.members:
@@ -183,7 +228,7 @@ class ConsumerCoordinator:
     def enter(self, client: Client, beats_ms: float) -> None:
         """One of the members at time 0; `begin` makes a group of them."""
         self.clients[client.member] = client
-        self.beats.add(client.member, beats_ms, client.every_ms)
+        self.beats.add(client.member, beats_ms, client.every_ms, moves=not client.classic)
 
     def begin(self) -> None:
         """The members there are, are the stable group at time 0."""
@@ -199,14 +244,35 @@ class ConsumerCoordinator:
         for number, client in self.clients.items():
             client.owned = client.told = group.members[number].assigned
 
+    def adopt(self, clients: Iterable[ClassicClient], generation: int) -> None:
+        """These were the members of a classic group, and are those of this one, which has none yet."""
+        group, partitions = self.group, self._world.partitions
+        members = []
+        for client in clients:
+            self.clients[client.member] = client
+            member = self._member(client)
+            assigned = partitions.owned(client.member)
+            member.assigned = frozenset(assigned.tolist())
+            self._targets.adopt(client.member, assigned, partitions.now.position[assigned])
+            members.append(member)
+        group.adopt(members, generation)
+        self._epoch = group.epoch
+
     # What requests lead to.
 
-    def _follow(self, text: str, cause: int | None, member: int) -> None:
-        """The group may have moved: note why, lead others on, set timers."""
+    def _follow(self, text: str, cause: int | None, member: int, *, certain: bool = True) -> None:
+        """The group may have moved: note why, lead others on, set timers.
+
+        Args:
+            text: what has happened.
+            cause: its number; None: it has none yet.
+            member: to whom.
+            certain: whether that raises the epoch, and not only new partitions that were noticed meanwhile.
+        """
         group = self.group
         if group.epoch != self._epoch:
             self._epoch = group.epoch
-            for reason, number in self._reasons(text, cause):
+            for reason, number in self._reasons(text, cause, certain=certain):
                 self.epochs.asked(reason, number)
         if self._computed:
             self._computed = False
@@ -217,13 +283,13 @@ class ConsumerCoordinator:
         if known is not None:
             if group.reconciled(known):
                 self.epochs.reached(member)
-            self._watch_deadline(member, known.deadline_ms)
+            self._watch_deadline(member, min(known.deadline_ms, known.join_by_ms))
         news, group.news = group.news, set()
         for number in news & group.members.keys():
             self.clients[number].expects_news()
         self._look_ahead()
 
-    def _reasons(self, text: str, cause: int | None) -> list[tuple[str, int]]:
+    def _reasons(self, text: str, cause: int | None, *, certain: bool) -> list[tuple[str, int]]:
         """Why the epoch rose: the topics that were noticed, and whoever came or went."""
         partitions, now_ms = self._world.partitions, self._world.now_ms
         reasons = []
@@ -237,12 +303,14 @@ class ConsumerCoordinator:
                 new = (partitions.now.phase[rows] == Phase.UNNOTICED) & (partitions.now.owner[rows] < 0)
                 partitions.stand(rows[new], now_ms, Phase.PAUSED, added)
             reasons.append((partitions.causes[added], added))
-        if text:
+        if text and (certain or not reasons):
             reasons.append((text, partitions.cause(text) if cause is None else cause))
         return reasons
 
     def _target_made(self) -> None:
         world, partitions = self._world, self._world.partitions
+        # A member of the classic protocol joins again for every target.
+        self.group.news |= {number for number, each in self.group.members.items() if each.classic}
         change = self.epochs.made(self._targets.position, self.group.news)
         if self.busy_ms <= world.now_ms:
             return
@@ -291,7 +359,7 @@ class ConsumerCoordinator:
             return self._world.scenario.assignor
         consumers = self._world.memberships.consumers
         first = (strategies_of(consumers[number], self._world)[0] for number in self.group.members)
-        wanted = Counter(name for name in first if name != DEFAULT and not get_assignor(name).protocols)
+        wanted = Counter(name for name in first if name != DEFAULT and not self._world.protocols(name))
         return max(wanted, key=lambda name: wanted[name]) if wanted else DEFAULT
 
     def _topics(self) -> list[Topic]:
@@ -314,7 +382,7 @@ class ConsumerCoordinator:
     # Sessions.
 
     def _watch_session(self, member: int, heard_ms: float, absence: int) -> None:
-        ends_ms = max(heard_ms + self._session_ms, self._world.now_ms)
+        ends_ms = max(heard_ms + self.clients[member].session_ms, self._world.now_ms)
         self._sessions[member] = self._timers.at(ends_ms, lambda: self._expire(member, absence)), absence
 
     def _expire(self, member: int, absence: int) -> None:
@@ -322,6 +390,10 @@ class ConsumerCoordinator:
         self._world.note("session-expired", name)
         self.clients[member].expelled()
         self.leave(member, f"session of {name} timed out", absence)
+
+    def absence_of(self, member: int) -> int | None:
+        """The cause of what a silent member does not read; None where it is not silent."""
+        return self._sessions[member][1] if member in self._sessions else None
 
     def _forget_session(self, member: int) -> int | None:
         timer, absence = self._sessions.pop(member, (None, None))

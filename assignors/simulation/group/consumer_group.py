@@ -55,7 +55,7 @@ class Error(Enum):
     UNKNOWN_MEMBER_ID = auto()
     FENCED_MEMBER_EPOCH = auto()
     UNRELEASED_INSTANCE_ID = auto()
-    FENCED_INSTANCE_ID = auto()
+    INCONSISTENT_GROUP_PROTOCOL = auto()
     ILLEGAL_GENERATION = auto()
     REBALANCE_IN_PROGRESS = auto()
 
@@ -77,6 +77,7 @@ class GroupMember:
         instance: what stands for its `group.instance.id`; None where it has none.
         rebalance_timeout_ms: how long it may take to give partitions up: its `max.poll.interval.ms`.
         classic: whether it speaks the classic protocol.
+        names: whether it names the assignor it wants; else it takes what the coordinator takes by default.
         epoch: the target it was last led towards; `AWAY` for a static one that is away.
         previous_epoch: the one before, by which it may still speak where an answer got lost.
         state: what it is waiting for.
@@ -93,6 +94,7 @@ class GroupMember:
     instance: int | None = None
     rebalance_timeout_ms: float = 300_000
     classic: bool = False
+    names: bool = False
     epoch: int = 0
     previous_epoch: int = 0
     state: State = State.STABLE
@@ -116,7 +118,6 @@ class ConsumerGroup:
         interval_ms: `group.consumer.assignment.interval.ms`.
         assign: gives the owner of every partition, -1 for nobody.
         matching: gives the topics a regular expression matches.
-        named: whether members of the consumer protocol name the assignor they want.
         epoch: rises with everything that asks for another target.
         target_epoch: that of the target.
         target_ms: when the target was computed; negative infinity where the next need not wait.
@@ -136,7 +137,6 @@ class ConsumerGroup:
     interval_ms: float
     assign: Callable[[ConsumerGroup], NDArray[np.int64]]
     matching: Callable[[str], frozenset[str]]
-    named: bool = False
     epoch: int = NEW
     target_epoch: int = NEW
     target_ms: float = -math.inf
@@ -150,6 +150,7 @@ class ConsumerGroup:
     news: set[int] = field(default_factory=set)
     noticed: set[str] = field(default_factory=set)
     subscriptions: Counter[tuple[str, ...] | str] = field(default_factory=Counter)
+    _patterns: set[str] = field(default_factory=set)
     _resolved_ms: float = -math.inf
     _new_topics: bool = False
     _stale: set[str] = field(default_factory=set)
@@ -162,7 +163,7 @@ class ConsumerGroup:
         """These are the members of a new group, and all have what the assignor gives them."""
         for member in members:
             self._add(member)
-        self.resolved = {pattern: self.matching(pattern) for pattern in self._patterns()}
+        self.resolved = {pattern: self.matching(pattern) for pattern in self._patterns}
         self._bump()
         self._compute(target_ms)
         for member in self.members.values():
@@ -170,10 +171,25 @@ class ConsumerGroup:
             self._hold(member, self.targets[member.number], NOTHING)
         self.news.clear()
 
+    def adopt(self, members: Iterable[GroupMember], generation: int) -> None:
+        """These were the members of a classic group, each with the partitions it has been assigned."""
+        self.epoch = self.target_epoch = generation
+        for member in members:
+            self._add(member)
+            member.epoch = member.previous_epoch = generation
+            self.targets[member.number] = assigned = member.assigned
+            self.target[list(assigned)] = member.number
+            member.assigned = NOTHING
+            self._hold(member, assigned, NOTHING)
+        self.epoch = generation
+        self.news.clear()
+
     def join(self, member: GroupMember, now_ms: float, owned: Collection[int] = NOTHING) -> Answer | Error:
         """A member joins, or one that is known joins again: a heartbeat with epoch 0, or JoinGroup."""
         before = self.members.get(member.number)
-        if member.instance is not None and member.instance in self.static:
+        if before is not None and before.classic:
+            member = before
+        elif member.instance is not None and member.instance in self.static:
             before = self.members[self.static[member.instance]]
             if not (before.classic or member.classic or before.epoch == AWAY):
                 return Error.UNRELEASED_INSTANCE_ID
@@ -230,13 +246,15 @@ class ConsumerGroup:
         return member.assigned
 
     def leave(self, number: int) -> None:
-        """A member is gone, by its own word or because it was missed."""
+        """A member is gone, by its own word or because it was missed; see `only_classic`."""
         member = self.members.pop(number)
         self._hold(member, NOTHING, NOTHING)
         if member.instance is not None:
             del self.static[member.instance]
         self.target[list(self.targets.pop(number))] = -1
         self._unsubscribe(member)
+        if self.only_classic:
+            return
         self._bump()
         if not self.members:
             self.target_epoch, self.target_ms = self.epoch, -math.inf
@@ -286,7 +304,7 @@ class ConsumerGroup:
 
     def _names_first(self, member: GroupMember) -> bool:
         """Whether the group's assignor becomes another one by this member."""
-        return self.named and all(each.classic for each in self.members.values() if each is not member)
+        return member.names and not any(each.names for each in self.members.values() if each is not member)
 
     def _replace(self, before: GroupMember, member: GroupMember) -> None:
         """A static member is back under another member id and takes over what is its."""
@@ -302,7 +320,7 @@ class ConsumerGroup:
         member.replaces = before
         self._subscribe(member)
         self._unsubscribe(before)
-        if member.topics != before.topics:
+        if member.topics != before.topics or (not before.names and self._names_first(member)):
             self._bump()
 
     @staticmethod
@@ -384,6 +402,8 @@ class ConsumerGroup:
     def _subscribe(self, member: GroupMember) -> None:
         self.changed.add(member.number)
         self.subscriptions[member.topics] += 1
+        if isinstance(member.topics, str):
+            self._patterns.add(member.topics)
 
     def _unsubscribe(self, member: GroupMember) -> None:
         self.changed.add(member.number)
@@ -391,20 +411,17 @@ class ConsumerGroup:
         if not self.subscriptions[member.topics]:
             del self.subscriptions[member.topics]
             if isinstance(member.topics, str):
+                self._patterns.remove(member.topics)
                 self.resolved.pop(member.topics, None)
             if not self.resolved:
                 self._resolved_ms = -math.inf
 
-    def _patterns(self) -> set[str]:
-        return {topics for topics in self.subscriptions if isinstance(topics, str)}
-
     def _must_resolve(self) -> bool:
-        patterns = self._patterns()
-        return bool(patterns) and (self._new_topics or patterns != self.resolved.keys())
+        return bool(self._patterns) and (self._new_topics or self._patterns != self.resolved.keys())
 
     def _resolve(self, now_ms: float) -> None:
         """Look which topics match; the coordinator does it in the background, right after the heartbeat."""
-        resolved = {pattern: self.matching(pattern) for pattern in self._patterns()}
+        resolved = {pattern: self.matching(pattern) for pattern in self._patterns}
         before, self.resolved = self.resolved, resolved
         self._resolved_ms, self._new_topics = now_ms, False
         new = {pattern for pattern, topics in resolved.items() if topics != before.get(pattern, frozenset())}

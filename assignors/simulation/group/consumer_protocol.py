@@ -9,29 +9,41 @@ that somebody is alive.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from assignors.errors import ScenarioError
+from assignors.simulation.group.classic_client import ClassicClient
 from assignors.simulation.group.clients import PROFILES
 from assignors.simulation.group.consumer_client import Client
 from assignors.simulation.group.consumer_coordinator import ConsumerCoordinator
 from assignors.simulation.group.consumer_group import Error
+from assignors.simulation.group.leader import speaks_consumer_protocol
+from assignors.simulation.group.processes import Handover
 from assignors.simulation.group.timers import Timers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from assignors.simulation.group.decisions import Decisions
     from assignors.simulation.group.world import World
 
 
 class ConsumerProtocol:
-    """A consumer group at a moment in time; see `assignors.simulation.group.world.Engine`."""
+    """A consumer group at a moment in time; see `assignors.simulation.group.world.Engine`.
+
+    Attributes:
+        downgrades: called when the group becomes a classic one; see `ConsumerCoordinator`.
+    """
+
+    downgrades: Callable[[str, int], None]
 
     def __init__(self, world: World, decisions: Decisions) -> None:
         self._world = world
         self._timers = Timers()
         self._coordinator = ConsumerCoordinator(world, decisions, self._timers)
+        self._coordinator.downgrades = self._downgrade
         self._clients: dict[int, Client] = {}
-        self._begin()
 
     @property
     def members(self) -> int:
@@ -46,13 +58,17 @@ class ConsumerProtocol:
     def start(self, consumer: int, now_ms: float) -> None:
         """Its first heartbeat is its join."""
         configured = self._world.consumers[consumer]
-        if PROFILES[configured.client].consumer_late_ms is None:
+        classic = not speaks_consumer_protocol(configured, self._world)
+        if not classic and PROFILES[configured.client].consumer_late_ms is None:
             self._world.note("refused", configured.name, reason=_speaks_not(configured.client))
             self._world.stopped(consumer)
-            return
-        client = Client(self._world, self._coordinator, self._timers, consumer, configured)
-        self._clients[consumer] = client
-        client.start(now_ms)
+        elif classic and not self.members:
+            self.downgrades("", 0)
+            self._world.engine.start(consumer, now_ms)
+        else:
+            member = self._world.memberships.add(consumer, configured)
+            self._clients[consumer] = self._client(consumer, member, classic=classic)
+            self._clients[consumer].start(now_ms)
 
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
         """One that closes says so; a static one that it will be back."""
@@ -73,13 +89,13 @@ class ConsumerProtocol:
     def duplicate(self, consumer: int, now_ms: float) -> None:
         """The second is refused, and ends; the first hears nothing of it."""
         name = self._world.consumers[consumer].name
-        self._world.note("refused", name, reason=Error.UNRELEASED_INSTANCE_ID.name)
+        self._world.note("refused", name, now_ms, reason=Error.UNRELEASED_INSTANCE_ID.name)
 
     def failover(self, now_ms: float, until_ms: float) -> None:
         """Sessions begin anew when another broker has loaded the group."""
         self._coordinator.failover(now_ms, until_ms)
 
-    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:
+    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:  # noqa: ARG002 - whenever it is
         """The coordinator sees it at the next heartbeat."""
         self._coordinator.grown(topic, created=created)
 
@@ -94,19 +110,63 @@ class ConsumerProtocol:
     def settle(self, now_ms: float) -> None:
         """Nothing is told late."""
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """The consumers at time 0 are a stable group, each with a heartbeat timer of its own."""
         scenario, random = self._world.scenario, self._world.random
-        coordinator = self._coordinator
         for number, configured in enumerate(scenario.consumers):
-            if PROFILES[configured.client].consumer_late_ms is None:
+            classic = not speaks_consumer_protocol(configured, self._world)
+            if not classic and PROFILES[configured.client].consumer_late_ms is None:
                 raise ScenarioError(f"consumer {configured.name!r}: {_speaks_not(configured.client)}")
-            client = Client(self._world, coordinator, self._timers, number, configured)
-            self._clients[number] = client
+            member = self._world.memberships.add(number, configured)
+            client = self._clients[number] = self._client(number, member, classic=classic)
             drawn_ms = float(random.uniform(-client.every_ms, 0))
             beat_ms = configured.beat_ms
-            coordinator.enter(client, drawn_ms if beat_ms is None else beat_ms - client.every_ms)
-        coordinator.begin()
+            self._coordinator.enter(client, drawn_ms if beat_ms is None else beat_ms - client.every_ms)
+        self._coordinator.begin()
+
+    def hand_over(self) -> Handover:
+        """What a classic group must know to go on."""
+        coordinator = self._coordinator
+        coordinator.epochs.end()
+        members = [coordinator.clients[member] for member in coordinator.group.members]
+        staying = [client for client in members if not client.leaving]
+        joining = [
+            (consumer, max(client.joins_ms, client.busy_ms, client.wakes_ms))
+            for consumer, client in self._clients.items()
+            if client.member not in coordinator.group.members and not client.gone
+        ]
+        group = Handover(
+            coordinator.group.epoch,
+            [client.process() for client in staying if isinstance(client, ClassicClient)],
+            joining,
+            coordinator.down_ms,
+            coordinator.member_pause_ms,
+        )
+        for client in coordinator.clients.values():
+            client.gone = True  # what is still on its way to it is another one's from here on
+        return group
+
+    def take_over(self, group: Handover) -> None:
+        """Go on with the members of a classic group."""
+        coordinator = self._coordinator
+        coordinator.down_ms, coordinator.member_pause_ms = group.down_ms, group.member_pause_ms
+        clients = [
+            ClassicClient(self._world, coordinator, self._timers, each.consumer, each.member)
+            for each in group.members
+        ]
+        self._clients.update((client.consumer, client) for client in clients)
+        coordinator.adopt(clients, group.generation)
+        for client, process in zip(clients, group.members, strict=True):
+            client.go_on(process)
+        for consumer, at_ms in group.joining:
+            self._timers.soon(at_ms, self._world.now_ms, partial(self.start, consumer, at_ms))
+
+    def _downgrade(self, text: str, cause: int) -> None:
+        self.downgrades(text, cause)
+
+    def _client(self, consumer: int, member: int, *, classic: bool) -> Client:
+        kind = ClassicClient if classic else Client
+        return kind(self._world, self._coordinator, self._timers, consumer, member)
 
 
 def _speaks_not(client: str) -> str:

@@ -21,6 +21,8 @@ from assignors.simulation.group.state import State
 from assignors.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
     from assignors.simulation.group.decisions import Decisions
@@ -40,7 +42,10 @@ class Coordinator:
         down_ms: until when it answers nobody.
         generations: the leader, and what it decides.
         metadata: who notices new partitions, and when.
+        expelled: told of a member that the barrier waits for no longer, and the cause of what is not read.
     """
+
+    expelled: Callable[[int, int], object]
 
     def __init__(
         self, world: World, decisions: Decisions, members: Members, timers: Timers, hearing: Hearing
@@ -83,6 +88,16 @@ class Coordinator:
         )
         self.metadata.watch()
 
+    def adopt(self, generation: int, owned: Sequence[Sequence[int]]) -> None:
+        """The members there are come from another kind of group, with what they own; the group is stable."""
+        partitions, rows = self._world.partitions, self._members.rows.tolist()
+        self.generations.number = generation
+        if rows:
+            lists = [[partitions.name(each) for each in mine] for mine in owned]
+            self.generations.brain.adopt(rows, lists, generation)
+            self.state = State.STABLE
+            self.metadata.watch()
+
     # Messages and sessions.
 
     def join(self, member: int, since_ms: float) -> None:
@@ -94,7 +109,7 @@ class Coordinator:
         elif self._delay_ms is not None:
             self._newcomer = True
         self.prepare(f"{name} joined", cause)
-        self._members.enter(member, self._world.now_ms)
+        self._members.enter(member, self._world.now_ms, since_ms)
         self._members.stands_ms[member] = since_ms
         self._joined_ms = None
 
@@ -109,7 +124,7 @@ class Coordinator:
         members, now_ms = self._members, self._world.now_ms
         name = self._world.memberships.consumers[member].name
         absence = self._forget_session(member)
-        members.wake(member, now_ms)
+        members.wake(member, now_ms, since_ms)
         if member == self.generations.leader:
             self.generations.brain.new = True
         if self.state is State.STABLE and not changed:
@@ -179,6 +194,15 @@ class Coordinator:
             self._complete()
             return False
         return self.state is State.PREPARING and not self._members.joins_ms[member] <= self._world.now_ms
+
+    def silence_of(self, member: int) -> tuple[float, int] | None:
+        """When a silent member was last heard of, and the cause of what it does not read; None for others."""
+        if member not in self._absence:
+            return None
+        timer = self._sessions.get(member)
+        ends_ms = math.inf if timer is None else timer.at_ms
+        heard_ms = min(self._world.now_ms, ends_ms - self._settings.session_timeout_ms)
+        return heard_ms, self._absence[member]
 
     def arrives(self, member: int, joins_ms: float, stands_ms: float) -> None:
         """A member will pass the barrier at another time than was thought."""
@@ -265,7 +289,9 @@ class Coordinator:
             consumer = self._world.memberships.consumers[member]
             if not consumer.static:  # a static one stays, to be missed when its session is over
                 text = f"{consumer.name} did not rejoin in time"
-                self.drop(member, text, self._world.partitions.cause(text))
+                cause = self._world.partitions.cause(text)
+                self.expelled(member, cause)
+                self.drop(member, text, cause)
         if self.state is not State.PREPARING:
             return
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():
@@ -303,11 +329,11 @@ class Coordinator:
         """The members are known: JoinGroup is answered, and the leader's assignor is at work."""
         now_ms, members = self._world.now_ms, self._members
         joined = members.rows[members.joins_ms[members.rows] <= now_ms]
-        members.base_ms[joined] = now_ms + self._costs.network_ms / 2
         self._hearing.stop_all(now_ms, self.cause)
         answer = self.generations.decide(self.metadata.counts())
         self._computed_ms = now_ms + self._costs.network_ms / 2 + answer.took_ms
         known_ms = self._computed_ms + self._costs.network_ms
+        members.restart_beats(joined, now_ms + self._costs.network_ms / 2, known_ms)
         if known_ms <= now_ms:
             self._sync(answer)
             return

@@ -78,19 +78,15 @@ class Epochs:
         """The group at time 0 is at its target."""
         text = "the group at the start"
         self._causes = [(text, self._world.partitions.cause(text))]
-        self._world.history.begin(self._made(self._new_target(position, ())))
+        target = self._new_target(position, ())
+        self._note(target)
+        self._world.history.begin(self._made(target))
 
     def made(self, position: NDArray[np.int32], touched: Iterable[int]) -> Change:
         """The group has another target, which changes something for these members; the last is history."""
         self.replaced()
         target = self._target = self._new_target(position, touched)
-        self._world.note(
-            "generation",
-            number=target.epoch,
-            members=len(target.members),
-            moved=target.moved,
-            causes=list(target.causes),
-        )
+        self._note(target)
         self._look()
         return target.change
 
@@ -115,6 +111,15 @@ class Epochs:
         self._causes.clear()
         self._world.note("empty")
 
+    def end(self) -> None:
+        """The group goes on as a classic one, which begins with who has what, not with a target."""
+        self.replaced()
+        now = self._world.partitions.now
+        target = np.flatnonzero((now.owner != self._owner) | (now.position != self._position)).astype(
+            np.int32
+        )
+        self._world.history.goes_on(Change(target, now.owner[target], now.position[target]))
+
     def _new_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> _Target:
         group, beats, partitions = self._group, self._beats, self._world.partitions
         owner = group.target.astype(np.int32)
@@ -135,6 +140,15 @@ class Epochs:
             change,
             tuple(partitions.counts),
             frozenset().union(*map(group.topics_of, group.subscriptions)),
+        )
+
+    def _note(self, target: _Target) -> None:
+        self._world.note(
+            "generation",
+            number=target.epoch,
+            members=len(target.members),
+            moved=target.moved,
+            causes=list(target.causes),
         )
 
     def _look(self) -> None:

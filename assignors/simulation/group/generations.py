@@ -109,7 +109,7 @@ class Generations:
             members=rows,
             change=change,
             counts=answer.counts,
-            subscribed=self._topics(),
+            subscribed=self.topics(),
             transferring=dict(answer.assignment.transferring),
         )
 
@@ -127,7 +127,7 @@ class Generations:
         self.member_pause_ms += float((self._world.now_ms - members.stands_ms[standing]).sum())
         members.stands_ms[standing] = np.nan
 
-    def _topics(self) -> frozenset[str]:
+    def topics(self) -> frozenset[str]:
         """Topics that some member subscribes to."""
         world, counts = self._world, self._world.partitions.counts
         kinds = world.subscriptions

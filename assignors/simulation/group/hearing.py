@@ -42,7 +42,9 @@ class Hearing:
             self._respond(living, heard_ms)
 
     def hear(self, member: int, heard_ms: float) -> None:
-        """One member hears of the rebalance."""
+        """One member hears of the rebalance, at that time and not when it was thought to."""
+        if self._members.stands_ms[member] > heard_ms:
+            self._members.stands_ms[member] = np.nan
         self._respond(np.array([member], np.int32), np.array([heard_ms]))
 
     def stop_all(self, now_ms: float, cause: int) -> None:
@@ -71,8 +73,11 @@ class Hearing:
 
     def _respond(self, living: NDArray[np.int32], heard_ms: NDArray[np.float64]) -> None:
         members, costs, random = self._members, self._costs, self._world.random
-        inside = members.eager[living] | ~members.background[living]
-        ready_ms = np.where(inside, np.maximum(heard_ms, members.busy_ms[living]), heard_ms)
+        eager, busy_ms = members.eager[living], members.busy_ms[living]
+        inside = eager | ~members.background[living]
+        ready_ms = heard_ms
+        if (busy_ms > heard_ms).any():
+            ready_ms = np.where(inside, np.maximum(heard_ms, busy_ms), heard_ms)
         if costs.poll_ms:
             whole_ms, left_ms = draw_batches(costs.poll_ms, random, len(living))
             idle = inside & (ready_ms == heard_ms)
@@ -80,9 +85,9 @@ class Hearing:
             for place in np.flatnonzero(idle & (whole_ms > self._max_poll_ms)).tolist():
                 polled_ms = float(ready_ms[place] - whole_ms[place])
                 self.overdue(int(living[place]), polled_ms, float(ready_ms[place]))
-        eager = members.eager[living]
-        stands_ms = members.stands_ms[living]
-        members.stands_ms[living] = np.where(eager & np.isnan(stands_ms), ready_ms, stands_ms)
+        if eager.any():
+            stands_ms = members.stands_ms[living]
+            members.stands_ms[living] = np.where(eager, np.fmin(ready_ms, stands_ms), stands_ms)
         joins_ms = ready_ms + costs.network_ms / 2
         if costs.revoke_ms:
             joins_ms = joins_ms + np.where(eager, draw_many(costs.revoke_ms, random, len(living)), 0.0)

@@ -13,13 +13,15 @@ from assignors.group import Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.simulation.group.clients import PROFILES
+from assignors.simulation.group.decisions import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from assignors.simulation.group.decisions import Decision, Decisions
+    from assignors.simulation.group.decisions import Decisions
     from assignors.simulation.group.world import World
     from assignors.simulation.inputs.events import Consumer
+    from partitioning.topic_partition import TopicPartition
 
 
 class Answer(NamedTuple):
@@ -64,6 +66,18 @@ class Leader:
         self._world = world
         self._decisions = decisions
         self._decision = decisions.start
+
+    def adopt(
+        self, members: Sequence[int], owned: Sequence[Sequence[TopicPartition]], generation: int
+    ) -> None:
+        """These come from another kind of group, with what they own."""
+        memberships, counts = self._world.memberships, self._world.partitions.counts
+        ids = [memberships.ids[member] for member in members]
+        told = Group(
+            topics_with(self._world, counts), self._newcomers(members, counts), generation=generation
+        )
+        self._decision = Decision(told, Assignment.of(dict(zip(ids, owned, strict=True))))
+        self.strategy, self.counts, self.over = self.choose(members), list(counts), False
 
     def decide(
         self,
@@ -165,15 +179,7 @@ class Leader:
         names = self._world.partitions.topics
         topics = topics_with(self._world, counts)
         memberships = self._world.memberships
-        newcomers = [
-            Member(
-                memberships.ids[each],
-                subscription(consumer := memberships.consumers[each], self._world, counts),
-                instance_id=consumer.name if consumer.static else None,
-                rack=consumer.rack,
-            )
-            for each in joining
-        ]
+        newcomers = self._newcomers(joining, counts)
         group, assignment = self._decision.group, self._decision.assignment
         if self.over or group is None or assignment is None:
             return Group(topics, newcomers, generation=generation)
@@ -192,6 +198,23 @@ class Leader:
                 for member in told.members
             ],
         )
+
+    def _newcomers(self, members: Sequence[int], counts: Sequence[int]) -> list[Member]:
+        memberships = self._world.memberships
+        return [
+            Member(
+                memberships.ids[each],
+                subscription(consumer := memberships.consumers[each], self._world, counts),
+                instance_id=consumer.name if consumer.static else None,
+                rack=consumer.rack,
+            )
+            for each in members
+        ]
+
+
+def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
+    """Whether a consumer's strategy is one of the broker's, so that it speaks the protocol of KIP-848."""
+    return not world.protocols(strategies_of(consumer, world)[0])
 
 
 def topics_with(world: World, counts: Sequence[int]) -> list[Topic]:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from assignors.simulation.group.clients import WAKES_MS
 from assignors.simulation.group.recurring import first_after, first_after_each, last_until
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from assignors.simulation.group.clients import Profile
     from assignors.simulation.inputs.settings import Settings
 
 _NONE = np.empty(0, np.int32)
@@ -26,11 +28,13 @@ class Members:
         every_ms: the interval between a member's heartbeats, lateness included.
         metadata_ms: it refreshes its metadata at this time plus any multiple of the maximum age.
         commit_ms: likewise its commits.
+        assigned_ms: when it was last assigned something; NaN where that was before time 0.
         joins_ms: when it arrives at the present barrier; infinite where it does not.
         stands_ms: since when, or from when on, it stands still for the protocol; NaN where it does not.
         busy_ms: until when its application does not poll.
         alive: whether its process runs and is awake.
         eager: whether it gives everything up before it joins.
+        keeps_beating: whether its heartbeats stay where they are in a rebalance.
         background: whether its client rejoins outside `poll` where it need not call back first.
         carries: whether it rejoins with what the last assignment gave it.
     """
@@ -39,11 +43,13 @@ class Members:
     every_ms: NDArray[np.float64]
     metadata_ms: NDArray[np.float64]
     commit_ms: NDArray[np.float64]
+    assigned_ms: NDArray[np.float64]
     joins_ms: NDArray[np.float64]
     stands_ms: NDArray[np.float64]
     busy_ms: NDArray[np.float64]
     alive: NDArray[np.bool_]
     eager: NDArray[np.bool_]
+    keeps_beating: NDArray[np.bool_]
     background: NDArray[np.bool_]
     carries: NDArray[np.bool_]
 
@@ -58,34 +64,34 @@ class Members:
     def __contains__(self, member: int) -> bool:
         return bool((self.rows == member).any())
 
-    def make(self, member: int, late_ms: float, commit_ms: float, *, eager: bool, background: bool) -> None:
+    def make(self, member: int, late_ms: float, *, eager: bool, profile: Profile) -> None:
         """Describe a member that is about to join.
 
         Args:
             member: its membership.
             late_ms: how late its heartbeats are.
-            commit_ms: see the attributes, as the others.
-            eager: likewise.
-            background: likewise.
+            eager: see the attributes.
+            profile: what its client does.
         """
         if member >= len(self.alive):
             self._grow(2 * member)
         self.every_ms[member] = self._settings.heartbeat_interval_ms + late_ms
-        self.commit_ms[member] = commit_ms
         self.eager[member] = eager
-        self.background[member] = background
+        self.keeps_beating[member] = profile.keeps_beating
+        self.background[member] = profile.joins_in_background
         self.carries[member] = False
 
-    def enter(self, member: int, now_ms: float) -> None:
-        """A member joins the group, and arrives at its barrier."""
-        self.wake(member, now_ms)
+    def enter(self, member: int, now_ms: float, started_ms: float) -> None:
+        """A member, whose process started at some time, joins the group and arrives at its barrier."""
+        self.wake(member, now_ms, started_ms)
         self.joins_ms[member] = now_ms
         self.stands_ms[member] = math.nan
         self.rows = np.append(self.rows, np.int32(member))
 
-    def wake(self, member: int, now_ms: float) -> None:
-        """A new process is behind a member, or the old one after a long sleep."""
-        self.base_ms[member] = self.metadata_ms[member] = now_ms
+    def wake(self, member: int, now_ms: float, started_ms: float) -> None:
+        """A new process, that started at some time, is behind a member."""
+        self.base_ms[member] = self.assigned_ms[member] = now_ms
+        self.metadata_ms[member] = self.commit_ms[member] = started_ms
         self.busy_ms[member] = -math.inf
         self.alive[member] = True
 
@@ -107,6 +113,17 @@ class Members:
         """Whether a member rejoins without its application."""
         return bool(self.background[member] and not self.eager[member])
 
+    def restart_beats(self, members: NDArray[np.int32], answered_ms: float, assigned_ms: float) -> None:
+        """The barrier is open: these have their JoinGroup answered, and later their assignment."""
+        base_ms, joins_ms = self.base_ms[members], self.joins_ms[members]
+        due_ms = first_after_each(base_ms, self.every_ms[members], joins_ms)
+        owed = (due_ms <= assigned_ms) | ~self.carries[members]  # a newcomer has sent none yet
+        self.assigned_ms[members] = assigned_ms
+        since_ms = np.stack([self.commit_ms[members], self.assigned_ms[members]])
+        wakes_ms = first_after_each(since_ms, np.array(WAKES_MS)[:, None], due_ms).min(axis=0)
+        kept_ms = np.where(owed, assigned_ms, wakes_ms)
+        self.base_ms[members] = np.where(self.keeps_beating[members], kept_ms, answered_ms)
+
     def next_beats(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64]:
         """The first heartbeat of each after now."""
         return first_after_each(self.base_ms[members], self.every_ms[members], now_ms)
@@ -126,7 +143,7 @@ class Members:
 
     def _grow(self, size: int) -> None:
         kinds: dict[str, Any] = dict.fromkeys(Members.__annotations__, np.float64)
-        kinds |= dict.fromkeys(("alive", "eager", "background", "carries"), np.bool_)
+        kinds |= dict.fromkeys(("alive", "eager", "keeps_beating", "background", "carries"), np.bool_)
         for name, kind in kinds.items():
             column = np.zeros(size, kind)
             old = getattr(self, name, None)

@@ -55,6 +55,10 @@ class Metadata:
         # A pattern is matched against what there is (Java asks before each join), librdkafka asks anyhow.
         if consumer.pattern is not None or PROFILES[consumer.client].asks_before_assigning:
             return list(self._world.partitions.counts)
+        # A leader asks anew where others subscribe to topics that are none of its own.
+        own = subscription(consumer, self._world, self._world.partitions.counts)
+        if self._growth and not self._coordinator.generations.topics().issubset(own):
+            return list(self._world.partitions.counts)
         # At the least it knows what was given out last: members claim it, and ask for what they are given.
         counts = list(self._seen())
         for growth in self._growth:
@@ -65,9 +69,9 @@ class Metadata:
     def watch(self) -> None:
         """The group is stable: wait for the first member that sees something new."""
         self.forget()
-        unseen = [each for each in self._growth if each.partitions > self._seen()[each.topic]]
-        if not unseen or self._coordinator.state is not State.STABLE:
+        if not self._growth or self._coordinator.state is not State.STABLE:
             return
+        unseen = self._unseen()
         found = [
             (at_ms, member)
             for member in self._watchers()
@@ -88,6 +92,15 @@ class Metadata:
     def _seen(self) -> list[int]:
         return self._coordinator.generations.brain.counts
 
+    def _unseen(self) -> list[_Growth]:
+        """What was not assigned yet, of the topics that some member subscribes to."""
+        seen, subscribed = self._seen(), self._coordinator.generations.topics()
+        return [
+            each
+            for each in self._growth
+            if each.partitions > seen[each.topic] and self._world.partitions.topics[each.topic] in subscribed
+        ]
+
     def _watchers(self) -> list[int]:
         """Members that rejoin where they see something new: the leader, and some others."""
         leader = self._coordinator.generations.leader
@@ -107,7 +120,10 @@ class Metadata:
         is_leader = member == self._coordinator.generations.leader
         if not is_leader and name not in subscription(consumer, self._world, self._world.partitions.counts):
             return None
-        if not is_leader and not growth.created and not PROFILES[consumer.client].anyone_sees_growth:
+        # Who is not the leader and asks for what it asked for last is told its generation, and nobody else
+        # hears of it; a cooperative member tells what it owns besides, which is no longer what it was.
+        rejoins = PROFILES[consumer.client].anyone_sees_growth and not self._members.eager[member]
+        if not (is_leader or growth.created or rejoins):
             return None
         sees_ms = self._sees(member, growth)
         if sees_ms > self._world.now_ms:
@@ -126,10 +142,14 @@ class Metadata:
     def _notice(self, member: int) -> None:
         """A member rejoins for what it has seen."""
         world, partitions = self._world, self._world.partitions
-        unseen = [each.topic for each in self._growth if each.partitions > self._seen()[each.topic]]
-        names = [f"{partitions.topics[each]} to {partitions.counts[each]}" for each in dict.fromkeys(unseen)]
+        unseen = dict.fromkeys(each.topic for each in self._unseen())
+        names = [f"{partitions.topics[each]} to {partitions.counts[each]}" for each in unseen]
         text = f"partitions added ({', '.join(names)})"
         cause = partitions.cause(text)
         partitions.notice(-1, world.now_ms, cause)
         self._coordinator.prepare(text, cause)
         self._hearing.hear(member, world.now_ms)
+        for other in self._watchers():
+            seen_ms = min(self._sees(other, growth) for growth in self._growth if growth.topic in unseen)
+            if world.now_ms < seen_ms < self._members.next_beat(other, world.now_ms):
+                self._hearing.hear(other, seen_ms)

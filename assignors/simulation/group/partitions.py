@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.columns import bounds
 from assignors.simulation.inputs.events import Create, Grow
-from assignors.simulation.outcome.phases import Phases, rows_where
+from assignors.simulation.outcome.phases import Phases
 from assignors.simulation.outcome.timeline import Phase, Zombies, build_timeline
 from assignors.simulation.records.flow import Flow
+from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +28,22 @@ class Change(NamedTuple):
     partitions: NDArray[np.int32]
     owner: NDArray[np.int32]
     position: NDArray[np.int32]
+
+
+def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The partitions of a mask, as they are written down."""
+    return mask.nonzero()[0].astype(np.int32)
+
+
+@dataclass(slots=True)
+class Zombie:
+    """A consumer that reads on what is no longer its own; `told` is its number in the flow."""
+
+    partitions: NDArray[np.int32]
+    start_ms: float
+    end_ms: float
+    consumer: int
+    told: int | None = None
 
 
 class Partitions:
@@ -61,7 +78,7 @@ class Partitions:
         self._total = int(self.first[-1])
         self._last_consumer = np.full(self._total, -1, np.int32)
         self._log: list[tuple[str, tuple[object, ...]]] = []
-        self._zombies: list[tuple[NDArray[np.int32], float, float, int]] = []
+        self._zombies: list[Zombie] = []
         self.now = Phases(self._total, memberships, self._partition_ms, flow=self.flow)
         there = np.concatenate(
             [np.arange(0)]
@@ -77,6 +94,11 @@ class Partitions:
     def topic(self, name: str) -> int:
         """A topic's number."""
         return self._number[name]
+
+    def name(self, partition: int) -> TopicPartition:
+        """A partition's topic and number there."""
+        topic = int(np.searchsorted(self.first, partition, side="right")) - 1
+        return TopicPartition(self.topics[topic], partition - int(self.first[topic]))
 
     def cause(self, text: str) -> int:
         """A number for one more thing that keeps partitions from being read."""
@@ -98,19 +120,23 @@ class Partitions:
 
     def stop(
         self, member: int, at_ms: float, phase: Phase, cause: int, *, committed: bool | None = True
-    ) -> None:
-        """What the member reads, it no longer does."""
+    ) -> NDArray[np.int32]:
+        """What the member reads, it no longer does; gives what that is."""
         had = self.owned(member)
+        read = had[self.now.read_by_owner(had, at_ms)]
         if self.flow is not None and committed is not None:
             self.flow.stops(had[self.now.phase[had] == Phase.UNNOTICED], at_ms, committed=committed)
         self._do("stop", had, at_ms, phase, cause, committed)
+        return read
 
     def halt(
         self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> None:
         """Nobody reads these any more, or opens them, or may go on where it was."""
         if self.flow is not None and committed is not None:
-            self.flow.stops(partitions[self.now.phase[partitions] == Phase.UNNOTICED], at_ms, committed=committed)
+            self.flow.stops(
+                partitions[self.now.phase[partitions] == Phase.UNNOTICED], at_ms, committed=committed
+            )
         self._do("stop", partitions, at_ms, phase, cause, committed)
         self.stand(partitions[self.now.phase[partitions] != phase], at_ms, phase, cause)
 
@@ -186,9 +212,18 @@ class Partitions:
             return
         consumer = int(self._memberships.consumer[member])
         self.now.watch(partitions)
-        self._zombies.append((partitions, start_ms, end_ms, consumer))
+        told = None
         if reads and self.flow is not None:
-            self.flow.zombie(partitions, consumer, start_ms, end_ms)
+            told = self.flow.zombie(partitions, consumer, start_ms, end_ms)
+        self._zombies.append(Zombie(partitions, start_ms, end_ms, consumer, told))
+
+    def gone(self, consumer: int, at_ms: float) -> None:
+        """The consumer's process has ended: what it read on, it no longer does."""
+        for zombie in self._zombies:
+            if zombie.consumer == consumer and zombie.end_ms > at_ms:
+                zombie.end_ms = at_ms
+                if zombie.told is not None and self.flow is not None:
+                    self.flow.lay(zombie.told, at_ms)
 
     def settle(self, now_ms: float) -> None:
         """Let handovers that are over be over, and the records know."""
@@ -202,10 +237,11 @@ class Partitions:
         owner = np.full(self._total, -1, np.int32)
         position = np.zeros(self._total, np.int32)
         if len(member):
-            rows = self.first[[self._number[name] for name in topics]][topic] + partition
+            rows = self.first[[self._number[name] for name in topics]][topic]
+            rows += partition
             serials = np.array([self._memberships.serials[each] for each in ids], np.int32)
             owner[rows] = serials[member]
-            starts = bounds(np.bincount(member, minlength=len(ids)))
+            starts = member.searchsorted(np.arange(len(ids), dtype=np.int32))
             position[rows] = np.arange(len(member)) - starts[member]
         return owner, position
 
@@ -244,9 +280,9 @@ class Partitions:
             return 0.0
         partition, start, end = self.now.reads_of_watched()
         twice = 0.0
-        for partitions, since, until, _ in self._zombies:
-            of = np.isin(partition, partitions)
-            both = np.minimum(end[of], min(until, now_ms)) - np.maximum(start[of], since)
+        for zombie in self._zombies:
+            of = np.isin(partition, zombie.partitions)
+            both = np.minimum(end[of], min(zombie.end_ms, now_ms)) - np.maximum(start[of], zombie.start_ms)
             twice += float(both[both > 0].sum())
         return twice
 
@@ -256,10 +292,17 @@ class Partitions:
         again = Phases(self._total, self._memberships, self._partition_ms, rows=rows)
         for name, arguments in self._log:
             getattr(again, name)(*arguments)
+        seen = [
+            (zombie, min(zombie.end_ms, until_ms))
+            for zombie in self._zombies
+            if zombie.start_ms < min(zombie.end_ms, until_ms)
+        ]
         parts = [
-            (which, *(np.full(len(which), value) for value in (start, min(end, until_ms), consumer)))
-            for which, start, end, consumer in self._zombies
-            if start < until_ms
+            (
+                each.partitions,
+                *(np.full(len(each.partitions), it) for it in (each.start_ms, end_ms, each.consumer)),
+            )
+            for each, end_ms in seen
         ]
         nothing = (np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0, np.int32))
         partition, start, end, consumer = map(np.concatenate, zip(nothing, *parts, strict=True))

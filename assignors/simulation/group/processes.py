@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +34,21 @@ class Process:
     heard_ms: float = -math.inf
     absence: int | None = None
     joining: bool = False
+
+
+class Handover(NamedTuple):
+    """A group of one kind that becomes one of another.
+
+    Attributes:
+        generation: of a classic group, or the epoch of one of the consumer protocol.
+        members: its members, in the order they joined.
+        joining: consumers that are about to join, each with when it will.
+        down_ms: until when its coordinator answers nobody.
+        member_pause_ms: how long running consumers stood still for the protocol so far.
+    """
+
+    generation: int
+    members: list[Process]
+    joining: list[tuple[int, float]]
+    down_ms: float
+    member_pause_ms: float

@@ -26,7 +26,7 @@ def first_after(phase_ms: float, every_ms: float, at_ms: float) -> float:
 
 
 def first_after_each(
-    phase_ms: NDArray[np.float64], every_ms: NDArray[np.float64], at_ms: float
+    phase_ms: NDArray[np.float64], every_ms: NDArray[np.float64], at_ms: float | NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The same for many at once."""
     turn = np.floor((at_ms - phase_ms) / every_ms)  # or one beside it, as the quotient is rounded

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.columns import bounds
-from assignors.group import Group
+from assignors.group import Group, Member
 from assignors.partition_list import PartitionColumns, PartitionList
+from assignors.simulation.group.decisions import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
-    from assignors.group import Member, Topic
+    from assignors.group import Topic
     from assignors.simulation.group.consumer_group import ConsumerGroup
     from assignors.simulation.group.decisions import Decisions
+
+
+ROOM = 4_096
+"""The least partitions there is room for before what nobody has any more is cleared away."""
 
 
 class Targets:
@@ -58,17 +63,23 @@ class Targets:
         self._describe = describe
         self._members: dict[int, Member] = {}
 
+    def adopt(self, number: int, rows: NDArray[np.integer], position: NDArray[np.int32]) -> None:
+        """A member comes from another kind of group, with these partitions at these places of its list."""
+        owned = self._log.write(rows[position.argsort()])
+        self._members[number] = replace(self._describe(number), owned=owned)
+        self.position[rows] = position
+        self._decision = Decision()  # nobody else comes to this point
+
     def __call__(self, group: ConsumerGroup) -> NDArray[np.int64]:
         """The owner of every partition, -1 for nobody."""
         change = self._update(group)
         topics = self._topics()
-        first_time = self._decision is self._decisions.start
         self._decision = self._decisions.decide(
             self._decision,
             (change, tuple((topic.name, topic.partitions) for topic in topics)),
             self._strategy(),
             lambda: Group(topics, list(self._members.values())),
-            new_leader=first_time,
+            new_leader=False,
         )
         assert self._decision.assignment is not None
         return self._write(self._decision.assignment, group.target)
@@ -120,20 +131,27 @@ class Targets:
             self.position[mine] = np.arange(len(mine))
             if self._log.is_full(len(mine)):
                 self._log.compact(self._members)
-            self._members[number] = replace(self._members[number], owned=self._log.write(mine))
+            about = self._members[number]
+            self._members[number] = Member(
+                about.id,
+                about.topics,
+                instance_id=about.instance_id,
+                rack=about.rack,
+                owned=self._log.write(mine),
+            )
         return owner
 
 
 class _Log:
-    """Lists of partitions, one after the other in columns, so that the lists of all members are parts of one.
+    """Lists of partitions, one after the other in columns, of which the lists of all members are parts.
 
-    What is written is never changed, and what is not read any more is left where it is until there is no room.
+    What is written is never changed; what nobody has any more is left where it is until there is no room.
     """
 
     def __init__(self, first: NDArray[np.int64], names: Sequence[str]) -> None:
         self._first = first
         self._names = tuple(names)
-        self._make(4 * int(first[-1]))
+        self._make(max(4 * int(first[-1]), ROOM))
 
     def is_full(self, count: int) -> bool:
         """Whether there is no room for so many more."""

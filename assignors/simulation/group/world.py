@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from assignors.registry import get_assignor
 from assignors.simulation.group.memberships import Memberships
 from assignors.simulation.group.partitions import Partitions
 from assignors.simulation.outcome.history import History
@@ -19,6 +20,7 @@ from assignors.simulation.outcome.result import LogEntry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from assignors.interface import RebalanceProtocol
     from assignors.simulation.inputs.events import Consumer
     from assignors.simulation.inputs.scenario import Scenario
 
@@ -108,6 +110,7 @@ class World:
         self.random = np.random.Generator(np.random.Philox(key=scenario.seed))
         self.consumers: list[Consumer] = []
         self.varied = False
+        self._protocols: dict[str, frozenset[RebalanceProtocol]] = {}
         self.subscriptions: dict[tuple[tuple[str, ...] | None, str | None], Consumer] = {}
         self._number: dict[str, int] = {}
         self._running: dict[int, None] = {}
@@ -130,6 +133,12 @@ class World:
     def stopped(self, consumer: int) -> None:
         """The consumer's process is gone; one that is gone already may be told again."""
         self._running.pop(consumer, None)
+
+    def protocols(self, strategy: str) -> frozenset[RebalanceProtocol]:
+        """The rebalance protocols of a strategy; none where it is the broker's (KIP-848)."""
+        if strategy not in self._protocols:
+            self._protocols[strategy] = get_assignor(strategy).protocols
+        return self._protocols[strategy]
 
     def number_of(self, name: str) -> int:
         """The number of a consumer that has run."""

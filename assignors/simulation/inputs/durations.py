@@ -27,8 +27,8 @@ Interval = Annotated[float, Between(1, LATEST_MS, "number of milliseconds")]
 
 _P95 = 1.6448536269514722
 """How many standard deviations the 95th percentile of a normal distribution lies above its median."""
-_LARGEST_EXPONENT = 700
-"""`math.exp` refuses much more; what comes of it is cut to `LATEST_MS` anyway."""
+LARGEST_EXPONENT = 700
+"""`exp` refuses much more; what comes of it is cut to `LATEST_MS` anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,15 @@ class LogNormal:
     median: Milliseconds
     p95: Milliseconds
 
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of the lengths' logarithms."""
+        return (math.log(self.p95) - math.log(self.median)) / _P95
+
     def draw(self, random: Generator) -> float:
         """One length."""
-        median = math.log(self.median)
-        length = median + random.standard_normal() * (math.log(self.p95) - median) / _P95
-        return math.exp(min(length, _LARGEST_EXPONENT))
+        length = math.log(self.median) + random.standard_normal() * self.sigma
+        return math.exp(min(length, LARGEST_EXPONENT))
 
 
 Distribution = Uniform | Exponential | LogNormal

@@ -83,6 +83,11 @@ class History:
             generation, started_ms, completed_ms, tuple(causes), moved, self, len(self._steps) - 1
         )
 
+    def goes_on(self, change: Change) -> None:
+        """What the next rebalance changes is told of from here on; no rebalance has made it so."""
+        counts = self._steps[-1].counts if self._steps else ()
+        self._steps.append(_Step(np.empty(0, np.int32), change, counts, frozenset(), {}))
+
     def begin(self, start: Rebalance) -> None:
         """The group at time 0."""
         self.start = start

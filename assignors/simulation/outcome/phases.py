@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from assignors.simulation.outcome.timeline import Rows
     from assignors.simulation.records.flow import Flow
 
+    Index = NDArray[np.integer]
     Times = np.float64 | NDArray[np.float64]
 
 KINDS = len(Phase)
 
 
-def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """The partitions of a mask."""
-    return mask.nonzero()[0].astype(np.int32)
+_WAITS = np.isin(np.arange(KINDS), [Phase.PAUSED, Phase.UNNOTICED, Phase.COMPUTING])
+"""Of each phase, whether a partition in it is not read and not about to be."""
 
 
 def _some(at_ms: Times, mask: NDArray[np.bool_]) -> Times:
@@ -75,7 +75,7 @@ class Phases:
         self._read_again: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]] = []
         self._read_twice: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]] = []
 
-    def born(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int) -> None:
+    def born(self, partitions: Index, at_ms: float, phase: Phase, cause: int) -> None:
         """These exist from now on."""
         if self._flow is not None:
             self._flow.born(partitions, at_ms)
@@ -85,7 +85,7 @@ class Phases:
 
     def stop(
         self,
-        partitions: NDArray[np.int32],
+        partitions: Index,
         at_ms: float,
         phase: Phase,
         cause: int,
@@ -99,24 +99,24 @@ class Phases:
     ) -> None:
         """Each of these members stops at its time."""
         until = self._by_member(members, at_ms)
-        partitions = rows_where(~np.isnan(until[self.owner]))
+        partitions = (~np.isnan(until[self.owner])).nonzero()[0]
         self._stop(partitions, until[self.owner[partitions]], phase, cause, committed=True)
 
-    def wait(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int | None) -> None:
+    def wait(self, partitions: Index, at_ms: float, phase: Phase, cause: int | None) -> None:
         """These stand still, and now for another reason; None keeps the cause of each."""
         self._wait(partitions, np.float64(at_ms), phase, cause)
 
-    def resume(self, partitions: NDArray[np.int32], at_ms: float) -> None:
+    def resume(self, partitions: Index, at_ms: float) -> None:
         """These are read again."""
         self._read(partitions, np.float64(at_ms))
 
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """Everything that is in one phase of standing still is in another now."""
-        self._wait(rows_where(self.phase == old), np.float64(at_ms), phase, cause)
+        self._wait((self.phase == old).nonzero()[0], np.float64(at_ms), phase, cause)
 
     def own(
         self,
-        partitions: NDArray[np.int32],
+        partitions: Index,
         owner: NDArray[np.int32],
         position: NDArray[np.int32],
         at_ms: float,
@@ -139,16 +139,21 @@ class Phases:
             begins_ms: when each begins to read; None: at once.
             cause: what the partitions have waited for.
         """
-        begins = self._by_member(members, at_ms if begins_ms is None else begins_ms)
-        waiting = (self.phase > Phase.CONSUMING) & (self.phase != Phase.HANDOVER)
-        partitions = rows_where(waiting & ~np.isnan(begins[self.owner]))
+        waiting = _WAITS[self.phase].nonzero()[0]
+        if len(waiting) == 0:
+            return
+        opens = np.zeros(len(self._memberships) + 1, np.bool_)  # the last is nobody, index -1
+        opens[members] = True
+        partitions = waiting[opens[self.owner[waiting]]]
         if len(partitions) == 0:
             return
-        self._open(partitions, at_ms, None if begins_ms is None else begins[self.owner[partitions]], cause)
+        if begins_ms is not None:
+            begins_ms = self._by_member(members, begins_ms)[self.owner[partitions]]
+        self._open(partitions, at_ms, begins_ms, cause)
 
     def hand(
         self,
-        partitions: NDArray[np.int32],
+        partitions: Index,
         member: int,
         at_ms: float,
         begins_ms: float | None,
@@ -162,14 +167,20 @@ class Phases:
     def settle(self, at_ms: float) -> None:
         """Handovers that are over by now are over."""
         if self._opening:
-            self._mature(np.arange(len(self.phase), dtype=np.int32), np.float64(at_ms))
+            self._mature(np.arange(len(self.phase)), np.float64(at_ms))
+
+    def read_by_owner(self, partitions: NDArray[np.int32], at_ms: float) -> NDArray[np.bool_]:
+        """Which of these their owners read then, or would if they did not stand still."""
+        phase = self.phase[partitions]
+        read: NDArray[np.bool_] = np.isin(phase, (Phase.CONSUMING, Phase.UNNOTICED))
+        return np.logical_or(read, self._ready[partitions] <= at_ms)
 
     def open_at_ms(self) -> float:
         """When the last handover that has begun will be over."""
         ready = self._ready[self._ready < math.inf]
         return float(ready.max(initial=0))
 
-    def watch(self, partitions: NDArray[np.int32]) -> None:
+    def watch(self, partitions: Index) -> None:
         """These have a second reader; keep when they are read, for `read_twice`."""
         if self._watched is None:
             self._watched = np.zeros(len(self.phase), np.bool_)
@@ -178,7 +189,7 @@ class Phases:
     def finish(self, at_ms: float) -> None:
         """The run ends."""
         self.settle(at_ms)
-        everything = rows_where(self.phase != Phase.ABSENT)
+        everything = self.phase.nonzero()[0]
         still = everything[self.phase[everything] != Phase.CONSUMING]
         self._spend(still, np.float64(at_ms))
         self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[still], initial=0)))
@@ -202,9 +213,7 @@ class Phases:
         causes: NDArray[np.int32] = cause[found[asked]]
         return causes
 
-    def _by_member(
-        self, members: NDArray[np.int32], values: float | NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _by_member(self, members: NDArray[np.int32], values: NDArray[np.float64]) -> NDArray[np.float64]:
         """A value for each membership, NaN for the others; the last element serves index -1, nobody."""
         every = np.full(len(self._memberships) + 1, math.nan)
         every[members] = values
@@ -212,7 +221,7 @@ class Phases:
 
     def _open(
         self,
-        partitions: NDArray[np.int32],
+        partitions: Index,
         at_ms: float,
         begins_ms: NDArray[np.float64] | None,
         cause: int | None,
@@ -228,7 +237,7 @@ class Phases:
         self._opening += len(partitions)
         self._mature(partitions, np.float64(at_ms))
 
-    def _ranks(self, partitions: NDArray[np.int32]) -> NDArray[np.int64]:
+    def _ranks(self, partitions: Index) -> NDArray[np.int64]:
         """The place of each partition among those that its owner opens now."""
         order = np.lexsort((self.position[partitions], self.owner[partitions]))
         owner = self.owner[partitions][order]
@@ -240,7 +249,7 @@ class Phases:
 
     def _stop(
         self,
-        partitions: NDArray[np.int32],
+        partitions: Index,
         at_ms: Times,
         phase: Phase,
         cause: int,
@@ -271,18 +280,18 @@ class Phases:
         self.unread += len(partitions)
         self._stand(partitions, phase, cause)
 
-    def _mature(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
+    def _mature(self, partitions: Index, at_ms: Times) -> None:
         ripe = partitions[self._ready[partitions] <= at_ms]
         if len(ripe):
             at_ms = self._ready[ripe]
             self._close_handover(ripe)
             self._read(ripe, at_ms)
 
-    def _close_handover(self, partitions: NDArray[np.int32]) -> None:
+    def _close_handover(self, partitions: Index) -> None:
         self._ready[partitions] = math.inf
         self._opening -= len(partitions)
 
-    def _wait(self, partitions: NDArray[np.int32], at_ms: Times, phase: Phase, cause: int | None) -> None:
+    def _wait(self, partitions: Index, at_ms: Times, phase: Phase, cause: int | None) -> None:
         if len(partitions) == 0:
             return
         if self._opening:
@@ -292,7 +301,7 @@ class Phases:
         self._since[partitions] = at_ms
         self._stand(partitions, phase, cause)
 
-    def _stand(self, partitions: NDArray[np.int32], phase: Phase, cause: int | None) -> None:
+    def _stand(self, partitions: Index, phase: Phase, cause: int | None) -> None:
         self.phase[partitions] = phase
         if cause is None:
             return
@@ -302,7 +311,7 @@ class Phases:
         self.touched[cause] += np.count_nonzero(self._cause[partitions] != cause)
         self._cause[partitions] = cause
 
-    def _read(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
+    def _read(self, partitions: Index, at_ms: Times) -> None:
         if len(partitions) == 0:
             return
         self._keep(partitions, at_ms)
@@ -312,23 +321,22 @@ class Phases:
         self.phase[partitions] = Phase.CONSUMING
         self.unread -= len(partitions)
         if self._flow is not None:
-            self._read_again.append(
-                (partitions, np.broadcast_to(at_ms, partitions.shape), self._cause[partitions])
-            )
+            read = partitions.astype(np.int32)
+            self._read_again.append((read, np.broadcast_to(at_ms, read.shape), self._cause[partitions]))
             self._flow.reads(partitions, self._memberships.consumer[self.owner[partitions]], at_ms)
 
-    def _spend(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
+    def _spend(self, partitions: Index, at_ms: Times) -> None:
         kind = self._cause[partitions] * KINDS + self.phase[partitions]
         self.spent += np.bincount(kind, at_ms - self._since[partitions], len(self.spent))
 
-    def _keep(self, partitions: NDArray[np.int32], at_ms: Times) -> None:
+    def _keep(self, partitions: Index, at_ms: Times) -> None:
         """Keep the rows that end now, if anybody wants rows."""
         if self._rows is None and self._watched is None:
             return
         end = np.broadcast_to(at_ms, partitions.shape)
         if self._rows is not None:
             lasted = (self._since[partitions] < end) & (self.phase[partitions] != Phase.ABSENT)
-            rows = partitions[lasted]
+            rows = partitions[lasted].astype(np.int32)
             self._rows.append(
                 (
                     rows,
@@ -341,5 +349,5 @@ class Phases:
             )
         if self._watched is not None:
             twice = self._watched[partitions] & (self.phase[partitions] == Phase.CONSUMING)
-            rows = partitions[twice]
+            rows = partitions[twice].astype(np.int32)
             self._read_twice.append((rows, self._since[rows], end[twice]))

@@ -126,14 +126,23 @@ class Flow:
         self._stop(partitions, at, STALLED)
         self._stands[partitions] = True
 
-    def zombie(self, partitions: Integers, consumer: int, start: float, end: float) -> None:
+    def zombie(self, partitions: Integers, consumer: int, start: float, end: float) -> int:
         """A consumer that has stalled or was dropped reads on where it was, though it has lost them.
 
         What it commits is refused. If the consumer reads them now, that is a second process of its name,
         which takes them over when the first becomes a zombie.
+
+        Returns:
+            A number for it, see `lay`.
         """
         slots = np.asarray(partitions, np.intp)
-        self._calls.add(slots, consumer, start, self._readers.haunt(start, end))
+        zombie = self._readers.haunt(start, end)
+        self._calls.add(slots, consumer, start, zombie)
+        return zombie
+
+    def lay(self, zombie: int, at: float) -> None:
+        """That one's process ends before it was to hear that it is out."""
+        self._readers.lay(zombie, at)
 
     def advance(self, at: float) -> None:
         """Everything up to this time has been told."""

@@ -89,6 +89,10 @@ class Readers:
         self._zombies.append(_Zombie(start, end))
         return HAUNTED + len(self._zombies) - 1
 
+    def lay(self, kind: int, at: float) -> None:
+        """That zombie reads no longer than this."""
+        self._zombies[kind - HAUNTED].end = at
+
     def levels(self, at: float) -> Floats:
         """How far behind each partition is."""
         elapsed = np.maximum(at - self._since, 0.0)

@@ -1,6 +1,7 @@
 """Every run comes to an end."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,9 @@ from assignors.simulation import (
     Costs,
     Grow,
     Leave,
+    Restart,
     Scenario,
+    Uniform,
     simulate,
     simulate_seeds,
 )
@@ -98,3 +101,25 @@ def test_a_group_that_never_comes_to_rest_is_told():
     scenario = Scenario(TOPICS, tuple(Consumer(name) for name in "abc"), (Leave(5, "c"),), "restless")
     with pytest.raises(ScenarioError, match=r"rebalances, the last .* partitions revoked; .*'restless'"):
         simulate(scenario)
+
+
+class Counting(Restless):
+    """Remembers how often it was asked, as a leader's assignor may."""
+
+    name = "counting"
+    protocols = frozenset({RebalanceProtocol.EAGER})
+
+
+@pytest.mark.usefixtures("strangers")
+def test_runs_that_share_decisions_do_not_share_a_leaders_memory():
+    register_assignor("counting", Counting)
+    events = [Restart(60_000.0 * turn, "c", Uniform(0, 6_000)) for turn in range(1, 6)]
+    scenario = Scenario(TOPICS, tuple(Consumer(name) for name in "abc"), events, "counting")
+    seeds = [*range(8), *range(8)]
+    alone = [simulate(replace(scenario, seed=seed)) for seed in seeds]
+    shared = list(simulate_seeds(scenario, seeds))
+    assert len({len(each.rebalances) for each in alone}) > 1
+    for one, other in zip(shared, alone, strict=True):
+        assert [dict(step.assignment) for step in one.steps] == [
+            dict(step.assignment) for step in other.steps
+        ]

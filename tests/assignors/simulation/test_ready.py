@@ -136,7 +136,7 @@ def test_what_comes_out(name: str, figure: str, low: float, high: float) -> None
         ("longest_pause_ms", ("new-protocol-stop-start", {}), ("new-protocol-two-bounces", {}), 2),
         ("longest_pause_ms", ("new-protocol-stop-start", {}), ("new-protocol-kip-848", {}), 2),
         ("partition_pause_ms", ("new-protocol-two-bounces", {}), ("new-protocol-stop-start", {}), 2),
-        ("partition_pause_ms", ("new-protocol-two-bounces", {}), ("new-protocol-kip-848", {}), 2),
+        ("partition_pause_ms", ("new-protocol-stop-start", {}), ("new-protocol-kip-848", {}), 1.5),
         (
             "longest_pause_ms",
             ("connect-worker-lost", {}),

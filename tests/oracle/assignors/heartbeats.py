@@ -21,10 +21,10 @@ STATIC = (("i", ["a"]), ("j", ["a", "b"]), ("k", ["a", "b"]), ("l", ["a", "ab", 
 FAMILIES = {"members": 150, "static": 100, "patterns": 80, "migration": 150}
 
 
-def heartbeats(family: str) -> Iterator[Json]:
+def heartbeats(family: str, seed: str = "", count: int | None = None) -> Iterator[Json]:
     """The scenarios of one family: name, settings of the broker, and steps."""
-    for number in range(FAMILIES[family]):
-        rng = Random(f"{family} {number}")
+    for number in range(FAMILIES[family] if count is None else count):
+        rng = Random(f"{family} {seed}{number}")
         settings = {
             "group.consumer.assignment.interval.ms": str(rng.choice((0, 1_000, 1_000))),
             "group.initial.rebalance.delay.ms": "0",

@@ -1,8 +1,11 @@
 """What befalls processes: batches that take long, stalls, second instances, brokers that go."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from assignors.errors import ScenarioError
 from assignors.group import Topic
 from assignors.simulation import (
     Consumer,
@@ -80,6 +83,11 @@ def test_the_partitions_of_a_busy_consumer_wait_for_it():
     assert [outage.cause for outage in result.outages] == ["c1 was busy"]
 
 
+def test_two_long_batches_one_after_the_other_are_one_pause():
+    result = run(group(3), SlowPoll(10_000, "c1", 20_000), SlowPoll(30_000, "c1", 20_000))
+    assert result.summary.longest_pause_ms == 40_000
+
+
 def test_a_consumer_that_does_not_poll_in_time_leaves_and_comes_back():
     result = run(group(3), SlowPoll(10_000, "c1", 400_000))
     assert [each.causes for each in result.rebalances] == [("c1 did not poll in time",), ("c1 joined",)]
@@ -129,6 +137,11 @@ def test_what_is_left_of_the_batch_in_hand_is_longer_for_longer_batches(duration
     assert left.mean() == pytest.approx(mean, rel=0.03)
 
 
+def test_a_batch_lasts_until_the_latest_time_at_most():
+    whole, _ = draw_batches(LogNormal(50, 2**52), np.random.default_rng(0), 100)
+    assert whole.max() == 2**53
+
+
 def test_the_barrier_waits_for_the_slowest_batch():
     events = (Leave(10_000, "c1"),)
     quick, slow = (run(group(8), *events, costs=Costs(poll_ms=poll)).rebalances[0] for poll in (0, 20_000))
@@ -137,9 +150,13 @@ def test_the_barrier_waits_for_the_slowest_batch():
 
 
 def test_a_batch_longer_than_the_poll_interval_makes_its_client_leave():
-    result = run(group(8), Leave(10_000, "c1"), costs=Costs(poll_ms=400_000), max_poll_interval_ms=300_000)
+    """And again after each rebalance, so such a group never comes to rest."""
+    endless = Scenario(ORDERS, group(8), (Leave(10_000, "c1"),), "sticky", costs=Costs(poll_ms=400_000))
+    result = simulate(replace(endless, until_ms=2_000_000))
     assert ("left", "c0") in said(result, "left")
-    assert result.summary.unassigned_partitions == 0
+    assert result.summary.rebalances > 2
+    with pytest.raises(ScenarioError, match="let until_ms end the run earlier"):
+        simulate(endless)
 
 
 # What a client does with its partitions.

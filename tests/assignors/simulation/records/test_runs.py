@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignors.group import Topic
-from assignors.simulation import Consumer, Costs, Grow, Join, Leave, Load, Restart, Scenario, simulate
-from tests.assignors.simulation.test_timeline import scenarios
+from assignors.simulation import Consumer, Costs, Crash, Grow, Join, Leave, Load, Restart, Scenario, simulate
 
 LOADS = (
     Load(50),
@@ -22,10 +21,40 @@ LOADS = (
 )
 
 
-@given(scenarios(), st.sampled_from(LOADS))
+@st.composite
+def comings_and_goings(draw):
+    """Groups of up to five consumers that come and go, some of them at the same moment."""
+    consumers = [Consumer(f"c{number}", draw(st.booleans())) for number in range(5)]
+    present = draw(st.integers(0, 5))
+    back_at = {each.name: 0.0 if index < present else None for index, each in enumerate(consumers)}
+    events = []
+    now = 0.0
+    for _ in range(draw(st.integers(0, 6))):
+        now += draw(st.sampled_from([0.0, 500.0, 2_000.0, 20_000.0, 70_000.0]))
+        consumer = draw(st.sampled_from(consumers))
+        since = back_at[consumer.name]
+        if since is None:
+            events.append(Join(now, consumer))
+            back_at[consumer.name] = now
+        elif since <= now:
+            kind = draw(st.sampled_from([Leave, Crash, Restart]))
+            if kind is Restart:
+                down = draw(st.sampled_from([0.0, 1_000.0, 30_000.0, 60_000.0]))
+                events.append(Restart(now, consumer.name, down))
+                back_at[consumer.name] = now + down
+            else:
+                events.append(kind(now, consumer.name))
+                back_at[consumer.name] = None
+    assignor = draw(st.sampled_from(["range", "roundrobin", "sticky", "cooperative-sticky"]))
+    topics = (Topic("orders", draw(st.integers(1, 7))), Topic("pay", 2))
+    seed = draw(st.integers(0, 99))
+    return Scenario(topics, tuple(consumers[:present]), tuple(events), assignor, seed=seed)
+
+
+@given(comings_and_goings(), st.sampled_from(LOADS))
 @settings(max_examples=150, deadline=None)
-def test_every_record_is_read_lost_or_waiting(drawn, load):
-    records = simulate(replace(drawn[0], load=load)).records
+def test_every_record_is_read_lost_or_waiting(scenario, load):
+    records = simulate(replace(scenario, load=load)).records
     assert records.consumed + records.waiting + records.lost == pytest.approx(records.arrived)
     for column in (records.consumed, records.waiting, records.duplicates, records.aborted, records.lost):
         assert (column > -1e-6).all()
@@ -35,10 +64,10 @@ def test_every_record_is_read_lost_or_waiting(drawn, load):
         assert not records.duplicates.any()
 
 
-@given(scenarios(), st.sampled_from(LOADS))
+@given(comings_and_goings(), st.sampled_from(LOADS))
 @settings(max_examples=100, deadline=None)
-def test_the_groups_lag_is_that_of_its_partitions(drawn, load):
-    records = simulate(replace(drawn[0], load=load)).records
+def test_the_groups_lag_is_that_of_its_partitions(scenario, load):
+    records = simulate(replace(scenario, load=load)).records
     single = [records.curves.of(partition) for partition in range(len(records.peak))]
     # Between two jumps, where every curve is continuous.
     moments = np.unique(np.concatenate([records.lag_ms, *(times for times, _ in single)]))
