@@ -40,15 +40,18 @@ class Round(NamedTuple):
 class Calls:
     """What is to happen when its time comes.
 
-    Consumers affect each other only through partitions that one gives up and another reads, and each
-    partition is told about in the order of time. So what is told can happen in the order in which it was
-    told, if that is in the order of time for each consumer too; otherwise it is sorted.
+    Consumers affect each other only through partitions that one gives up and another reads. So what is told
+    about different consumers can happen together, stops before reads, and in the order in which it was told
+    if that is in the order of time for each consumer. Only who wakes up without its partitions is alone.
     """
 
     def __init__(self) -> None:
         self._waiting: list[Round] = []
         self._sorted = True
+        # By consumer: the latest time it was told about, and the round it was in last.
         self._latest = np.zeros(64)
+        self._round = np.zeros(64, np.intp)
+        self._rounds = 0
 
     def add(
         self,
@@ -79,7 +82,7 @@ class Calls:
             else:
                 later.append(told)
         self._waiting = later
-        yield from due if self._sorted or not due else _sort(due)
+        yield from self._together(due) if self._sorted or not due else _sort(due)
         self._sorted |= not later
 
     def _follows(self, consumer: NDArray[np.intp], at: NDArray[np.float64]) -> bool:
@@ -87,23 +90,54 @@ class Calls:
         last = int(consumer.max())
         if last >= len(self._latest):
             self._latest = np.concatenate([self._latest, np.zeros(last + 1)])
+            self._round = np.concatenate([self._round, np.zeros(last + 1, np.intp)])
         before = self._latest[consumer]
         self._latest[consumer] = at
         return bool(((before <= at) & (self._latest[consumer] == at)).all())
 
+    def _together(self, told: list[Round]) -> Iterator[Round]:
+        """What is told in the order of time, in rounds as long as no consumer comes a second time."""
+        parts: dict[int, list[Round]] = {}
+        for each in told:
+            alone = each.kind >= HAUNTED
+            if alone or (self._round[each.consumer] == self._rounds).any():
+                yield from _merged(parts)
+                parts = {}
+                self._rounds += 1
+            parts.setdefault(each.kind, []).append(each)
+            self._round[each.consumer] = self._rounds
+            if alone:
+                yield from _merged(parts)
+                parts = {}
+        yield from _merged(parts)
+
+
+def _merged(parts: dict[int, list[Round]]) -> Iterator[Round]:
+    for kind, rounds in sorted(parts.items()):
+        if len(rounds) == 1:
+            yield rounds[0]
+        else:
+            partition, consumer, at = (
+                np.concatenate(column) for column in list(zip(*rounds, strict=True))[:3]
+            )
+            yield Round(partition, consumer, at, kind)
+
 
 def _sort(told: list[Round]) -> Iterator[Round]:
-    """Rounds in the order of time, as long as no consumer and no partition comes to a second time in one."""
+    """Rounds in the order of time, as long as no consumer comes to a second time."""
     partition, consumer, times = (np.concatenate(column) for column in list(zip(*told, strict=True))[:3])
     kind = np.repeat([each.kind for each in told], [len(each.at) for each in told])
     order = np.argsort(times, kind="stable")
     partition, consumer, times, kind = partition[order], consumer[order], times[order], kind[order]
     waits = np.full(len(order), -1)
-    earlier, later = _repeated(partition)
-    waits[later] = earlier
-    earlier, later = _repeated(consumer)
+    rows = np.argsort(consumer, kind="stable")
+    earlier, later = rows[:-1], rows[1:]
     apart = (times[earlier] != times[later]) | (kind[earlier] > kind[later])
-    waits[later] = np.maximum(waits[later], np.where(apart, earlier, -1))
+    apart &= consumer[earlier] == consumer[later]
+    waits[later[apart]] = earlier[apart]
+    alone = np.flatnonzero(kind >= HAUNTED)
+    waits[alone] = alone - 1
+    waits[alone[alone + 1 < len(waits)] + 1] = alone[alone + 1 < len(waits)]
     # What a row or one before it waits for has been in an earlier round.
     waits = np.maximum.accumulate(waits)
     begin = 0
@@ -113,10 +147,3 @@ def _sort(told: list[Round]) -> Iterator[Round]:
             which = np.flatnonzero(kind[begin:end] == each) + begin
             yield Round(partition[which], consumer[which], times[which], each)
         begin = end
-
-
-def _repeated(values: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where each value was last that comes again, and where it comes again."""
-    order = np.argsort(values, kind="stable")
-    again = values[order[1:]] == values[order[:-1]]
-    return order[:-1][again], order[1:][again]

@@ -83,7 +83,9 @@ class Flow:
         self._transactional = load.transactions
         self._readers = Readers(scenario, np.repeat(rates, np.diff(first)))
         self._calls = Calls()
+        # Who reads each partition by what was told, happened or not, and whether that one stands still.
         self._told = np.full(int(first[-1]), -1)
+        self._stands = np.zeros(int(first[-1]), np.bool_)
         self._now = 0.0
 
     def born(self, partitions: Integers, at: float | Floats) -> None:
@@ -102,7 +104,12 @@ class Flow:
         commits what it has read of others, as clients do when they rejoin, and its commit interval begins.
         """
         slots = np.asarray(partitions, np.intp)
+        reader = self._told[slots]
+        assert ((reader < 0) | (reader == consumer) | self._stands[slots]).all(), (
+            "a partition has two readers"
+        )
         self._told[slots] = consumer
+        self._stands[slots] = False
         self._calls.add(slots, consumer, at, READ)
 
     def stops(self, partitions: Integers, at: float | Floats, *, committed: bool) -> None:
@@ -116,10 +123,12 @@ class Flow:
         """
         self._stop(partitions, at, GIVEN_UP if committed else DROPPED)
         self._told[partitions] = -1
+        self._stands[partitions] = False
 
     def stalls(self, partitions: Integers, at: float | Floats) -> None:
         """Whoever reads them stands still, and goes on where it was if it is the next that reads them."""
         self._stop(partitions, at, STALLED)
+        self._stands[partitions] = True
 
     def zombie(self, partitions: Integers, consumer: int, start: float, end: float) -> int:
         """A consumer that has stalled or was dropped reads on where it was, though it has lost them.

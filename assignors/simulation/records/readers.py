@@ -285,7 +285,6 @@ class Readers:
         slots, consumer, at, _ = now
         consumers = self._consumers
         fresh = self._reader[slots] < 0
-        assert fresh.all() or (fresh | (self._reader[slots] == consumer)).all(), "a partition has two readers"
         stood, stood_since = self._standing[slots], self._since[slots]
         self._wait(slots, at)
         if self._stalled and (stood >= 0).any():

@@ -30,7 +30,7 @@ _TIE = 1e-9
 def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: float) -> Floats:
     """When each partition is drained; 0 for one that never falls behind, infinite for one that stays so."""
     times = np.zeros(len(behind))
-    if capacity == np.inf or not len(behind):
+    if capacity == np.inf or not (behind.any() or (np.bincount(group, rate) > capacity).any()):
         return times
     spent = np.zeros(int(group.max()) + 1)
     free = np.full(len(spent), capacity)

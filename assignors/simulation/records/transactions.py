@@ -40,14 +40,11 @@ class OpenTransactions:
         """What this consumer had left open ends at that time, if it has not before."""
         for number in self._of.pop(consumer, ()):
             _, since, until = self._rows[number]
-            np.clip(until, since, np.maximum(at, since), out=until)
+            np.minimum(until, np.maximum(at, since), out=until)
 
     def of(self, consumers: NDArray[np.intp]) -> list[int]:
         """Those of the consumers that left something open."""
         return [consumer for consumer in np.unique(consumers).tolist() if consumer in self._of]
-
-    def __bool__(self) -> bool:
-        return bool(self._of)
 
     def waited(self, partitions: int, at: float) -> NDArray[np.float64]:
         """How long each partition has been under at least one of them, up to `at`."""

@@ -222,6 +222,16 @@ def test_only_the_part_of_a_zombie_up_to_the_end_counts(end, duplicates):
     assert told.result(end).duplicates == [duplicates]
 
 
+def test_a_zombie_whose_process_ends_reads_no_more():
+    told = flow(capacity=300)
+    told.reads([0], 0, 0)
+    told.stops([0], 10_000, committed=False)
+    told.reads([0], 1, 10_000)
+    zombie = told.zombie([0], 0, 20_000, 22_000)
+    told.lay(zombie, 20_500)
+    assert told.result(40_000).duplicates == [150]
+
+
 def test_a_zombie_that_is_fenced_when_it_wakes_reads_nothing():
     told = flow()
     told.reads([0], 0, 0)
@@ -289,6 +299,14 @@ def test_an_open_transaction_holds_the_last_stable_offset(tell, uncommitted_ms):
     told.stops([0], 12_000, committed=False)
     tell(told)
     assert told.result(100_000).uncommitted_ms.tolist() == [uncommitted_ms, 0]
+
+
+def test_a_transaction_that_had_timed_out_holds_nothing():
+    told = flow(transactions=True, timeout=1_000)
+    told.reads([0], 0, 0)
+    told.stops([0], 12_000, committed=False)
+    told.reads([0], 0, 20_000)
+    assert told.result(100_000).uncommitted_ms == [0]
 
 
 def test_two_open_transactions_hold_the_last_stable_offset_once():
@@ -487,9 +505,8 @@ def test_stopping_what_nobody_reads_changes_nothing():
 def test_a_partition_has_one_reader():
     told = flow()
     told.reads([0], 0, 0)
-    told.reads([0], 1, 1_000)
     with pytest.raises(AssertionError, match="two readers"):
-        told.advance(2_000)
+        told.reads([0], 1, 1_000)
 
 
 def test_a_run_of_many_stretches_has_no_curves_of_single_partitions(monkeypatch):
