@@ -1,3 +1,4 @@
+import gc
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -126,13 +127,15 @@ def test_neither_closing_nor_forgetting_leaves_threads_or_files_behind() -> None
     def held() -> tuple[int, int]:
         return len(list(Path("/proc/self/task").iterdir())), len(list(Path("/proc/self/fd").iterdir()))
 
+    gc.collect()
     before = held()
     for turn in range(10):
         cluster = MockCluster(brokers=2)
         if turn % 2:
             cluster.close()
         del cluster
-    assert held() == before
+    # Fewer are no fault: a client of an earlier test takes a while to close its own.
+    assert all(now <= then for now, then in zip(held(), before, strict=True))
 
 
 def test_says_what_to_install_without_confluent_kafka(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,10 @@
 
 import threading
 import time
+from contextlib import suppress
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pyspark.sql import SparkSession
 
 from spark_integration import register
@@ -19,7 +20,10 @@ ROWS = 20_000_000  # more than can be written before the broker is gone
 def close_when_written_to(own: Broker, topic: str) -> None:
     """Kill the broker as soon as the topic holds a record."""
     consumer = Consumer({"bootstrap.servers": own.bootstrap_servers, "group.id": "watch", "log_level": 0})
-    while not consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1]:
+    written = 0
+    while not written:
+        with suppress(KafkaException):  # such as NOT_LEADER_FOR_PARTITION, while the topic is quite new
+            _, written = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
         time.sleep(0.02)
     own.close()
     consumer.close()
