@@ -37,6 +37,8 @@ def percentiles(runs: DataFrame, *, by: Sequence[str] | None = None) -> DataFram
     if not figures:
         raise ColumnError(f"the frame has no figure of a run, only {', '.join(runs.columns)}")
     percentile = "double(percentile_disc({}) WITHIN GROUP (ORDER BY value))"
+    # Before Spark 4.0 the function of this name looks for constants only.
+    in_order = f"array_position(array({', '.join(map(repr, figures))}), figure)"
     return (
         runs.unpivot([*cell], [*figures], "figure", "value")
         .where(sf.col("value").isNotNull())
@@ -46,7 +48,7 @@ def percentiles(runs: DataFrame, *, by: Sequence[str] | None = None) -> DataFram
             sf.expr(percentile.format(0.5)).alias("median"),
             sf.expr(percentile.format(0.95)).alias("p95"),
         )
-        .orderBy(*cell, sf.array_position(sf.array(*map(sf.lit, figures)), sf.col("figure")))
+        .orderBy(*cell, sf.expr(in_order))
     )
 
 
