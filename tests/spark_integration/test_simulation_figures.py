@@ -103,6 +103,7 @@ def test_a_picture_of_nothing_is_refused(runs: DataFrame, figure: str, where: st
         distribution_svg(runs.where(where), figure)
 
 
+@pytest.mark.needs("progress")
 def test_progress_counts_finished_tasks(spark: SparkSession) -> None:
     def rest(batches):
         for batch in batches:

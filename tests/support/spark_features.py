@@ -7,7 +7,7 @@ not skipped: a skip also hides what was not installed, so with CI=true it is a f
 import os
 from importlib.util import find_spec
 
-from pyspark.sql import DataFrame, functions
+from pyspark.sql import DataFrame, SparkSession, functions
 
 CLASSIC = os.environ.get("SPARK_TEST_MODE") != "connect"
 
@@ -19,6 +19,10 @@ FEATURES = {
     ),
     "arrow_udf": ("arrow_udf came with Spark 4.1", hasattr(functions, "arrow_udf")),
     "repartitionById": ("repartitionById came with Spark 4.1", hasattr(DataFrame, "repartitionById")),
+    "progress": (
+        "Connect tells how far it is since Spark 4.0",
+        CLASSIC or hasattr(SparkSession, "registerProgressHandler"),
+    ),
     "classic": ("Connect keeps the JVM out of reach", CLASSIC),
     "time": ("costly, and no different on another Spark", "SPARK_TEST_MATRIX" not in os.environ),
 }
