@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, fields
 from difflib import get_close_matches
@@ -73,7 +74,7 @@ def milliseconds(text: str) -> float:
     return float(text.removesuffix(unit)) * UNITS[unit]
 
 
-class Kind:
+class Kind(ABC):
     """What a value may be.
 
     Attributes:
@@ -84,9 +85,9 @@ class Kind:
     expected: str
     schema: dict[str, Any]
 
+    @abstractmethod
     def fits(self, value: Any) -> bool:
         """Whether it may be this one."""
-        raise NotImplementedError
 
     def advice(self, value: Any) -> str:
         """What to do instead of this value."""
