@@ -27,6 +27,7 @@ from assignors.simulation import (
     simulate_seeds,
 )
 from assignors.simulation.group.clients import draw_batches
+from tests.support.simulated import said
 
 ORDERS = (Topic("orders", 12),)
 
@@ -41,10 +42,6 @@ def run(consumers, *events, assignor="sticky", costs=None, seed=0, **settings):
             ORDERS, tuple(consumers), events, assignor, Settings(**settings), seed, costs=costs or Costs()
         )
     )
-
-
-def said(result, *kinds):
-    return [(entry.what, entry.subject) for entry in result.log if entry.what in kinds]
 
 
 def when(result, what):

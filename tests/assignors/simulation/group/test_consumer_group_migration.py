@@ -17,6 +17,7 @@ from assignors.simulation import (
     Stall,
     simulate,
 )
+from tests.support.simulated import said, when
 
 ORDERS = (Topic("orders", 12),)
 MODERN = ("uniform",)
@@ -31,14 +32,6 @@ def run(consumers, *events, assignor="range", costs=None, **settings):
     return simulate(
         Scenario(ORDERS, tuple(consumers), events, assignor, Settings(**settings), costs=costs or Costs())
     )
-
-
-def said(result, *kinds):
-    return [(entry.what, entry.subject) for entry in result.log if entry.what in kinds]
-
-
-def when(result, what):
-    return [entry.at_ms for entry in result.log if entry.what == what]
 
 
 def pauses(result):

@@ -27,6 +27,7 @@ from assignors.simulation import (
     simulate,
     simulate_seeds,
 )
+from tests.support.simulated import said, when
 
 ORDERS = (Topic("orders", 12),)
 EVERY_MS = 5_000
@@ -43,14 +44,6 @@ def run(consumers, *events, topics=ORDERS, costs=None, seed=0, assignor="uniform
             topics, tuple(consumers), events, assignor, Settings(**settings), seed, costs=costs or Costs()
         )
     )
-
-
-def said(result, *kinds):
-    return [(entry.what, entry.subject) for entry in result.log if entry.what in kinds]
-
-
-def when(result, what):
-    return [entry.at_ms for entry in result.log if entry.what == what]
 
 
 def pauses(result):
