@@ -1,7 +1,8 @@
 """What Java's `hashCode` and `HashMap` do; both decide where Kafka puts things.
 
 `HashMap` and `HashSet` are called one by one, as in Java. `hash_map_order` is the order of a map that is only
-filled; `many_maps` has that of many at once.
+filled; `many_maps` has that of many at once. `TimelineKeys` is the order of Kafka's own map, in which a
+coordinator has its members.
 """
 
 from partitioning.java.hash_codes import topic_partition_hash, topic_partition_hashes, uuid_hash
@@ -9,10 +10,12 @@ from partitioning.java.hash_map import HashMap, HashSet
 from partitioning.java.hash_order import hash_map_keys, hash_map_order
 from partitioning.java.sizes import hash_map_capacity, hash_set_capacity
 from partitioning.java.strings import string_hash, string_hashes, utf16_key
+from partitioning.java.timeline_keys import TimelineKeys
 
 __all__ = [
     "HashMap",
     "HashSet",
+    "TimelineKeys",
     "hash_map_capacity",
     "hash_map_keys",
     "hash_map_order",

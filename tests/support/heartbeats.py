@@ -16,6 +16,7 @@ from assignors.simulation.group.consumer_group import (
 )
 from assignors.simulation.group.decisions import Decisions
 from assignors.simulation.group.targets import Targets
+from partitioning.java import TimelineKeys, string_hash
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -53,6 +54,7 @@ class Replay:
                 self.describe,
             ),
             self.matching,
+            TimelineKeys(lambda number: string_hash(f"m{number}")),
         )
 
     def describe(self, number: int) -> Member:

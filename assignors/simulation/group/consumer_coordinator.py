@@ -17,6 +17,7 @@ from assignors.simulation.group.epochs import Epochs
 from assignors.simulation.group.leader import strategies_of, topics_with
 from assignors.simulation.group.targets import Targets
 from assignors.simulation.outcome.timeline import Phase
+from partitioning.java import TimelineKeys, string_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -64,6 +65,7 @@ class ConsumerCoordinator:
             settings.group_consumer_assignment_interval_ms,
             self._assign,
             self._matching,
+            TimelineKeys(lambda number: string_hash(self._describe(number).id)),
         )
         self.beats = Beats()
         self.epochs = Epochs(world, self.group, self.beats, timers)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from partitioning.java import TimelineKeys
+
 NEW = 1
 """The epoch of a group before its first member."""
 
@@ -118,6 +120,8 @@ class ConsumerGroup:
         interval_ms: `group.consumer.assignment.interval.ms`.
         assign: gives the owner of every partition, -1 for nobody.
         matching: gives the topics a regular expression matches.
+        order: the members in the order in which the coordinator's map gives them; one that joins is put
+            there when its request has been answered.
         epoch: rises with everything that asks for another target.
         target_epoch: that of the target.
         target_ms: when the target was computed; negative infinity where the next need not wait.
@@ -137,6 +141,7 @@ class ConsumerGroup:
     interval_ms: float
     assign: Callable[[ConsumerGroup], NDArray[np.int64]]
     matching: Callable[[str], frozenset[str]]
+    order: TimelineKeys[int]
     epoch: int = NEW
     target_epoch: int = NEW
     target_ms: float = -math.inf
@@ -163,6 +168,7 @@ class ConsumerGroup:
         """These are the members of a new group, and all have what the assignor gives them."""
         for member in members:
             self._add(member)
+            self.order.put(member.number)
         self.resolved = {pattern: self.matching(pattern) for pattern in self._patterns}
         self._bump()
         self._compute(target_ms)
@@ -176,6 +182,7 @@ class ConsumerGroup:
         self.epoch = self.target_epoch = generation
         for member in members:
             self._add(member)
+            self.order.put(member.number)
             member.epoch = member.previous_epoch = generation
             self.targets[member.number] = assigned = member.assigned
             self.target[list(assigned)] = member.number
@@ -199,6 +206,7 @@ class ConsumerGroup:
         else:
             member = before
         answer = self._answer(member, now_ms, owned, full=True)
+        self.order.put(member.number)
         if member.classic:
             member.deadline_ms, member.join_by_ms = now_ms + member.rebalance_timeout_ms, math.inf
         return answer
@@ -248,6 +256,7 @@ class ConsumerGroup:
     def leave(self, number: int) -> None:
         """A member is gone, by its own word or because it was missed; see `only_classic`."""
         member = self.members.pop(number)
+        self.order.remove(number)
         self._hold(member, NOTHING, NOTHING)
         if member.instance is not None:
             del self.static[member.instance]
@@ -275,6 +284,12 @@ class ConsumerGroup:
     def topics_of(self, subscription: tuple[str, ...] | str) -> Collection[str]:
         """The topics of a subscription, as far as the coordinator knows."""
         return subscription if isinstance(subscription, tuple) else self.resolved.get(subscription, ())
+
+    @property
+    def listed(self) -> list[int]:
+        """The members as the assignor is told of them: in the coordinator's order, one that joins last."""
+        listed = list(self.order)
+        return listed if len(listed) == len(self.members) else [*listed, next(reversed(self.members))]
 
     @property
     def only_classic(self) -> bool:
@@ -309,6 +324,7 @@ class ConsumerGroup:
     def _replace(self, before: GroupMember, member: GroupMember) -> None:
         """A static member is back under another member id and takes over what is its."""
         del self.members[before.number]
+        self.order.remove(before.number)
         self.members[member.number] = member
         assert member.instance is not None
         self.static[member.instance] = member.number

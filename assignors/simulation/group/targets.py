@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -73,16 +72,17 @@ class Targets:
     def __call__(self, group: ConsumerGroup) -> NDArray[np.int64]:
         """The owner of every partition, -1 for nobody."""
         change = self._update(group)
+        numbers = group.listed
         topics = self._topics()
         self._decision = self._decisions.decide(
             self._decision,
-            (change, tuple((topic.name, topic.partitions) for topic in topics)),
+            (change, hash(tuple(numbers)), tuple((topic.name, topic.partitions) for topic in topics)),
             self._strategy(),
-            lambda: Group(topics, list(self._members.values())),
+            lambda: Group(topics, [self._members[number] for number in numbers]),
             new_leader=False,
         )
         assert self._decision.assignment is not None
-        return self._write(self._decision.assignment, group.target)
+        return self._write(self._decision.assignment, numbers, group.target)
 
     def _update(self, group: ConsumerGroup) -> tuple[object, ...]:
         """Look again at the members that are not what they were; gives all that is new about them."""
@@ -111,11 +111,13 @@ class Targets:
             member.replaces = None
         return tuple(news)
 
-    def _write(self, assignment: Assignment, before: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _write(
+        self, assignment: Assignment, listed: Sequence[int], before: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Write the new targets down; one that is the same set as before is not written again."""
         ids, names, member, topic, partition = assignment.to_arrays()
-        numbers = np.array(list(self._members), np.int64)
-        expected = tuple(map(attrgetter("id"), self._members.values()))
+        numbers = np.array(listed, np.int64)
+        expected = tuple(self._members[number].id for number in listed)
         if ids != expected:  # a strategy that is not ours may list the members in its own order
             place = {name: row for row, name in enumerate(expected)}
             numbers = numbers[[place[each] for each in ids]]
