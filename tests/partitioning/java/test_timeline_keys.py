@@ -1,4 +1,4 @@
-"""The order of a coordinator's members: whole lives of groups are held to the JVM in tests/assignors/simulation/group."""
+"""The order of a coordinator's members; lives of whole groups are held to the JVM beside the simulator."""
 
 from __future__ import annotations
 
