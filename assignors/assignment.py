@@ -111,15 +111,22 @@ class Assignment(Mapping[str, PartitionList]):
             group: the group that is assigned.
             lists: the partitions of each member; one that is missing got nothing.
             transferring: partitions held back this round, each with the id of the member that will get it.
+
+        Raises:
+            InvalidGroupError: a member that is not in the group.
         """
+        place = {member.id: number for number, member in enumerate(group.members)}
+        held = transferring or {}
+        if strange := {*lists, *held.values()} - place.keys():
+            raise InvalidGroupError(
+                f"member {min(strange)!r} is not in the group; give partitions to its members"
+            )
         subscribed = {name for member in group.members for name in member.topics}
         topics = {topic.name: topic.partitions for topic in group.topics if topic.name in subscribed}
         given = [PartitionList.of(lists.get(member.id, ())) for member in group.members]
         names = tuple(dict.fromkeys([*topics, *(name for each in given for name in each.names)]))
         row = {name: number for number, name in enumerate(names)}
         columns, sizes = join_lists(given)
-        place = {member.id: number for number, member in enumerate(group.members)}
-        held = transferring or {}
         receivers = np.array([place[each] for each in held.values()], np.int32)
         return cls(
             tuple(place),

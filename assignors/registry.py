@@ -19,18 +19,16 @@ if TYPE_CHECKING:
 
     from assignors.interface import Assignor
 
-_REGISTRY: Registry[Assignor] = Registry(
-    "assignor",
-    "copartition.assignors",
-    {
-        "range": RangeAssignor,
-        "roundrobin": RoundRobinAssignor,
-        "sticky": StickyAssignor,
-        "cooperative-sticky": CooperativeStickyAssignor,
-        "uniform": UniformAssignor,
-        "broker-range": BrokerRangeAssignor,
-    },
-)
+_BUILT_IN: dict[str, type[Assignor]] = {
+    "range": RangeAssignor,
+    "roundrobin": RoundRobinAssignor,
+    "sticky": StickyAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+    "uniform": UniformAssignor,
+    "broker-range": BrokerRangeAssignor,
+}
+
+_REGISTRY: Registry[Assignor] = Registry("assignor", "copartition.assignors", _BUILT_IN)
 
 
 def get_assignor(name: str, **config: object) -> Assignor:
@@ -60,3 +58,8 @@ def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
         StrategyConflictError: the name is taken.
     """
     _REGISTRY.register(name, factory)
+
+
+def is_built_in(assignor: Assignor) -> bool:
+    """Whether it is one of ours, unchanged."""
+    return type(assignor) in _BUILT_IN.values()

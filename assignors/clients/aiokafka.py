@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
+from assignors.answers import ask
 from assignors.clients.memory import Memory, by_topic
 from assignors.errors import AssignorsError
 from assignors.group import Group, Member, Topic
@@ -74,7 +75,7 @@ def aiokafka_assignor(assignor: Assignor | str = "sticky") -> type[AbstractParti
             ]
             names = sorted({topic for member in joined for topic in member.topics})
             topics = [Topic(name, len(cluster.partitions_for_topic(name) or ())) for name in names]
-            assignment = memory.assignor.assign(Group(topics, joined))
+            assignment = ask(memory.assignor, Group(topics, joined))
             user_data = struct.pack(">i", _after(max((_claimed(member) for member in joined), default=-1)))
             return {
                 id_: ConsumerProtocolMemberAssignment(_VERSION, by_topic(partitions), user_data)

@@ -8,6 +8,7 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.abstract import RebalanceProtocol as TheirProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
+from assignors.answers import ask
 from assignors.clients.memory import Memory, by_topic
 from assignors.group import Group, Member, Topic
 from assignors.partition_list import NOTHING, PartitionList
@@ -74,7 +75,7 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         joined = [_member(member) for member in members]
         names = sorted({topic for member in joined for topic in member.topics})
         topics = [Topic(name, len(cluster.partitions_for_topic(name) or ())) for name in names]
-        assignment = self._memory.assignor.assign(Group(topics, joined))
+        assignment = ask(self._memory.assignor, Group(topics, joined))
         return {
             member: ConsumerProtocolAssignment(_VERSION, by_topic(partitions), b"")
             for member, partitions in assignment.items()

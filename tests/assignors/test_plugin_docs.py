@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from assignors import Group, Member, Reason, Topic, explain
+from assignors.testing import check_assignor
 
 DOCS = Path(__file__).parents[2] / "docs" / "plugins.md"
 
@@ -17,6 +18,10 @@ def assignor():
     names = {}
     exec(snippet, names)
     return names["InTurnsAssignor"]()
+
+
+def test_it_is_an_assignor(assignor):
+    check_assignor(type(assignor))
 
 
 def test_it_tells_its_steps(assignor):

@@ -10,6 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from assignors.answers import ask
 from assignors.registry import get_assignor
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Decisions:
         else:
             assignor = deepcopy(before.assignor) if self._shared else before.assignor
         told = group()
-        made = Decision(told, assignor.assign(told), assignor)
+        made = Decision(told, ask(assignor, told), assignor)
         if self._shared:
             partitions = sum(topic.partitions for topic in told.topics)
             size = _BYTES_PER_MEMBER * len(told.members) + _BYTES_PER_PARTITION * partitions

@@ -22,6 +22,7 @@ from assignors.simulation import (
 )
 from assignors.simulation.group.recurring import first_after, last_until
 from assignors.simulation.inputs.durations import LATEST_MS
+from partitioning import TopicPartition
 from tests.support.recording import strangers
 
 __all__ = ["strangers"]
@@ -78,7 +79,7 @@ def test_a_run_ends_when_the_last_partition_is_open():
 
 
 class Restless:
-    """Gives everything to the next member each time it is asked; gives up long after a run should."""
+    """Gives every other partition to the next member, and has the rest given up; the next time those."""
 
     name = "restless"
     protocols = frozenset({RebalanceProtocol.COOPERATIVE})
@@ -89,10 +90,14 @@ class Restless:
     def assign(self, group):
         self.asked += 1
         assert self.asked < 100_000
-        members = [member.id for member in group.members]
-        turn = members[self.asked % len(members)]
-        owned = [(topic.name, number) for topic in group.topics for number in range(topic.partitions)]
-        return Assignment.for_group(group, {turn: owned})
+        turn = group.members[self.asked % len(group.members)].id
+        every = [TopicPartition(topic.name, n) for topic in group.topics for n in range(topic.partitions)]
+        return self.given(group, every, turn)
+
+    def given(self, group, every, turn):
+        waiting = dict.fromkeys(every[self.asked % 2 :: 2], turn)
+        given = [partition for partition in every if partition not in waiting]
+        return Assignment.for_group(group, {turn: given}, transferring=waiting)
 
 
 @pytest.mark.usefixtures("strangers")
@@ -108,6 +113,9 @@ class Counting(Restless):
 
     name = "counting"
     protocols = frozenset({RebalanceProtocol.EAGER})
+
+    def given(self, group, every, turn):
+        return Assignment.for_group(group, {turn: every})
 
 
 @pytest.mark.usefixtures("strangers")

@@ -1,0 +1,197 @@
+"""What every answer to a group must be, whoever gave it: looked at before anybody acts on it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import compress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.columns import bounds
+from assignors.errors import AssignorError, AssignorsError
+from assignors.interface import RebalanceProtocol
+from assignors.partition_list import PartitionList, join_lists
+from assignors.registry import is_built_in
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from assignors.group import Group
+    from assignors.interface import Assignor
+
+
+def ask(assignor: Assignor, group: Group) -> Assignment:
+    """The assignor's answer, which is checked unless the assignor is one of ours.
+
+    Raises:
+        AssignorError: it fails, or its answer breaks a rule; the message names the strategy, and the member
+            and partition where there is one.
+    """
+    if is_built_in(assignor):
+        return assignor.assign(group)
+    try:
+        assignment = assignor.assign(group)
+    except AssignorsError:
+        raise
+    except Exception as error:
+        raise AssignorError(f"{assignor.name!r} cannot assign this group: {error!r}") from error
+    check_answer(group, assignment, assignor)
+    return assignment
+
+
+def check_answer(group: Group, assignment: object, assignor: Assignor) -> None:
+    """Refuse an answer that would have a partition read twice, by the wrong member, or by nobody.
+
+    Every member is in it and nobody else; every partition of a topic that somebody subscribes to is given
+    once, to a member that subscribes to it; none is given that the topic does not have. A cooperative
+    assignor may hold partitions back (`Assignment.transferring`), and gives none away that another member
+    still owns (KIP-429).
+
+    Args:
+        group: the group that was asked about.
+        assignment: the answer.
+        assignor: who answered.
+
+    Raises:
+        AssignorError: it breaks one of these rules.
+    """
+    if not isinstance(assignment, Assignment):
+        kind = type(assignment).__name__
+        raise AssignorError(
+            f"the answer of {assignor.name!r} is wrong: it is a {kind}; make it with Assignment.for_group"
+        )
+    _Check(group, assignment, assignor).run()
+
+
+class _Check:
+    def __init__(self, group: Group, assignment: Assignment, assignor: Assignor) -> None:
+        self._says = f"the answer of {assignor.name!r} is wrong"
+        self._cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
+        self._group = group
+        self._given = assignment
+        members, names, self._member, topic, self._partition = assignment.to_arrays()
+        self._members = members
+        self._names = tuple(each.name for each in group.topics)
+        self._counts = np.array([each.partitions for each in group.topics], np.int64)
+        self._base = bounds(self._counts)
+        self._topic = self._rows(names)[topic]
+        self._told_topics = names
+
+    def run(self) -> None:
+        self._check_members()
+        self._check_existence()
+        self._check_subscriptions()
+        flat = self._base[self._topic] + self._partition
+        self._check_once(flat)
+        self._check_nothing_left(flat)
+        if self._cooperative:
+            self._check_handed_over(flat)
+
+    def _check_members(self) -> None:
+        expected, given = {member.id for member in self._group.members}, set(self._members)
+        if missing := expected - given:
+            raise AssignorError(f"{self._says}: member {min(missing)!r} is not in it")
+        if strange := given - expected:
+            raise AssignorError(f"{self._says}: member {min(strange)!r} is not in the group")
+
+    def _check_existence(self) -> None:
+        counts = np.append(self._counts, 0)[self._topic]  # row -1 is a topic that the group does not know
+        wrong = np.flatnonzero((self._partition < 0) | (self._partition >= counts))
+        if len(wrong):
+            row = int(wrong[0])
+            topic = self._told_topics[int(self._given.to_arrays().topic[row])]
+            known = f"has {counts[row]} partitions" if self._topic[row] >= 0 else "is not in the group"
+            raise AssignorError(
+                f"{self._says}: member {self._owner(row)!r} gets {topic}-{self._partition[row]}, "
+                f"but {topic!r} {known}"
+            )
+
+    def _check_subscriptions(self) -> None:
+        kind, subscriptions = self._kinds
+        pair = kind[self._member] * len(self._names) + self._topic
+        for each, row in zip(*(part.tolist() for part in np.unique(pair, return_index=True)), strict=True):
+            subscription, topic = divmod(each, len(self._names))
+            if self._names[topic] not in subscriptions[subscription]:
+                raise AssignorError(
+                    f"{self._says}: member {self._owner(row)!r} gets "
+                    f"{self._names[topic]}-{self._partition[row]}, but does not subscribe to that topic"
+                )
+
+    def _check_once(self, flat: NDArray[np.int64]) -> None:
+        twice = np.flatnonzero(np.bincount(flat, minlength=int(self._base[-1])) > 1)
+        if len(twice):
+            both = [repr(self._owner(row)) for row in np.flatnonzero(flat == twice[0]).tolist()]
+            raise AssignorError(f"{self._says}: {self._told(twice[0])} is given to {' and to '.join(both)}")
+
+    def _check_nothing_left(self, flat: NDArray[np.int64]) -> None:
+        read = frozenset().union(*self._kinds[1])
+        left = np.repeat(np.array([name in read for name in self._names], np.bool_), self._counts)
+        left[flat] = False
+        if self._cooperative:
+            left[self._held_back(left)] = False
+        if left.any():
+            nobody = np.flatnonzero(left)
+            raise AssignorError(
+                f"{self._says}: {self._told(nobody[0])} is given to nobody, though it has subscribers"
+                + (f" ({len(nobody):,} partitions in all)" if len(nobody) > 1 else "")
+            )
+
+    def _held_back(self, left: NDArray[np.bool_]) -> NDArray[np.int64]:
+        waiting = PartitionList.of(self._given.transferring)
+        row = self._rows(waiting.names)[waiting.topics]
+        flat = self._base[row] + waiting.partitions
+        real = (row >= 0) & (waiting.partitions < np.append(self._counts, 0)[row])
+        for partition in compress(waiting, (~real).tolist()):
+            raise AssignorError(f"{self._says}: {partition} is held back, but does not exist")
+        for partition in compress(waiting, (~left[flat]).tolist()):
+            raise AssignorError(f"{self._says}: {partition} is held back, but it is given or not read at all")
+        return flat
+
+    def _check_handed_over(self, flat: NDArray[np.int64]) -> None:
+        """A claim counts where it is the only one of the latest generation that claims the partition."""
+        owned, sizes = join_lists([PartitionList.of(member.owned) for member in self._group.members])
+        topic = self._rows(owned.names)[owned.topics]
+        counts = np.append(self._counts, 0)[topic]
+        real = (owned.partitions >= 0) & (owned.partitions < counts)
+        claimed = (self._base[topic] + owned.partitions)[real]
+        generation = np.array([-1 if m.generation is None else m.generation for m in self._group.members])
+        claimant = np.repeat(np.arange(len(sizes)), sizes)[real]
+        latest = np.full(int(self._base[-1]), -1, np.int64)
+        np.maximum.at(latest, claimed, generation[claimant])
+        counts_now = generation[claimant] == latest[claimed]
+        claimed, claimant = claimed[counts_now], claimant[counts_now]
+        holder = np.full(int(self._base[-1]), -1, np.int64)
+        holder[claimed] = claimant
+        holder[np.bincount(claimed, minlength=len(holder)) > 1] = -1
+        place = {member.id: number for number, member in enumerate(self._group.members)}
+        owner = np.array([place[each] for each in self._members], np.int64)[self._member]
+        wrong = np.flatnonzero((holder[flat] >= 0) & (holder[flat] != owner))
+        if len(wrong):
+            row = int(wrong[0])
+            before = self._group.members[int(holder[flat[row]])].id
+            raise AssignorError(
+                f"{self._says}: {self._told(flat[row])} is given to {self._owner(row)!r} while {before!r} "
+                "still owns it; hold it back for a round (Assignment.transferring, KIP-429)"
+            )
+
+    @cached_property
+    def _kinds(self) -> tuple[NDArray[np.int64], list[frozenset[str]]]:
+        """The subscription of each member of the answer, as an index into those that differ, and these."""
+        index: dict[frozenset[str], int] = {}
+        topics = {member.id: member.topics for member in self._group.members}
+        kind = [index.setdefault(frozenset(topics[each]), len(index)) for each in self._members]
+        return np.array(kind, np.int64), list(index)
+
+    def _rows(self, names: tuple[str, ...]) -> NDArray[np.int64]:
+        """The row in the group of each of these topics, -1 for one that it does not know."""
+        row = {name: number for number, name in enumerate(self._names)}
+        return np.array([row.get(name, -1) for name in names], np.int64)
+
+    def _owner(self, row: int) -> str:
+        return self._members[int(self._member[row])]
+
+    def _told(self, flat: int) -> str:
+        topic = int(np.searchsorted(self._base, flat, side="right")) - 1
+        return f"{self._names[topic]}-{int(flat) - int(self._base[topic])}"

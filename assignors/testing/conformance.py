@@ -1,0 +1,116 @@
+"""What every assignor must do, ours and a stranger's: call `check_assignor` in a test of yours."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+from assignors.answers import check_answer
+from assignors.errors import AssignorsError
+from assignors.interface import Assignor, RebalanceProtocol
+from assignors.testing.stories import Story, stories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assignors.assignment import Assignment
+    from assignors.group import Group
+
+STORIES = 40
+REBALANCES = 8
+ROUNDS = 10
+"""Rebalances in which a cooperative group must have come to rest when nothing happens to it."""
+
+_Answers = list["Assignment"]
+
+
+def check_assignor(factory: Callable[[], Assignor]) -> None:
+    """Raise an AssertionError that names the first rule this assignor breaks, and where.
+
+    The rules: it is an `Assignor`; its answers to groups that grow, shrink, lose topics, differ in
+    subscription, are static, have racks and send any user data are complete and hand over cooperatively
+    (see `assignors.answers.check_answer`); it leaves the group it is asked about alone; a new instance that
+    hears the same answers the same; two instances do not disturb each other; a cooperative group comes to
+    rest.
+
+    Args:
+        factory: makes a new instance, always with the same settings.
+    """
+    _is_an_assignor(factory())
+    for story in stories(STORIES):
+        told = _tell(factory(), story)
+        _same(
+            told, _tell(factory(), Story(story.seed)), "a new instance that hears the same answers otherwise"
+        )
+    _keep_apart(factory)
+
+
+def _is_an_assignor(made: object) -> None:
+    assert not isinstance(made, type), f"{made!r} is a class; give an instance"
+    assert isinstance(made, Assignor), f"{made!r} lacks `name`, `protocols` or `assign`"
+    assert isinstance(made.name, str), f"{made!r} has the name {made.name!r}, which is no text"
+    assert made.name, f"{made!r} has no name"
+    known = all(isinstance(each, RebalanceProtocol) for each in made.protocols)
+    assert known, f"`protocols` of {made.name!r} holds something else than RebalanceProtocol"
+
+
+def _tell(assignor: Assignor, story: Story) -> _Answers:
+    """The answers to a story; after its last event the group comes to rest."""
+    what, group = story.first()
+    answers = [_answer(assignor, group, what)]
+    for _ in range(REBALANCES):
+        what, group = story.next(group, answers[-1])
+        answers.append(_answer(assignor, group, what))
+    for _ in range(ROUNDS):
+        if not answers[-1].transferring:
+            return answers
+        group = group.next(answers[-1])
+        answers.append(_answer(assignor, group, "partitions were held back"))
+    held = next(iter(answers[-1].transferring))
+    raise AssertionError(
+        f"{assignor.name!r} still holds {held} back {ROUNDS} rebalances after the last event; "
+        "give a partition to the member that waits for it once its owner has given it up"
+    )
+
+
+def _answer(assignor: Assignor, group: Group, what: str) -> Assignment:
+    asked = deepcopy(group)
+    where = f"{assignor.name!r}, when {what} ({_described(asked)})"
+    try:
+        assignment = assignor.assign(group)
+    except Exception as error:
+        raise AssertionError(f"{where}: raises {error!r}") from error
+    assert group == asked, f"{where}: changes the group that it is asked about"
+    try:
+        check_answer(asked, assignment, assignor)
+    except AssignorsError as error:
+        raise AssertionError(f"{where}: {error}") from error
+    return assignment
+
+
+def _described(group: Group) -> str:
+    topics = ", ".join(f"{topic.name} with {topic.partitions}" for topic in group.topics)
+    return f"{len(group.members)} members; partitions: {topics or 'none'}; generation {group.generation}"
+
+
+def _same(one: _Answers, other: _Answers, fault: str) -> None:
+    for left, right in zip(one, other, strict=False):
+        for member in left:
+            assert list(left[member]) == list(right.get(member, ())), (
+                f"{fault}: {member!r} gets {left[member]!r} and {right.get(member)!r}"
+            )
+
+
+def _keep_apart(factory: Callable[[], Assignor]) -> None:
+    """Two instances lead two groups in turns, and answer as each does alone."""
+    for first, second in ((0, 1), (2, 3), (4, 5)):
+        alone = [_tell(factory(), Story(seed)) for seed in (first, second)]
+        leaders = [(factory(), Story(seed)) for seed in (first, second)]
+        groups = [story.first()[1] for _, story in leaders]
+        among_others: list[_Answers] = [[], []]
+        for _ in range(REBALANCES):
+            for turn, (assignor, story) in enumerate(leaders):
+                among_others[turn].append(assignor.assign(groups[turn]))
+                groups[turn] = story.next(groups[turn], among_others[turn][-1])[1]
+        for one, other in zip(alone, among_others, strict=True):
+            _same(other, one, "another instance changes the answer")
