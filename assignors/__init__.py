@@ -13,7 +13,7 @@ from assignors.errors import (
 )
 from assignors.explain import Explainer, Explanation, explain
 from assignors.group import Group, Member, StickyUserData, Topic
-from assignors.interface import Assignor, RebalanceProtocol, RecordingAssignor
+from assignors.interface import Assignor, RebalanceProtocol, RecordingAssignor, RememberingAssignor
 from assignors.partition_list import PartitionList
 from assignors.protocol import (
     Subscription,
@@ -47,6 +47,7 @@ __all__ = [
     "RebalanceProtocol",
     "Recorder",
     "RecordingAssignor",
+    "RememberingAssignor",
     "Scenario",
     "ScenarioError",
     "SimulationResult",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from assignors.assignment import Assignment
     from assignors.group import Group
+    from assignors.partition_list import PartitionList
     from assignors.reasons import Recorder
 
 
@@ -43,4 +44,21 @@ class RecordingAssignor(Protocol):
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
         """As `assign`, telling each step."""
+        ...
+
+
+@runtime_checkable
+class RememberingAssignor(Protocol):
+    """What an assignor has besides where members that join tell the leader something of its own (KIP-54).
+
+    Java's interface has `subscriptionUserData` and `onAssignment` for that; here the client adapter remembers
+    what the consumer was assigned, for all its assignors, also those the group did not choose.
+    """
+
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
+        """What a member sends along that was assigned `owned` in this generation, -1 before its first.
+
+        None sends nothing. The leader finds it in `Member.user_data`, where other bytes may be, too: those of
+        another strategy, of an older version, or cut.
+        """
         ...

@@ -14,6 +14,7 @@ from assignors.columnar.sticky.leader import assign_cooperative_sticky as column
 from assignors.columnar.sticky.leader import assign_sticky as columns_of_sticky
 from assignors.errors import AssignorError
 from assignors.interface import RebalanceProtocol
+from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.rules import cooperative_sticky, sticky
 from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.cooperative_sticky import assign_cooperative_sticky
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from assignors.assignment import Assignment
     from assignors.group import Group, Member
+    from assignors.partition_list import PartitionList
     from assignors.reasons import Recorder
     from assignors.rules.sticky_claims import MemberData
 
@@ -128,6 +130,10 @@ class StickyAssignor(_StickyLeader):
     rule = staticmethod(assign_sticky)
     member_data = staticmethod(sticky.member_data)
 
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
+        """What Java's StickyAssignor sends (KIP-341): nothing before its first assignment."""
+        return encode_sticky_user_data(owned, generation) if generation >= 0 else None
+
 
 class CooperativeStickyAssignor(_StickyLeader):
     """As "sticky", but a partition waits a round before it moves, so that its old owner can give it up.
@@ -140,6 +146,10 @@ class CooperativeStickyAssignor(_StickyLeader):
     columns = staticmethod(columns_of_cooperative_sticky)
     rule = staticmethod(assign_cooperative_sticky)
     member_data = staticmethod(cooperative_sticky.member_data)
+
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
+        """What Java's CooperativeStickyAssignor sends: the generation of the claim that travels beside it."""
+        return encode_cooperative_user_data(generation)
 
 
 class UniformAssignor(_Stateless):

@@ -9,12 +9,13 @@ from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
 from assignors.answers import ask
-from assignors.clients.memory import Memory, by_topic
+from assignors.clients.memory import Memory, by_topic, is_cooperative
 from assignors.errors import AssignorsError
 from assignors.group import Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.partition_list import PartitionList
 from assignors.protocol import decode_sticky_user_data
+from assignors.registry import get_assignor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +29,28 @@ class EagerOnlyError(AssignorsError, ValueError):
     """An assignor that needs more than aiokafka's eager protocol."""
 
 
-def aiokafka_assignor(assignor: Assignor | str = "sticky") -> type[AbstractPartitionAssignor]:
+def aiokafka_assignors(*assignors: Assignor | str) -> tuple[type[AbstractPartitionAssignor], ...]:
+    """The assignors of one aiokafka consumer, in order of preference, with one memory.
+
+    `AIOKafkaConsumer(..., partition_assignment_strategy=aiokafka_assignors("sticky", "range"))`
+
+    The group chooses one that all its members list. When its choice changes, the next one knows what the
+    consumer has; with memories of their own it would claim what it was assigned long ago.
+
+    Args:
+        assignors: strategies, or their names in the registry.
+
+    Raises:
+        UnknownStrategyError: there is no assignor of one of these names.
+        EagerOnlyError: "cooperative-sticky", whose claims aiokafka cannot send.
+    """
+    memory = Memory()
+    return tuple(aiokafka_assignor(each, memory=memory) for each in assignors)
+
+
+def aiokafka_assignor(
+    assignor: Assignor | str = "sticky", *, memory: Memory | None = None
+) -> type[AbstractPartitionAssignor]:
     """A class for `partition_assignment_strategy` of one aiokafka consumer, with a memory of its own.
 
     `AIOKafkaConsumer(..., partition_assignment_strategy=(aiokafka_assignor("sticky"),))`
@@ -38,32 +60,35 @@ def aiokafka_assignor(assignor: Assignor | str = "sticky") -> type[AbstractParti
 
     Args:
         assignor: the strategy, or its name in the registry.
+        memory: what the consumer was assigned, where several assignors share it (see `aiokafka_assignors`).
 
     Raises:
         UnknownStrategyError: there is no assignor of this name.
         EagerOnlyError: "cooperative-sticky", whose claims aiokafka cannot send.
     """
-    memory = Memory(assignor)
-    if RebalanceProtocol.EAGER not in memory.assignor.protocols or memory.cooperative:
+    strategy = get_assignor(assignor) if isinstance(assignor, str) else assignor
+    remembered = Memory() if memory is None else memory
+    if RebalanceProtocol.EAGER not in strategy.protocols or is_cooperative(strategy):
         raise EagerOnlyError(
-            f"aiokafka joins groups eagerly and sends no owned partitions, which {memory.assignor.name!r} "
+            f"aiokafka joins groups eagerly and sends no owned partitions, which {strategy.name!r} "
             "needs; 'sticky' moves as few partitions"
         )
 
     class AiokafkaAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         """One consumer's assignor."""
 
-        name = memory.assignor.name
+        name = strategy.name
 
         @classmethod
         def metadata(cls, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-            return ConsumerProtocolMemberMetadata(_VERSION, sorted(topics), memory.user_data or b"")
+            return ConsumerProtocolMemberMetadata(
+                _VERSION, sorted(topics), remembered.user_data(strategy) or b""
+            )
 
         @classmethod
         def on_assignment(cls, assignment: ConsumerProtocolMemberAssignment) -> None:
-            memory.remember(
-                PartitionList.of(assignment.partitions()), _generation(assignment.user_data, memory)
-            )
+            remembered.generation = _generation(assignment.user_data, remembered.generation)
+            remembered.owned = PartitionList.of(assignment.partitions())
 
         @classmethod
         def assign(
@@ -75,7 +100,7 @@ def aiokafka_assignor(assignor: Assignor | str = "sticky") -> type[AbstractParti
             ]
             names = sorted({topic for member in joined for topic in member.topics})
             topics = [Topic(name, len(cluster.partitions_for_topic(name) or ())) for name in names]
-            assignment = ask(memory.assignor, Group(topics, joined))
+            assignment = ask(strategy, Group(topics, joined))
             user_data = struct.pack(">i", _after(max((_claimed(member) for member in joined), default=-1)))
             return {
                 id_: ConsumerProtocolMemberAssignment(_VERSION, by_topic(partitions), user_data)
@@ -101,7 +126,7 @@ def _after(generation: int) -> int:
     return min(max(generation, -1) + 1, 2**31 - 1)
 
 
-def _generation(user_data: bytes | None, memory: Memory) -> int:
+def _generation(user_data: bytes | None, before: int) -> int:
     """The generation of an assignment.
 
     aiokafka does not say, so a leader of ours sends one above every claim along; a leader of another client
@@ -109,4 +134,4 @@ def _generation(user_data: bytes | None, memory: Memory) -> int:
     """
     if user_data is not None and len(user_data) == 4:
         return int(struct.unpack(">i", user_data)[0])
-    return _after(memory.generation)
+    return _after(before)

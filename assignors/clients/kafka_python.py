@@ -9,9 +9,10 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol as TheirProto
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from assignors.answers import ask
-from assignors.clients.memory import Memory, by_topic
+from assignors.clients.memory import Memory, by_topic, is_cooperative
 from assignors.group import Group, Member, Topic
 from assignors.partition_list import NOTHING, PartitionList
+from assignors.registry import get_assignor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,31 +34,40 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
     Args:
         assignor: the strategy, or its name in the registry.
         rack: the consumer's rack (`client.rack`, KIP-881).
+        memory: what the consumer was assigned; assignors of one consumer share it, as the group tells only
+            the one that it has chosen (see `kafka_python_assignors`).
 
     Raises:
         UnknownStrategyError: there is no assignor of this name.
     """
 
-    def __init__(self, assignor: Assignor | str = "cooperative-sticky", *, rack: str | None = None) -> None:
-        self._memory = Memory(assignor)
+    def __init__(
+        self,
+        assignor: Assignor | str = "cooperative-sticky",
+        *,
+        rack: str | None = None,
+        memory: Memory | None = None,
+    ) -> None:
+        self._assignor = get_assignor(assignor) if isinstance(assignor, str) else assignor
         self._rack = rack
+        self._memory = Memory() if memory is None else memory
 
     @property
     def name(self) -> str:
         """The protocol name the group votes for."""
-        return self._memory.assignor.name
+        return self._assignor.name
 
     def supported_protocols(self) -> list[TheirProtocol]:
         """Cooperative where the assignor can, as kafka-python wants one that all its assignors share."""
-        return [TheirProtocol.COOPERATIVE if self._memory.cooperative else TheirProtocol.EAGER]
+        return [TheirProtocol.COOPERATIVE if is_cooperative(self._assignor) else TheirProtocol.EAGER]
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
         """What this consumer sends when it joins."""
-        owned = self._memory.owned if self._memory.cooperative else NOTHING
+        owned = self._memory.owned if is_cooperative(self._assignor) else NOTHING
         return ConsumerProtocolSubscription(
             version=_VERSION,
             topics=sorted(topics),
-            user_data=self._memory.user_data,
+            user_data=self._memory.user_data(self._assignor),
             owned_partitions=[
                 ConsumerProtocolSubscription.TopicPartition(topic=topic, partitions=partitions)
                 for topic, partitions in by_topic(owned)
@@ -68,18 +78,38 @@ class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Remember what was assigned."""
-        self._memory.remember(PartitionList.of(assignment.partitions()), generation)
+        self._memory.owned = PartitionList.of(assignment.partitions())
+        self._memory.generation = generation
 
     def assign(self, cluster: Any, members: Iterable[Any]) -> dict[str, ConsumerProtocolAssignment]:
         """Who gets what, decided by this consumer as the group's leader."""
         joined = [_member(member) for member in members]
         names = sorted({topic for member in joined for topic in member.topics})
         topics = [Topic(name, len(cluster.partitions_for_topic(name) or ())) for name in names]
-        assignment = ask(self._memory.assignor, Group(topics, joined))
+        assignment = ask(self._assignor, Group(topics, joined))
         return {
             member: ConsumerProtocolAssignment(_VERSION, by_topic(partitions), b"")
             for member, partitions in assignment.items()
         }
+
+
+def kafka_python_assignors(*assignors: Assignor | str, rack: str | None = None) -> list[KafkaPythonAssignor]:
+    """The assignors of one consumer, in order of preference, with one memory.
+
+    `KafkaConsumer(..., partition_assignment_strategy=kafka_python_assignors("cooperative-sticky", "range"))`
+
+    The group chooses one that all its members list. When its choice changes, the next one knows what the
+    consumer has; with memories of their own it would claim what it was assigned long ago.
+
+    Args:
+        assignors: strategies, or their names in the registry.
+        rack: the consumer's rack (`client.rack`, KIP-881).
+
+    Raises:
+        UnknownStrategyError: there is no assignor of one of these names.
+    """
+    memory = Memory()
+    return [KafkaPythonAssignor(each, rack=rack, memory=memory) for each in assignors]
 
 
 def _member(joined: Any) -> Member:

@@ -2,47 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from assignors.interface import RebalanceProtocol
+from assignors.interface import RebalanceProtocol, RememberingAssignor
 from assignors.partition_list import NOTHING, PartitionList
-from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
-from assignors.registry import get_assignor
 
 if TYPE_CHECKING:
     from assignors.interface import Assignor
 
 
+@dataclass
 class Memory:
-    """One consumer's assignor and what it was assigned last.
+    """What one consumer was assigned last, whichever of its assignors the group had chosen.
 
-    Args:
-        assignor: the strategy, or its name in the registry.
+    Attributes:
+        owned: the partitions.
+        generation: in which generation; -1 before the first.
     """
 
-    def __init__(self, assignor: Assignor | str) -> None:
-        self.assignor = get_assignor(assignor) if isinstance(assignor, str) else assignor
-        self.owned = NOTHING
-        self.generation = -1
+    owned: PartitionList = field(default_factory=lambda: NOTHING)
+    generation: int = -1
 
-    def remember(self, owned: PartitionList, generation: int) -> None:
-        """An assignment has arrived."""
-        self.owned, self.generation = owned, generation
+    def user_data(self, assignor: Assignor) -> bytes | None:
+        """What this consumer sends along for an assignor; None where that wants nothing."""
+        if not isinstance(assignor, RememberingAssignor):
+            return None
+        return assignor.user_data(self.owned, self.generation)
 
-    @property
-    def cooperative(self) -> bool:
-        """Whether members keep what they have while they join."""
-        return RebalanceProtocol.COOPERATIVE in self.assignor.protocols
 
-    @property
-    def user_data(self) -> bytes | None:
-        """What the JVM's assignor of this name would send along; None where it sends nothing."""
-        if self.assignor.name == "cooperative-sticky":
-            return encode_cooperative_user_data(self.generation)
-        if self.assignor.name == "sticky" and self.generation >= 0:
-            return encode_sticky_user_data(self.owned, self.generation)
-        return None
+def is_cooperative(assignor: Assignor) -> bool:
+    """Whether members keep what they have while they join."""
+    return RebalanceProtocol.COOPERATIVE in assignor.protocols
 
 
 def by_topic(partitions: PartitionList) -> list[tuple[str, list[int]]]:

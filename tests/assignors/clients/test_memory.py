@@ -1,0 +1,86 @@
+"""What a consumer tells of its past, whichever of its assignors the group chooses."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, ClassVar
+
+import pytest
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
+from assignors import Assignment, Group, RebalanceProtocol, get_assignor
+from assignors.clients.aiokafka import aiokafka_assignor, aiokafka_assignors
+from assignors.clients.kafka_python import KafkaPythonAssignor, kafka_python_assignors
+from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
+
+if TYPE_CHECKING:
+    from assignors import PartitionList
+
+GIVEN = [("t", [0, 2])]
+CLAIM = encode_sticky_user_data([("t", 0), ("t", 2)], 7)
+
+
+class Counts:
+    """A stranger's assignor whose members tell how many partitions they have."""
+
+    name: ClassVar[str] = "counts"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
+
+    def __init__(self) -> None:
+        self.told: dict[str, object] = {}
+
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
+        return b"%d in %d" % (len(owned), generation)
+
+    def assign(self, group: Group) -> Assignment:
+        self.told = {member.id: member.user_data for member in group.members}
+        return get_assignor("range").assign(group)
+
+
+def test_a_kafka_python_consumer_claims_the_same_by_each_of_its_assignors() -> None:
+    chosen, other = kafka_python_assignors("range", "sticky")
+    chosen.on_assignment(ConsumerProtocolAssignment(0, GIVEN, b""), 7)
+    assert other.metadata(["t"]).user_data == CLAIM
+
+
+def test_kafka_python_assignors_that_share_nothing_do_not() -> None:
+    one, other = KafkaPythonAssignor("range"), KafkaPythonAssignor("sticky")
+    one.on_assignment(ConsumerProtocolAssignment(0, GIVEN, b""), 7)
+    assert other.metadata(["t"]).user_data is None
+
+
+def test_an_aiokafka_consumer_claims_the_same_by_each_of_its_assignors() -> None:
+    chosen, other = aiokafka_assignors("range", "sticky")
+    chosen.on_assignment(ConsumerProtocolMemberAssignment(0, GIVEN, (7).to_bytes(4)))
+    assert other.metadata(["t"]).user_data == CLAIM
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [("range", None), ("sticky", None), ("cooperative-sticky", encode_cooperative_user_data(-1))],
+)
+def test_before_its_first_assignment_a_consumer_sends_what_java_does(name: str, sent: bytes | None) -> None:
+    assert KafkaPythonAssignor(name).metadata(["t"]).user_data == sent
+
+
+class Cluster:
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return {0, 1, 2}
+
+
+def test_a_strangers_user_data_reaches_its_leader_through_kafka_python() -> None:
+    strategy = Counts()
+    member = KafkaPythonAssignor(strategy)
+    member.on_assignment(ConsumerProtocolAssignment(0, GIVEN, b""), 7)
+    joined = SimpleNamespace(member_id="a", group_instance_id=None, metadata=member.metadata(["t"]))
+    member.assign(Cluster(), [joined])
+    assert strategy.told == {"a": b"2 in 7"}
+
+
+def test_a_strangers_user_data_reaches_its_leader_through_aiokafka() -> None:
+    strategy = Counts()
+    member = aiokafka_assignor(strategy)
+    member.on_assignment(ConsumerProtocolMemberAssignment(0, GIVEN, b""))
+    member.assign(Cluster(), {"a": member.metadata(["t"])})
+    assert strategy.told == {"a": b"2 in 0"}
