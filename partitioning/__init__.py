@@ -14,24 +14,44 @@ from partitioning.errors import (
 )
 from partitioning.growth import Growth, expected_share, grow
 from partitioning.hashing.murmur2 import murmur2
-from partitioning.interface import Partitioner, TopicLayout, TopicPartitioner
+from partitioning.interface import (
+    NONE_AVAILABLE,
+    BatchAware,
+    BytesAware,
+    LoadAware,
+    Partitioner,
+    TimeAware,
+    TopicLayout,
+    TopicPartitioner,
+)
+from partitioning.keys import KeyColumn, Keys, key_column
 from partitioning.partitioners import get_partitioner, list_partitioners, register_partitioner
 from partitioning.placement import murmur2_batch, partition_batch, partition_for_key
+from partitioning.profiles import PROFILES
 from partitioning.registry import StrategyInfo
+from partitioning.strategy import seeded
 from partitioning.topic_partition import TopicPartition
 
 __all__ = [
+    "NONE_AVAILABLE",
+    "PROFILES",
+    "BatchAware",
     "BrokenPluginError",
+    "BytesAware",
     "Growth",
     "InvalidConfigError",
     "InvalidKeyError",
     "InvalidLayoutError",
     "InvalidPartitionCountError",
+    "KeyColumn",
+    "Keys",
+    "LoadAware",
     "MissingDependencyError",
     "Partitioner",
     "PartitioningError",
     "StrategyConflictError",
     "StrategyInfo",
+    "TimeAware",
     "TopicLayout",
     "TopicPartition",
     "TopicPartitioner",
@@ -40,10 +60,12 @@ __all__ = [
     "expected_share",
     "get_partitioner",
     "grow",
+    "key_column",
     "list_partitioners",
     "murmur2",
     "murmur2_batch",
     "partition_batch",
     "partition_for_key",
     "register_partitioner",
+    "seeded",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -78,6 +79,13 @@ class KeyColumn:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[bytes | None]:
+        """The keys one by one, for a strategy that has no columns of its own."""
+        data, ends = self.data.tobytes(), self.offsets.tolist()
+        nulls = [False] * len(self) if self.nulls is None else self.nulls.tolist()
+        spans = zip(nulls, pairwise(ends), strict=True)
+        return (None if null else data[start:end] for null, (start, end) in spans)
 
     @property
     def empty(self) -> NDArray[np.bool_]:

@@ -261,7 +261,10 @@ class TopicStickyByTime(UnkeyedTopic):
     def _next_batch(self, count: int, layout: TopicLayout) -> NDArray[np.int32]:
         if self._linger_ms == 0:
             return np.fromiter((self._next(layout) for _ in range(count)), dtype=np.int32, count=count)
-        return np.full(count, self._next(layout) if count else 0, dtype=np.int32)
+        drawn: list[int] = []
+        while len(drawn) < count and not (drawn and _is_available(drawn[-1], layout)):
+            drawn.append(self._next(layout))  # one without a leader serves one record only
+        return np.array(drawn + drawn[-1:] * (count - len(drawn)), dtype=np.int32)
 
     def _random(self, layout: TopicLayout) -> int:
         """As librdkafka: a second draw, whatever it gives, where the first has no leader."""

@@ -4,13 +4,11 @@ Growing a topic from N to M partitions moves only the share 1 - N/M of the keys,
 and stay even. No Kafka client places records so by itself: every producer of the topic has to use it.
 """
 
-from collections.abc import Sequence
-
 import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioning import TopicLayout
+from partitioning import Keys, TopicLayout, key_column
 
 _MULTIPLIER = 2862933555777941757
 
@@ -32,9 +30,10 @@ class JumpTopic:
         """The partition of one record."""
         return int(self.partition_batch([key], layout)[0])
 
-    def partition_batch(self, keys: Sequence[bytes | None], layout: TopicLayout) -> NDArray[np.int32]:
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
         """The partition of every record, int32 of shape (n,)."""
-        state = np.array([mmh3.hash64(key or b"", signed=False)[0] for key in keys], np.uint64)
+        hashes = [mmh3.hash64(key or b"", signed=False)[0] for key in key_column(keys)]
+        state = np.array(hashes, np.uint64)
         bucket = np.zeros(len(state), np.int64)
         jump = np.zeros(len(state), np.float64)
         moving = np.arange(len(state))

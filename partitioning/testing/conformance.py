@@ -2,44 +2,73 @@
 
 from __future__ import annotations
 
+import pickle
 import random
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.interface import Partitioner, TopicLayout, TopicPartitioner
+from partitioning.interface import NONE_AVAILABLE, Partitioner, TopicLayout, TopicPartitioner
+from partitioning.testing.key_forms import key_forms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-COUNTS = (1, 2, 3, 12, 100, 1000)
+    from partitioning.keys import Keys
+
+    Factory = Callable[[], Partitioner]
+    KeyList = Sequence[bytes | None]
+
+LAYOUTS = {
+    **{f"{count} partitions": TopicLayout(count) for count in (1, 2, 3, 12, 1_000, 200_000)},
+    "12 partitions, 4 of them with a leader": TopicLayout(12, available=[7, 2, 11, 3]),
+    "12 partitions, none of them with a leader": TopicLayout(12, available=NONE_AVAILABLE),
+    "6 partitions in three racks": TopicLayout(6, racks=["a", "b", "c", "a", None, "b"]),
+}
+TWELVE = TopicLayout(12)
+THREADS = 8
+LONG = 70_000
+"""Bytes of the longest key: more than an unsigned 16-bit length holds."""
+
+_ELSEWHERE = """
+import pickle, sys
+factory, keys, layout = pickle.load(sys.stdin.buffer)
+topic = factory().for_topic("orders")
+sys.stdout.write(",".join(str(topic.partition(key, layout)) for key in keys))
+"""
 
 
-def check_partitioner(
-    factory: Callable[[], Partitioner], *, keys: Sequence[bytes | None] | None = None
-) -> None:
+def check_partitioner(factory: Factory, *, keys: KeyList | None = None) -> None:
     """Raise an AssertionError that names the first rule this partitioner breaks.
 
-    The rules: it is a `Partitioner`; every partition exists; `partition_batch` gives what as many calls of
-    `partition` give, as int32; two new instances answer alike; neither two instances nor two topics of one
-    instance disturb each other.
+    The rules: it is a `Partitioner`; `partition` gives an int, and a partition that exists, whatever the
+    layout, also of a topic that grows and shrinks meanwhile; `partition_batch` gives what as many calls of
+    `partition` give, as int32, for a column in any form, and leaves it alone; two new instances answer alike,
+    also in a process with another hash seed; neither two instances nor two topics of one instance disturb
+    each other, nor do eight threads with a topic each.
 
     Args:
         factory: makes a new instance, always with the same settings. A strategy that draws at random takes a
-            seeded source, or it cannot be told from one that is wrong.
+            seeded source, or it cannot be told from one that is wrong. The other process is asked only where
+            the factory can be pickled, as a class or function of a module can.
         keys: keys to place, for a strategy that takes only some, such as text; any bytes and None by default.
     """
     _is_a_partitioner(factory())
     keys = _keys() if keys is None else keys
-    for count in COUNTS:
-        layout = TopicLayout(count)
-        scalar = _answers(factory().for_topic("orders"), keys, layout)
-        _exist(scalar, keys, layout)
-        again = _answers(factory().for_topic("orders"), keys, layout)
+    for what, layout in LAYOUTS.items():
+        scalar = _answers(factory().for_topic("orders"), keys, layout, what)
+        again = _answers(factory().for_topic("orders"), keys, layout, what)
         _same(scalar, again, keys, "two new instances disagree")
-        columnar = _column(factory().for_topic("orders"), keys, layout)
-        _same(scalar, columnar, keys, "partition_batch disagrees with partition")
+        columnar = _column(factory().for_topic("orders"), list(keys), layout, len(keys))
+        _same(scalar, columnar, keys, f"partition_batch disagrees with partition ({what})")
+    _takes_every_form(factory, keys)
+    _follows_its_topic(factory, keys)
     _keeps_topics_apart(factory, keys)
+    _keeps_threads_apart(factory, keys)
+    _answers_alike_elsewhere(factory, keys)
 
 
 def _keys() -> list[bytes | None]:
@@ -47,48 +76,117 @@ def _keys() -> list[bytes | None]:
     keys: list[bytes | None] = [None, b"", b"\x00", b"key", "größe".encode(), None]
     keys += [source.randbytes(length) for length in range(41) for _ in range(3)]
     keys += [None] * 20
+    keys.append(source.randbytes(LONG))
     return keys
 
 
 def _is_a_partitioner(made: object) -> None:
+    assert not isinstance(made, type), f"{made!r} is a class; give a factory of instances"
     assert isinstance(made, Partitioner), f"{made!r} lacks `name` or `for_topic`"
+    assert isinstance(made.name, str), f"{made!r} has the name {made.name!r}, which is no text"
     assert made.name, f"{made!r} has no name"
     topic = made.for_topic("orders")
     assert isinstance(topic, TopicPartitioner), f"{topic!r} lacks `partition` or `partition_batch`"
 
 
-def _answers(topic: TopicPartitioner, keys: Sequence[bytes | None], layout: TopicLayout) -> list[int]:
-    return [topic.partition(key, layout) for key in keys]
+def _answers(topic: TopicPartitioner, keys: KeyList, layout: TopicLayout, what: str = "") -> list[int]:
+    answers = []
+    for key in keys:
+        shown = repr(key if key is None else key[:40])
+        try:
+            answer = topic.partition(key, layout)
+        except Exception as error:
+            raise AssertionError(f"partition raises {error!r} for {shown} ({what})") from error
+        answers.append(answer)
+        kind = type(answer).__name__
+        assert type(answer) is int, f"partition returned {answer!r}, of type {kind} and not int, for {shown}"
+        exists = 0 <= answer < layout.partitions
+        assert exists, f"key {shown} went to partition {answer} of {layout.partitions} ({what})"
+    return answers
 
 
-def _column(topic: TopicPartitioner, keys: Sequence[bytes | None], layout: TopicLayout) -> list[int]:
+def _column(topic: TopicPartitioner, keys: Keys, layout: TopicLayout, count: int) -> list[int]:
     answers = topic.partition_batch(keys, layout)
     assert isinstance(answers, np.ndarray), f"partition_batch returned a {type(answers).__name__}"
     assert answers.dtype == np.int32, f"partition_batch returned {answers.dtype}, not int32"
-    assert answers.shape == (len(keys),), f"partition_batch returned {answers.shape} for {len(keys)} keys"
+    assert answers.shape == (count,), f"partition_batch returned shape {answers.shape} for {count} keys"
     empty = topic.partition_batch([], layout)
     assert empty.shape == (0,), f"partition_batch returned shape {empty.shape} for no keys"
     return [int(answer) for answer in answers]
 
 
-def _exist(answers: Sequence[int], keys: Sequence[bytes | None], layout: TopicLayout) -> None:
-    for key, answer in zip(keys, answers, strict=True):
-        fault = f"key {key!r} went to partition {answer} of {layout.partitions}"
-        assert 0 <= answer < layout.partitions, fault
-
-
-def _same(one: Sequence[int], other: Sequence[int], keys: Sequence[bytes | None], fault: str) -> None:
+def _same(one: Sequence[int], other: Sequence[int], keys: KeyList, fault: str) -> None:
     for row, (left, right) in enumerate(zip(one, other, strict=True)):
-        assert left == right, f"{fault}: key {keys[row]!r} in row {row} goes to {left} and to {right}"
+        assert left == right, f"{fault}: key {keys[row]!r:.60} in row {row} goes to {left} and to {right}"
 
 
-def _keeps_topics_apart(factory: Callable[[], Partitioner], keys: Sequence[bytes | None]) -> None:
-    layout = TopicLayout(12)
-    alone = _answers(factory().for_topic("orders"), keys, layout)
-    busy = factory()
+def _takes_every_form(factory: Factory, keys: KeyList) -> None:
+    expected = _answers(factory().for_topic("orders"), keys, TWELVE)
+    given = list(keys)
+    _column(factory().for_topic("orders"), given, TWELVE, len(keys))
+    assert given == list(keys), "partition_batch changes the list of keys that it is given"
+    for form, column in key_forms(keys):
+        topic = factory().for_topic("orders")
+        try:
+            answers = _column(topic, column, TWELVE, len(keys))
+        except Exception as error:
+            raise AssertionError(f"partition_batch cannot take {form}: {error!r}") from error
+        _same(expected, answers, keys, f"partition_batch answers otherwise for {form}")
+
+
+def _follows_its_topic(factory: Factory, keys: KeyList) -> None:
+    """One instance, while the topic grows, shrinks (it was made anew) and loses leaders."""
+    layouts = [TopicLayout(3), TWELVE, TopicLayout(1), TopicLayout(12, available=[11]), TopicLayout(5)]
+    one, other = factory().for_topic("orders"), factory().for_topic("orders")
+    for layout in layouts:
+        what = f"a topic that had another number of partitions before, and has {layout.partitions} now"
+        scalar = _answers(one, keys, layout, what)
+        columnar = _column(other, keys, layout, len(keys))
+        _same(scalar, columnar, keys, f"partition_batch disagrees with partition for {what}")
+
+
+def _keeps_topics_apart(factory: Factory, keys: KeyList) -> None:
+    alone = _answers(factory().for_topic("orders"), keys, TWELVE)
+    busy, another = factory(), factory().for_topic("orders")
     orders, payments = busy.for_topic("orders"), busy.for_topic("payments")
     among_others = []
     for key in keys:
-        among_others.append(orders.partition(key, layout))
-        payments.partition(key, layout)
-    _same(alone, among_others, keys, "another topic changes the answer")
+        among_others.append(orders.partition(key, TWELVE))
+        payments.partition(key, TWELVE)
+        another.partition(key, TWELVE)
+    _same(alone, among_others, keys, "another topic or instance changes the answer")
+
+
+def _keeps_threads_apart(factory: Factory, keys: KeyList) -> None:
+    """Topics of one instance may be in different threads; a topic itself is in one."""
+    topics = [f"topic-{number}" for number in range(THREADS)]
+    alone = [_answers(factory().for_topic(topic), keys, TWELVE) for topic in topics]
+    shared = factory()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(THREADS) as pool:
+            together = list(pool.map(lambda topic: _answers(shared.for_topic(topic), keys, TWELVE), topics))
+    finally:
+        sys.setswitchinterval(interval)
+    for one, other in zip(alone, together, strict=True):
+        _same(one, other, keys, "another thread with another topic changes the answer")
+
+
+def _answers_alike_elsewhere(factory: Factory, keys: KeyList) -> None:
+    try:
+        asked = pickle.dumps((factory, list(keys), TWELVE))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return
+    here = _answers(factory().for_topic("orders"), keys, TWELVE)
+    for seed in ("1", "2"):
+        told = subprocess.run(  # noqa: S603 - this interpreter
+            [sys.executable, "-c", _ELSEWHERE],
+            input=asked,
+            capture_output=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            check=False,
+        )
+        assert not told.returncode, f"another process cannot ask it: {told.stderr.decode()[-500:]}"
+        there = [int(answer) for answer in told.stdout.decode().split(",")]
+        _same(here, there, keys, "a process with another hash seed answers otherwise")

@@ -15,6 +15,7 @@ from partitioning import (
 )
 from partitioning.interface import NONE_AVAILABLE, BatchAware, BytesAware, LoadAware, TimeAware
 from partitioning.sticky import Sticky, StickyByTime, StickyPerBatch
+from partitioning.strategy import seeded
 from tests.oracle.clients import golden
 
 SIX = TopicLayout(6)
@@ -222,3 +223,11 @@ def test_an_unknown_profile_is_refused_at_once(name):
 def test_a_negative_byte_count_is_refused():
     with pytest.raises(InvalidConfigError, match="-1 bytes"):
         Sticky().for_topic("topic").appended(-1, SIX, enable_switch=True)
+
+
+def test_sticky_by_time_draws_for_each_record_until_a_partition_has_a_leader() -> None:
+    layout = TopicLayout(12, available=[7])
+    one, other = (StickyByTime(random=seeded(3)).for_topic("t") for _ in range(2))
+    assert other.partition_batch([None] * 40, layout).tolist() == [
+        one.partition(None, layout) for _ in range(40)
+    ]

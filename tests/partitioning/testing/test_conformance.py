@@ -1,13 +1,14 @@
 """The rules every partitioner keeps: ours do, and a fault is named."""
 
 import inspect
-from collections.abc import Sequence
+from itertools import count
+from time import sleep
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from partitioning import Partitioner, TopicLayout, get_partitioner, list_partitioners
+from partitioning import Keys, Partitioner, TopicLayout, get_partitioner, key_column, list_partitioners
 from partitioning.profiles import PROFILES
 from partitioning.sticky import Sticky
 from partitioning.strategy import seeded
@@ -38,8 +39,8 @@ class Modulo:
     def partition(self, key: bytes | None, layout: TopicLayout) -> int:
         return len(key or b"") % layout.partitions
 
-    def partition_batch(self, keys: Sequence[bytes | None], layout: TopicLayout) -> NDArray[np.int32]:
-        return np.array([self.partition(key, layout) for key in keys], np.int32)
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
+        return np.array([self.partition(key, layout) for key in key_column(keys)], np.int32)
 
 
 class TooFar(Modulo):
@@ -47,14 +48,34 @@ class TooFar(Modulo):
         return layout.partitions
 
 
+class Below(Modulo):
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        return -1 if key is None else 0
+
+
+class NumpyInteger(Modulo):
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        return np.int64(0)  # type: ignore[return-value]
+
+
 class Wide(Modulo):
-    def partition_batch(self, keys: Sequence[bytes | None], layout: TopicLayout) -> NDArray[np.int32]:
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
         return super().partition_batch(keys, layout).astype(np.int64)  # type: ignore[return-value]
 
 
+class AList(Modulo):
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
+        return super().partition_batch(keys, layout).tolist()  # type: ignore[return-value]
+
+
+class OneTooMany(Modulo):
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
+        return np.append(super().partition_batch(keys, layout), np.int32(0))
+
+
 class OtherInColumns(Modulo):
-    def partition_batch(self, keys: Sequence[bytes | None], layout: TopicLayout) -> NDArray[np.int32]:
-        return np.zeros(len(keys), np.int32)
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
+        return np.zeros(len(key_column(keys)), np.int32)
 
 
 class SharesTopics(Modulo):
@@ -64,6 +85,73 @@ class SharesTopics(Modulo):
     def partition(self, key: bytes | None, layout: TopicLayout) -> int:
         self.turn += 1
         return self.turn % layout.partitions
+
+
+class SharesTheClass(Modulo):
+    turn = count()
+
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        return next(self.turn) % layout.partitions
+
+
+class SharesAmongThreads(Modulo):
+    """Notes the topic that is being worked on where every thread sees it."""
+
+    def __init__(self) -> None:
+        self.working_on = ""
+
+    def for_topic(self, topic: str) -> "Modulo":
+        return OfTopic(self, topic)
+
+
+class OfTopic(Modulo):
+    def __init__(self, shared: SharesAmongThreads, topic: str) -> None:
+        self.shared, self.topic = shared, topic
+
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        self.shared.working_on = self.topic
+        sleep(1e-5)  # long enough for another thread
+        return 1 % layout.partitions if self.shared.working_on == self.topic else 0
+
+
+class RemembersItsSize(Modulo):
+    """Takes the number of partitions it saw first for the number there is."""
+
+    def __init__(self) -> None:
+        self.partitions = 0
+
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        self.partitions = self.partitions or layout.partitions
+        return len(key or b"") % self.partitions
+
+
+class OnlyLists(Modulo):
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
+        return np.array([self.partition(key, layout) for key in keys], np.int32)  # type: ignore[union-attr]
+
+
+class EatsTheList(Modulo):
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
+        answers = super().partition_batch(keys, layout)
+        if isinstance(keys, list):
+            keys.reverse()
+        return answers
+
+
+class HashesAsPython(Modulo):
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        return hash(key or b"") % layout.partitions
+
+
+class ShortKeys(Modulo):
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        return int.from_bytes(len(key or b"").to_bytes(2)) % layout.partitions
+
+
+class LosesItsLeaders(Modulo):
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        leaders = range(layout.partitions) if layout.available is None else layout.available
+        return leaders[len(key or b"") % len(leaders)]
 
 
 class Nameless(Modulo):
@@ -77,12 +165,25 @@ def test_a_faultless_strategy_passes() -> None:
 @pytest.mark.parametrize(
     ("strategy", "fault"),
     [
-        (TooFar, "went to partition 1 of 1"),
-        (Wide, "int64, not int32"),
-        (OtherInColumns, "partition_batch disagrees"),
-        (SharesTopics, "another topic changes the answer"),
-        (Nameless, "has no name"),
+        (lambda: Modulo, "is a class; give a factory"),
         (object, "lacks `name` or `for_topic`"),
+        (Nameless, "has no name"),
+        (TooFar, "went to partition 1 of 1"),
+        (Below, "went to partition -1 of 1"),
+        (NumpyInteger, "of type int64 and not int"),
+        (Wide, "int64, not int32"),
+        (AList, "returned a list"),
+        (OneTooMany, r"returned shape \(151,\) for 150 keys"),
+        (OtherInColumns, "partition_batch disagrees"),
+        (SharesTopics, "another topic or instance changes the answer"),
+        (SharesTheClass, "two new instances disagree"),
+        (SharesAmongThreads, "another thread with another topic changes the answer"),
+        (RemembersItsSize, "another number of partitions before, and has 1 now"),
+        (OnlyLists, "(cannot take|answers otherwise for) an Arrow array"),
+        (EatsTheList, "changes the list of keys"),
+        (HashesAsPython, "another hash seed answers otherwise"),
+        (ShortKeys, "partition raises OverflowError"),
+        (LosesItsLeaders, r"raises ZeroDivisionError.* \(12 partitions, none of them with a leader\)"),
         (Sticky, "disagree"),
     ],
 )
