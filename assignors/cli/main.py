@@ -106,7 +106,7 @@ def diff(
         before,
         after,
         config=client_settings(bootstrap_server, settings, command_config),
-        what_if=WhatIf(add_members, remove_member, dict(map(_growth, partitions))),
+        what_if=WhatIf(add_members, remove_members=remove_member, partitions=dict(map(_growth, partitions))),
     )
     if reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from assignors.assignment import Assignment
     from assignors.diff.state import MemberIdentity
+    from assignors.diff.stops import Stop
     from assignors.reasons import Reason
     from partitioning.topic_partition import TopicPartition
 
@@ -95,6 +96,16 @@ class AssignmentDiff:
     def warnings(self) -> tuple[str, ...]:
         """What to know before believing the numbers."""
         return tuple(dict.fromkeys((*self.before.warnings, *self.after.warnings)))
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What was taken for granted because no source tells."""
+        return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed)))
+
+    @cached_property
+    def stops(self) -> tuple[Stop, ...]:
+        """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
+        return ()
 
     def changes(self, *, every: bool = False) -> Iterator[Change]:
         """The rows as objects: those that changed, or all.

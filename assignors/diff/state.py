@@ -14,6 +14,7 @@ from assignors.partition_list import PartitionList
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from uuid import UUID
 
     from numpy.typing import NDArray
 
@@ -30,6 +31,7 @@ class MemberIdentity(NamedTuple):
         client_id: `client.id`.
         host: address of the consumer.
         topics: what it subscribes to; None where nobody said.
+        rack: `client.rack`.
     """
 
     id: str
@@ -37,6 +39,7 @@ class MemberIdentity(NamedTuple):
     client_id: str | None = None
     host: str | None = None
     topics: tuple[str, ...] | None = None
+    rack: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +58,12 @@ class GroupState:
         complete: whether every partition of the topics has a row; if not, a missing one may exist.
         name: the group's name, where known.
         status: the group's state, such as "Stable", where known.
+        strategy: the assignor that the group uses, such as "range", where known.
+        protocol: "classic" or "consumer" (KIP-848), where known.
+        topic_ids: the id of each topic, None where unknown; empty where none is known.
         warnings: what a reader of this state should know about its origin.
+        assumed: what was taken for granted because no source tells, such as subscriptions; a decision that
+            rests on this state rests on that.
         explainer: tells why each partition is where it is, for a state that an assignor planned.
     """
 
@@ -68,7 +76,11 @@ class GroupState:
     complete: bool = False
     name: str | None = None
     status: str | None = None
+    strategy: str | None = None
+    protocol: str | None = None
+    topic_ids: tuple[UUID | None, ...] = ()
     warnings: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
     explainer: Explainer | None = None
 
     @classmethod
@@ -92,6 +104,7 @@ class GroupState:
         return replace(
             self,
             topics=tuple(number),
+            topic_ids=self.topic_ids and (*self.topic_ids, *[None] * (len(number) - len(self.topics))),
             member=np.concatenate([self.member, np.full(len(topic), -1, np.int32)]),
             topic=np.concatenate([self.topic, topic]),
             partition=np.concatenate([self.partition, partitions.partitions]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,22 +26,43 @@ ROUNDS = 10
 """Follow-up rebalances after which a cooperative strategy must have settled; Kafka's own tests allow four."""
 
 
+class Joiner(NamedTuple):
+    """A member that joins.
+
+    Attributes:
+        client_id: its `client.id`.
+        instance_id: its `group.instance.id`.
+        topics: what it subscribes to; None for every topic that the group reads.
+    """
+
+    client_id: str
+    instance_id: str | None = None
+    topics: tuple[str, ...] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class WhatIf:
     """A change to the group before it is assigned.
 
     Attributes:
         add_members: how many members join; they subscribe to every topic that the group reads.
+        joining: members that join under names of their own.
         remove_members: who leaves, by instance id, client id or member id.
         partitions: new partition counts of topics.
+        subscribe: what members subscribe to, by instance id, client id or member id, where no source tells
+            or to try another subscription.
+        rolling_restart: whether every member is restarted, one after the other.
     """
 
     add_members: int = 0
+    joining: tuple[Joiner, ...] = ()
     remove_members: tuple[str, ...] = ()
     partitions: Mapping[str, int] = field(default_factory=dict)
+    subscribe: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rolling_restart: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.add_members or self.remove_members or self.partitions)
+        return self != WhatIf()
 
 
 def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> GroupState:
