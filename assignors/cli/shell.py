@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
-from rich.console import Console
 
 from assignors.errors import AssignorsError
 from assignors.limits import MAX_REPORT_WIDTH
@@ -21,6 +20,8 @@ from partitioning.errors import PartitioningError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from rich.console import Console
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -116,6 +117,8 @@ def write(text: str, out: str | None = None) -> None:
 
 def paint(draw: Callable[[Console], None], *, color: str, width: int | None, out: str | None = None) -> None:
     """Let `draw` print to a console that looks like where the output goes, and write what it printed."""
+    from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
+
     screen = sys.stdout if out is None else None
     terminal = {"always": True, "never": False}.get(color)
     if terminal is None and screen is None:

@@ -57,12 +57,13 @@ class Summary:
     removed: int
     conflicts: int
     unowned: int
-    needed_moves: int
-    avoidable_moves: int
+    needed_moves: int | None
+    avoidable_moves: int | None
     spread_before: int
     spread_after: int
     stickiness: float
     lag_moved: int | None
+    needed_moves_exact: bool = True
 
 
 def needed_moves(kept_at_most: NDArray[np.int64], loads: NDArray[np.int64], movable: int) -> int:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from assignors.reports.ranges import count, duration
-from assignors.simulation.timing import expected_barrier_ms
 
 if TYPE_CHECKING:
-    from assignors.diff import AssignmentDiff, Flow
+    from assignors.diff import AssignmentDiff, Change, Flow, MemberChange
+
+STOP_TITLES = ("if", "protocol", "stops", "of them", "each for about", "unnoticed for")
 
 
 def verdict(diff: AssignmentDiff) -> str:
-    """What moved, and about how long that stops whom with default heartbeats."""
+    """What moved, and what the numbers rest on: what is unknown, and what was taken for granted."""
+    return " ".join([_counts(diff), *_unknown(diff), *assumed(diff)])
+
+
+def _counts(diff: AssignmentDiff) -> str:
     numbers = diff.summary
     if diff.same:
         return f"Nothing changed: {count(numbers.kept, 'partition')} kept."
-    parts = [f"{numbers.moved} moved", f"{numbers.kept} kept"]
+    parts = [f"{number(numbers.moved)} moved", f"{number(numbers.kept)} kept"]
     parts += [
-        f"{value} {word}"
+        f"{number(value)} {word}"
         for word, value in (
             ("assigned", numbers.assigned),
             ("added", numbers.added),
@@ -27,22 +33,40 @@ def verdict(diff: AssignmentDiff) -> str:
         )
         if value
     ]
-    parts.append(f"{numbers.unassigned} unassigned")
-    told = sum(member.before_id is not None and member.after_id is not None for member in diff.members)
-    if not (told and numbers.moved):
-        return f"{', '.join(parts)}."
-    pause = duration(expected_barrier_ms(told))
-    eager = f"Eager pauses {count(numbers.members_after, 'member')} for about {pause}"
-    return f"{', '.join(parts)}. {eager}; cooperative pauses {count(numbers.moved, 'partition')} as long."
+    return f"{', '.join(parts)}, {number(numbers.unassigned)} unassigned."
 
 
-def movement(diff: AssignmentDiff) -> str:
-    """How good the change is: moves against the lower bound, balance, idle members."""
+def _unknown(diff: AssignmentDiff) -> list[str]:
+    """The numbers that cannot be known; of lag the line of numbers tells, as many sources carry none."""
+    names = [each.name for each in fields(diff.summary) if getattr(diff.summary, each.name) is None]
+    told = [name.replace("_", " ") for name in names if name != "lag_moved"]
+    return [f"Unknown: {', '.join(told)}."] if told else []
+
+
+def assumed(diff: AssignmentDiff) -> list[str]:
+    """What was taken for granted, as a sentence, if anything was."""
+    return [f"Assumed: {'; '.join(diff.assumed)}."] if diff.assumed else []
+
+
+def movement(diff: AssignmentDiff) -> list[str]:
+    """How good the change is: moves against the fewest there can be, balance, idle members, lag."""
     numbers = diff.summary
+    return [
+        f"avoidable moves {_avoidable(diff)}",
+        f"spread {number(numbers.spread_before)} -> {number(numbers.spread_after)}",
+        f"idle {number(numbers.idle_before)} -> {number(numbers.idle_after)}",
+        f"lag moved {number(numbers.lag_moved)}",
+    ]
+
+
+def _avoidable(diff: AssignmentDiff) -> str:
+    numbers = diff.summary
+    if numbers.needed_moves is None:
+        return f"unknown, of {number(numbers.moved)}"
+    most, least = ("", "") if numbers.needed_moves_exact else ("at most ", "at least ")
     return (
-        f"avoidable moves {numbers.avoidable_moves} of {numbers.moved} ({numbers.needed_moves} needed)   "
-        f"spread {numbers.spread_before} -> {numbers.spread_after}   "
-        f"idle {numbers.idle_before} -> {numbers.idle_after}"
+        f"{most}{number(numbers.avoidable_moves)} of {number(numbers.moved)} "
+        f"({least}{number(numbers.needed_moves)} needed)"
     )
 
 
@@ -53,15 +77,39 @@ def heading(diff: AssignmentDiff) -> list[str]:
     statuses = [status for status in (diff.before.status, diff.after.status) if status]
     if statuses:
         parts.append(" -> ".join(dict.fromkeys(statuses)))
-    parts.append(f"{numbers.members_before} -> {count(numbers.members_after, 'member')}")
+    parts.append(f"{numbers.members_before:,} -> {count(numbers.members_after, 'member')}")
     parts.append(count(numbers.partitions, "partition"))
     parts.append(f"matched by {diff.matching.rule}")
     return parts
 
 
-def reason(flow: Flow) -> str:
-    """What set the partitions of a flow in motion."""
-    return "unknown" if flow.reason is None else flow.reason.value
+def presence(member: MemberChange) -> str:
+    """What is special about a member: that it came or went, or has nothing."""
+    if member.before_id is None:
+        return "new"
+    if member.after_id is None:
+        return "gone"
+    return "" if member.after else "idle"
+
+
+def stop_rows(diff: AssignmentDiff) -> list[tuple[str, ...]]:
+    """What the change costs, a row for each event and protocol, under `STOP_TITLES`."""
+    return [
+        (
+            stop.event,
+            stop.protocol,
+            count(stop.members, "member"),
+            count(stop.partitions, "partition"),
+            duration(stop.pause_ms),
+            duration(stop.detection_ms) if stop.detection_ms else "",
+        )
+        for stop in diff.stops
+    ]
+
+
+def reason(what: Flow | Change) -> str:
+    """What set a partition, or those of a flow, in motion."""
+    return "unknown" if what.reason is None else what.reason.value
 
 
 def renames(diff: AssignmentDiff) -> list[str]:
@@ -70,3 +118,8 @@ def renames(diff: AssignmentDiff) -> list[str]:
         f"{rename.before} is taken for {rename.after}: they share {rename.score} % of their partitions"
         for rename in diff.matching.renames
     ]
+
+
+def number(value: float | None) -> str:
+    """A number of a summary, with its thousands apart; unknown is said."""
+    return "unknown" if value is None else f"{value:,}"
