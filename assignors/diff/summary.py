@@ -46,7 +46,7 @@ class Summary:
             of after, under the subscriptions of after; None where there is none, or where partitions have two
             owners after.
         needed_moves_exact: whether that is exact; else subscriptions or members are unknown, and at least so
-            many were needed.
+            many were needed. Where no more than these moved, it is.
         avoidable_moves: moved - needed_moves; at most so many where that is not exact.
         spread_before: most partitions of a member minus fewest, before.
         spread_after: the same after.
@@ -120,7 +120,7 @@ def summarize(
         conflicts=times[Action.CONFLICT],
         unowned=int(np.count_nonzero((rows.target < 0) & (rows.action != Action.REMOVED))),
         needed_moves=needed.moves,
-        needed_moves_exact=needed.exact,
+        needed_moves_exact=needed.exact or needed.moves == moved,
         avoidable_moves=None if needed.moves is None else max(0, moved - needed.moves),
         spread_before=max(before, default=0) - min(before, default=0) if all_known[0] else None,
         spread_after=max(after, default=0) - min(after, default=0) if all_known[1] else None,
