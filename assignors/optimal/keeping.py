@@ -37,8 +37,8 @@ def keep(
     """Keep as many partitions as can be kept.
 
     The flow goes from topics through classes to members and on to the sum of all loads, which is a node as
-    well. It starts with every partition at its holder, if it has one; taking it away costs 1. Members that hold
-    nothing stay a part of their class.
+    well. It starts with every partition at its holder, if it has one; taking it away costs 1. Members that
+    hold nothing stay a part of their class.
 
     Args:
         size: partitions of each topic; where it is not 0, the topic has readers.

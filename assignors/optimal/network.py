@@ -177,9 +177,7 @@ def _sums(node: NDArray[np.intp], amount: NDArray[np.int64], nodes: int) -> NDAr
     return np.bincount(node, amount, nodes).astype(np.int64)  # exact: sums are far below 2**53
 
 
-def _shares(
-    amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _shares(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.int64]) -> NDArray[np.int64]:
     """What each row gets of the amount at its node: in proportion to its limit, never above it.
 
     Args:
@@ -195,4 +193,5 @@ def _shares(
     upto = np.cumsum(limit)
     upto -= np.repeat(upto[starts] - limit[starts], sizes)
     given = np.minimum(amount[node], total)
-    return given * upto // total - given * (upto - limit) // total
+    shares: NDArray[np.int64] = given * upto // total - given * (upto - limit) // total
+    return shares

@@ -55,4 +55,5 @@ class Readers(NamedTuple):
         """Whether each of these classes reads the topic in the same row."""
         pairs = np.append(self.kind * self.topics + self.topic, -1)
         wanted = kind * self.topics + topic
-        return pairs[np.searchsorted(pairs[:-1], wanted)] == wanted
+        found: NDArray[np.bool_] = pairs[np.searchsorted(pairs[:-1], wanted)] == wanted
+        return found
