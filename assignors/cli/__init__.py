@@ -28,7 +28,10 @@ def _run(name: str) -> None:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     # The modules need click, and a command does without those of the others.
     if name == "assignment-diff":
-        from assignors.cli.diff import diff as command  # noqa: PLC0415
+        from assignors.cli.diff import diff  # noqa: PLC0415
+
+        diff(prog_name=name)
     else:
-        from assignors.cli.main import copartition as command  # noqa: PLC0415
-    command(prog_name=name)
+        from assignors.cli.main import copartition  # noqa: PLC0415
+
+        copartition(prog_name=name)

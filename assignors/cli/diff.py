@@ -146,6 +146,7 @@ def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> r
 @click.pass_context
 def diff(
     ctx: click.Context,
+    /,
     before: str,
     after: str | None,
     *,

@@ -120,6 +120,7 @@ class Member(TypedDict):
         before: partitions before.
         after: partitions after.
         kept: partitions before and after.
+        presence: on which sides it is: stayed, joined, left, not known before, not known after.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Member(TypedDict):
     before: int
     after: int
     kept: int
+    presence: str
 
 
 class Topic(TypedDict):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from assignors.diff.members import Presence
 from assignors.reports.ranges import count, duration
 
 if TYPE_CHECKING:
     from assignors.diff import AssignmentDiff, Change, Flow, MemberChange
+
+_PRESENCE = {Presence.JOINED: "new", Presence.LEFT: "gone"}
 
 STOP_TITLES = ("if", "protocol", "stops", "of them", "each for about", "unnoticed for")
 
@@ -37,10 +39,13 @@ def _counts(diff: AssignmentDiff) -> str:
 
 
 def _unknown(diff: AssignmentDiff) -> list[str]:
-    """The numbers that cannot be known; of lag the line of numbers tells, as many sources carry none."""
-    names = [each.name for each in fields(diff.summary) if getattr(diff.summary, each.name) is None]
-    told = [name.replace("_", " ") for name in names if name != "lag_moved"]
-    return [f"Unknown: {', '.join(told)}."] if told else []
+    """What cannot be known; of lag the line of numbers tells, as many sources carry none."""
+    numbers = diff.summary
+    sides = {"before": numbers.members_before, "after": numbers.members_after}
+    hidden = [side for side, members in sides.items() if members is None]
+    unknown = [f"members without partitions {' and '.join(hidden)}"] if hidden else []
+    unknown += ["needed moves"] if numbers.needed_moves is None else []
+    return [f"Unknown: {', '.join(unknown)}."] if unknown else []
 
 
 def assumed(diff: AssignmentDiff) -> list[str]:
@@ -77,7 +82,12 @@ def heading(diff: AssignmentDiff) -> list[str]:
     statuses = [status for status in (diff.before.status, diff.after.status) if status]
     if statuses:
         parts.append(" -> ".join(dict.fromkeys(statuses)))
-    parts.append(f"{numbers.members_before:,} -> {count(numbers.members_after, 'member')}")
+    before = sum(member.before_id is not None for member in diff.members)
+    after = sum(member.after_id is not None for member in diff.members)
+    least = [
+        "at least " if known is None else "" for known in (numbers.members_before, numbers.members_after)
+    ]
+    parts.append(f"{least[0]}{before:,} -> {least[1]}{count(after, 'member')}")
     parts.append(count(numbers.partitions, "partition"))
     parts.append(f"matched by {diff.matching.rule}")
     return parts
@@ -85,11 +95,9 @@ def heading(diff: AssignmentDiff) -> list[str]:
 
 def presence(member: MemberChange) -> str:
     """What is special about a member: that it came or went, or has nothing."""
-    if member.before_id is None:
-        return "new"
-    if member.after_id is None:
-        return "gone"
-    return "" if member.after else "idle"
+    if member.presence is Presence.STAYED:
+        return "" if member.after else "idle"
+    return _PRESENCE.get(member.presence, str(member.presence))
 
 
 def stop_rows(diff: AssignmentDiff) -> list[tuple[str, ...]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from assignors.diff.changes import Action
+from assignors.diff.members import Presence
 
 if TYPE_CHECKING:
     import re
@@ -206,7 +207,7 @@ def _size(member: MemberChange) -> int:
 
 
 def _member_changed(member: MemberChange) -> bool:
-    return member.before_id is None or member.after_id is None or _size(member) > 0
+    return member.presence is not Presence.STAYED or _size(member) > 0
 
 
 def _of_topics(diff: AssignmentDiff, pattern: re.Pattern[str] | None) -> AssignmentDiff:

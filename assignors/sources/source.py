@@ -87,6 +87,7 @@ def read_pair(
     *,
     config: Mapping[str, str] | None = None,
     what_if: WhatIf | None = None,
+    group: str | None = None,
 ) -> Pair:
     """Both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other.
 
@@ -95,6 +96,8 @@ def read_pair(
     Raises:
         SourceError: see `read_source`; also a what-if without a plan, and a single source with one state.
     """
+    if group is not None:
+        raise SourceError(f"--group {group}: files of several groups cannot be read yet")
     planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
     if what_if and not planning:
         raise SourceError("--add-members, --remove-member and --partitions change a plan; add plan:ASSIGNOR")
