@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from assignors.cli.client_settings import client_settings
 from assignors.cli.shell import HELP, TROUBLE, QuietCommand, complain, output_options, paint, write
-from assignors.cli.what_if import read_timing, read_what_if
 from assignors.limits import MAX_GROUP_MEMBERS
 
 if TYPE_CHECKING:
@@ -51,7 +48,7 @@ Examples:
 """
 
 
-def _print_schema(ctx: click.Context, option: click.Parameter, given: bool) -> None:  # noqa: ARG001, FBT001
+def _print_schema(ctx: click.Context, option: click.Parameter, given: bool) -> None:  # noqa: ARG001
     if given and not ctx.resilient_parsing:
         from assignors.reports.data import dump  # noqa: PLC0415 - only --schema needs it
         from assignors.reports.document import diff_schema  # noqa: PLC0415
@@ -183,7 +180,10 @@ def diff(
     states: a scenario (first and last step), or a KIP-848 group on its way to its target.
     """
     _check_form(form, out, by=by, filtered=bool(topic or member or every or full), quiet=quiet)
-    from assignors.diff import diff as compare  # noqa: PLC0415 - help and completion do without
+    # Help and completion do without these.
+    from assignors.cli.client_settings import client_settings  # noqa: PLC0415
+    from assignors.cli.what_if import read_timing, read_what_if  # noqa: PLC0415
+    from assignors.diff import diff as compare  # noqa: PLC0415
     from assignors.diff import parse_check  # noqa: PLC0415
     from assignors.reports.view import View  # noqa: PLC0415
     from assignors.sources import read_pair, snapshot_bytes  # noqa: PLC0415
@@ -198,7 +198,7 @@ def diff(
         group=group,
     )
     if swap:
-        pair = replace(pair, before=pair.after, after=pair.before)
+        pair = pair.swapped()
     if reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     if save is not None and pair.live is None:

@@ -6,9 +6,7 @@ import io
 import os
 import re
 import sys
-import traceback
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -49,6 +47,8 @@ class QuietCommand(click.Command):
             ctx.exit(TROUBLE)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user gets a line and exit code 2
             if ctx.params.get("verbose"):
+                import traceback  # noqa: PLC0415 - few ask for it
+
                 for line in traceback.format_exc().rstrip().split("\n"):
                     click.echo(visible(line), err=True)
             expected = isinstance(error, AssignorsError | PartitioningError)
@@ -110,7 +110,8 @@ def write(text: str, out: str | None = None) -> None:
         click.echo(text, nl=False, color=True)  # colours were decided before; click would drop them in a pipe
         return
     try:
-        Path(out).write_text(text, encoding="utf-8")
+        with open(out, "w", encoding="utf-8") as file:  # noqa: PTH123 - help does without pathlib
+            file.write(text)
     except OSError as error:
         raise click.UsageError(f"cannot write {visible(out)}: {error.strerror}") from error
 
