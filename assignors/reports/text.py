@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assignors.extras import needs
+from assignors.reports.grid import Column, Grid
 from assignors.reports.ranges import count, partition_ranges
-from assignors.reports.tables import Column, Grid, cell
+from assignors.reports.tables import cell
 from assignors.reports.verdict import (
     STOP_TITLES,
     heading,
@@ -37,9 +38,9 @@ if TYPE_CHECKING:
 BAR = 40
 """Widest bar, in characters."""
 
-_NARROWEST_BAR = 10
-_BESIDE_BAR = 44
-"""Columns that the numbers of a member take, with its note."""
+_NARROWEST_BAR = 8
+_BESIDE_BAR = 32
+"""Columns that the numbers of a member take."""
 
 _STATISTICS = 9
 """Columns that a line of `print_stat` takes beside a name and a bar."""
@@ -61,9 +62,9 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     _first(console, [f"  {line}" for line in renames(diff)], "renamed members", full=shown.view.full)
     stops = stop_rows(diff)
     if stops:
-        kinds = ("word", "word", "number", "number", "number", "number")
+        kinds = ("word", "word", *["number"] * (len(STOP_TITLES) - 2))
         columns = [Column(title.upper(), kind) for title, kind in zip(STOP_TITLES, kinds, strict=True)]
-        console.print(Grid(columns, stops))
+        _show(console, Grid(columns, stops))
     if not diff.same:
         console.print()
         _fill(console, movement(diff), "yellow" if diff.summary.avoidable_moves else "", bold=0)
@@ -97,7 +98,7 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
         for name, (_, _, lost, gained) in zip(names, sizes, strict=True)
     ]
     columns = [Column("", "name"), Column("", "word"), Column(""), Column("", "bar")]
-    console.print(Grid(columns, rows))
+    console.print(Grid(columns, rows), crop=False)
     _more(console, left_out, shown.view.by or "member")
     console.print(cell(verdict(diff), "bold"))
 
@@ -106,17 +107,18 @@ def _print_members(shown: Shown, console: Console) -> None:
     members = shown.largest_members()
     flows, more_flows, more_partitions = shown.largest_flows()
     names = _Names([member.name for member in shown.part.members])
-    if members and names.prefix:
-        console.print(cell(f"\n  {CUT} is {names.prefix}", "dim"))
+    if members:
+        names.tell(console)
     if members:
         widest = max(1, *(max(each.before, each.after) for each in members))
         longest = max(cell_len(names.short(each.name)) for each in members)
-        room = min(BAR, console.width - longest - _BESIDE_BAR)
+        noted = max(len(presence(each)) for each in members)
+        room = min(BAR, console.width - longest - _BESIDE_BAR - (noted and noted + 2))
         scale = min(1.0, room / widest) if room >= _NARROWEST_BAR else 0.0
         columns = [Column("MEMBER", "name"), *map(Column, ("BEFORE", "AFTER", "DELTA", "KEPT"))]
         columns += [Column("", "bar"), Column("", "word", "yellow")]
         rows = [_member_row(member, names, scale) for member in members]
-        console.print(Grid(columns, rows))
+        _show(console, Grid(columns, rows))
     _more(console, len(shown.members) - len(members), "member")
     if shown.unchanged and not shown.view.every and not shown.diff.same:
         console.print(f"  [dim]{count(shown.unchanged, 'member')} unchanged[/]")
@@ -133,9 +135,9 @@ def _print_members(shown: Shown, console: Console) -> None:
             )
             for flow in flows
         ]
-        console.print(Grid([*columns, Column("PARTITIONS", "list")], rows, full=shown.view.full))
+        _show(console, Grid([*columns, Column("PARTITIONS", "list")], rows, full=shown.view.full))
     if more_flows:
-        console.print(f"  [dim]{_left_out(more_flows, 'flow')} of {count(more_partitions, 'partition')}[/]")
+        _more(console, more_flows, "flow", f" of {count(more_partitions, 'partition')}")
 
 
 def _member_row(member: MemberChange, names: _Names, scale: float) -> tuple[str, ...]:
@@ -166,15 +168,15 @@ def _print_topics(shown: Shown, console: Console) -> None:
         for each in topics
     ]
     if rows:
-        console.print(Grid([*columns, *([Column("LAG MOVED")] if lag else [])], rows))
+        _show(console, Grid([*columns, *([Column("LAG MOVED")] if lag else [])], rows))
     _more(console, len(shown.topics) - len(topics), "topic")
 
 
 def _print_partitions(shown: Shown, console: Console) -> None:
     changes = shown.first_changes()
     names = _Names([member.name for member in shown.part.members])
-    if changes and names.prefix:
-        console.print(cell(f"\n  {CUT} is {names.prefix}", "dim"))
+    if changes:
+        names.tell(console)
     known = shown.part.lag is not None
     columns = [Column("TOPIC", "name"), Column("PARTITION"), Column("CHANGE", "word"), Column("FROM", "name")]
     columns += [Column("TO", "name"), *([Column("LAG")] if known else [])]
@@ -192,7 +194,7 @@ def _print_partitions(shown: Shown, console: Console) -> None:
         for change in changes
     ]
     if rows:
-        console.print(Grid(columns, rows))
+        _show(console, Grid(columns, rows))
     _more(console, shown.partitions - len(changes), "partition")
 
 
@@ -213,6 +215,12 @@ class _Names:
     def __init__(self, names: Sequence[str]) -> None:
         self.prefix = visible(common_prefix(set(names)))
         self._length = len(common_prefix(set(names)))
+
+    def tell(self, console: Console) -> None:
+        """Say once what is left out."""
+        if self.prefix:
+            console.print()
+            console.print(cell(f"  {CUT} stands for {self.prefix}", "dim"))
 
     def short(self, name: str | None) -> str:
         """What a cell says."""
@@ -236,13 +244,17 @@ def _first(console: Console, lines: Sequence[str], noun: str, style: str = "", *
     _more(console, 0 if full else len(lines) - SHOWN, noun)
 
 
-def _more(console: Console, left_out: int, noun: str) -> None:
+def _more(console: Console, left_out: int, noun: str, whose: str = "") -> None:
+    """How many rows are not shown."""
     if left_out > 0:
-        console.print(f"  [dim]{_left_out(left_out, noun)}[/]")
+        nouns = noun if left_out == 1 else f"{noun}s"
+        console.print(f"  [dim]{left_out:,} more {nouns}{whose} (--full shows all)[/]")
 
 
-def _left_out(number_: int, noun: str) -> str:
-    return f"{number_:,} more {noun}{'' if number_ == 1 else 's'} (--full shows all)"
+def _show(console: Console, grid: Grid) -> None:
+    """Print a table below an empty line; what is too wide for the console is not lost."""
+    console.print()
+    console.print(grid, crop=False)
 
 
 def _fill(console: Console, parts: Sequence[str], style: str, *, bold: int = 1) -> None:

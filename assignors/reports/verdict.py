@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _PRESENCE = {Presence.JOINED: "new", Presence.LEFT: "gone"}
 
-STOP_TITLES = ("if", "protocol", "stops", "of them", "each for about", "unnoticed for")
+STOP_TITLES = ("stop on", "protocol", "members", "partitions", "mean pause", "noticed after")
 
 
 def verdict(diff: AssignmentDiff) -> str:
@@ -106,8 +106,8 @@ def stop_rows(diff: AssignmentDiff) -> list[tuple[str, ...]]:
         (
             stop.event,
             stop.protocol,
-            count(stop.members, "member"),
-            count(stop.partitions, "partition"),
+            f"{stop.members:,}",
+            f"{stop.partitions:,}",
             duration(stop.pause_ms),
             duration(stop.detection_ms) if stop.detection_ms else "",
         )
