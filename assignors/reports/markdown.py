@@ -57,7 +57,7 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     page.items(map(_text, renames(diff)), len(diff.matching.renames), "rename")
     stops = stop_rows(diff)
     if stops:
-        page.table("Predicted stop", STOP_TITLES, stops, len(stops), "row", share=2)
+        page.add("\n", *(f"{_row(cells)}\n" for cells in (STOP_TITLES, ["---"] * len(STOP_TITLES), *stops)))
     if not diff.same:
         _TABLES[shown.view.by or "member"](shown, page)
     return page.text.rstrip("\n") + "\n"
