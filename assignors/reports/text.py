@@ -94,7 +94,7 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
     longest = max(map(cell_len, names), default=0)
     room = max(_NARROWEST_BAR, min(BAR, console.width - longest - digits - _STATISTICS))
     rows = [
-        (name, "|", f"{lost + gained:,}", _bar(0, lost, gained, room / max(widest, 1)))
+        (name, "|", f"{lost + gained:,}", _bar(0, lost, gained, min(1.0, room / max(widest, 1))))
         for name, (_, _, lost, gained) in zip(names, sizes, strict=True)
     ]
     columns = [Column("", "name"), Column("", "word"), Column(""), Column("", "bar")]
@@ -110,7 +110,7 @@ def _print_members(shown: Shown, console: Console) -> None:
     if members:
         names.tell(console)
     if members:
-        widest = max(1, *(max(each.before, each.after) for each in members))
+        widest = max(1, *(each.before + each.after - each.kept for each in members))
         longest = max(cell_len(names.short(each.name)) for each in members)
         noted = max(len(presence(each)) for each in members)
         room = min(BAR, console.width - longest - _BESIDE_BAR - (noted and noted + 2))
