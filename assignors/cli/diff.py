@@ -130,7 +130,9 @@ def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> r
 @click.option(
     "--command-config", type=click.Path(exists=True, dir_okay=False), help="live: a file of settings."
 )
-@click.option("--save", type=click.Path(dir_okay=False), help="live: keep the group as a snapshot.")
+@click.option(
+    "--save", type=click.Path(dir_okay=False), help="Keep the plan, the live group or AFTER as a snapshot."
+)
 @click.option(
     "--schema",
     is_flag=True,
@@ -201,8 +203,6 @@ def diff(
         pair = pair.swapped()
     if reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
-    if save is not None and pair.live is None:
-        raise click.UsageError("--save keeps a live group; name one with live:GROUP")
     rule = "member-id" if pair.planned and match == "auto" else match
     found = compare(pair.before, pair.after, match=rule, timing=timing)
     if strict and found.assumed:
@@ -210,8 +210,8 @@ def diff(
             complain(ctx, f"--strict: assumed: {assumed}")
         ctx.exit(TROUBLE)
     failed = [limit for limit in limits if not limit.passes(found.summary)]
-    if save is not None and pair.live is not None:
-        write(snapshot_bytes(pair.live).decode(), save)
+    if save is not None:
+        write(snapshot_bytes(pair.kept.state, pair.kept.target).decode(), save)
     for conflict in found.conflicts[:_CONFLICTS]:
         complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")
     if not quiet:
