@@ -24,6 +24,7 @@ COMMANDS = {
     "profiles": _Entry("listings", "Every client's rule for keys."),
     "partitioners": _Entry("listings", "Partitioners by name, plug-ins included."),
     "assignors": _Entry("listings", "Assignors by name, plug-ins included."),
+    "coordinator": _Entry("coordinator", "Which broker looks after a group."),
     "completion": _Entry("completion", "A script that lets a shell complete commands and options."),
 }
 

@@ -16,8 +16,13 @@ STOP_TITLES = ("stop on", "protocol", "members", "partitions", "mean pause", "no
 
 
 def verdict(diff: AssignmentDiff) -> str:
-    """What moved, and what the numbers rest on: what is unknown, and what was taken for granted."""
-    return " ".join([_counts(diff), *_unknown(diff), *assumed(diff)])
+    """What moved, what is unknown, and what was taken for granted."""
+    return " ".join([answer(diff), *(f"Assumed: {each}." for each in diff.assumed)])
+
+
+def answer(diff: AssignmentDiff) -> str:
+    """The verdict without what was taken for granted, for a report that lists this apart."""
+    return " ".join([_counts(diff), *_unknown(diff)])
 
 
 def _counts(diff: AssignmentDiff) -> str:
@@ -46,11 +51,6 @@ def _unknown(diff: AssignmentDiff) -> list[str]:
     unknown = [f"members without partitions {' and '.join(hidden)}"] if hidden else []
     unknown += ["needed moves"] if numbers.needed_moves is None else []
     return [f"Unknown: {', '.join(unknown)}."] if unknown else []
-
-
-def assumed(diff: AssignmentDiff) -> list[str]:
-    """What was taken for granted, as a sentence, if anything was."""
-    return [f"Assumed: {'; '.join(diff.assumed)}."] if diff.assumed else []
 
 
 def movement(diff: AssignmentDiff) -> list[str]:
