@@ -1,9 +1,9 @@
-"""Take the captures in this folder from a real broker with the tools of three Kafka releases and kafkactl.
+"""Take the captures in this folder from a real broker with the tools of three Kafka releases, kafkactl and rpk.
 
     KAFKA_BOOTSTRAP_SERVERS=localhost:9092 python -m tests.assignors.sources.captures.make [NAME...]
 
 Only those that are named, or all. The broker must be 4.0 or newer and hold no group or topic of these names;
-Maven fetches Kafka's tools, `kafkactl` must be on the path.
+Maven fetches Kafka's tools, `kafkactl` and `rpk` must be on the path.
 """
 
 import os
@@ -64,6 +64,11 @@ def capture(name: str, version: str, *options: str) -> None:
 def capture_kafkactl(name: str, group: str, *options: str) -> None:
     if wanted(name):
         keep(name, [["kafkactl", "describe", "consumer-group", group, *options]])
+
+
+def capture_rpk(name: str, *groups: str) -> None:
+    if wanted(name):
+        keep(name, [["rpk", "group", "describe", *groups, "-X", f"brokers={SERVERS}"]])
 
 
 def wanted(name: str) -> bool:
@@ -127,6 +132,9 @@ def main() -> None:
     capture_kafkactl("kafkactl-yaml", "billing", "-o", "yaml")
     capture_kafkactl("kafkactl-json", "billing", "-o", "json")
     capture_kafkactl("kafkactl-empty-json", "empty", "-o", "json")
+
+    capture_rpk("rpk", "billing")
+    capture_rpk("rpk-groups", "ahead", "billing", "empty")
 
     # The first member of a KIP-848 group stands still, so the target stays ahead of what members have.
     new = {"group.protocol": "consumer"}
