@@ -10,7 +10,7 @@ from assignors.errors import SourceError
 from assignors.files import read_text
 from assignors.limits import parse_number
 from assignors.simulation import Scenario, simulate
-from assignors.sources.capture import parse_capture
+from assignors.sources.capture import check_head, is_capture, parse_capture
 from assignors.sources.live import read_live
 from assignors.sources.plan import WhatIf, as_complete, plan
 from assignors.sources.replay import step_state
@@ -58,13 +58,14 @@ class Pair:
     live: GroupState | None = None
 
 
-def read_source(name: str, config: Mapping[str, str] | None = None) -> Source:
+def read_source(name: str, config: Mapping[str, str] | None = None, group: str | None = None) -> Source:
     """The group that a source names.
 
     Args:
         name: a path (a snapshot, a capture or a scenario, which stands for its first step), "-" for standard
             input, `live:GROUP`, or `scenario.yaml#STEP`.
         config: librdkafka settings for `live:GROUP`.
+        group: which group of a capture that holds several.
 
     Raises:
         SourceError: it cannot be read; the message names the source and what to do.
@@ -78,7 +79,7 @@ def read_source(name: str, config: Mapping[str, str] | None = None) -> Source:
     path, hash_, step = name.rpartition("#")
     if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
         return _scenario_step(path, step)
-    return _scenario(name) if Path(name).suffix.lower() in _SCENARIOS else _file(name)
+    return _file(name, group)
 
 
 def read_pair(
@@ -120,9 +121,9 @@ def read_pair(
     return Pair(old.state, new.state, live=live)
 
 
-def _file(name: str) -> Source:
+def _file(name: str, group: str | None) -> Source:
     try:
-        text = read_text(None if name == "-" else name)
+        text = read_text(None if name == "-" else name, check_head=check_head)
     except FileNotFoundError:
         raise SourceError(
             f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR or scenario.yaml#STEP"
@@ -131,12 +132,13 @@ def _file(name: str) -> Source:
         raise SourceError(f"{name}: {error.strerror}") from error
     except SourceError as error:
         raise SourceError(f"{_told(name)}: {error}") from error
-    if Path(name).suffix.lower() == ".json" and '"group-snapshot"' not in text:
+    snapshot = '"group-snapshot"' in text
+    if Path(name).suffix.lower() in {*_SCENARIOS, ".json"} and not (snapshot or is_capture(text)):
         return _scenario(name)
     try:
-        if text.lstrip().startswith("{"):
+        if snapshot or (text.lstrip().startswith("{") and not is_capture(text)):
             return Source(parse_snapshot(text))
-        return Source(*parse_capture(text))
+        return Source(*parse_capture(text, group))
     except SourceError as error:
         raise SourceError(f"{_told(name)}: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Take the captures in this folder from a real broker with the tools of three Kafka releases, kafkactl and rpk.
+"""Take the captures in this folder from a real broker with tools of three Kafka releases, kafkactl and rpk.
 
     KAFKA_BOOTSTRAP_SERVERS=localhost:9092 python -m tests.assignors.sources.captures.make [NAME...]
 
