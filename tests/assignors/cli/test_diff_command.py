@@ -194,7 +194,7 @@ def test_a_topic_that_grows(run, members):
 @pytest.mark.parametrize(
     ("form", "begins"),
     [
-        ("text", "shipping   PreparingRebalance"),
+        ("text", "shipping   rebalancing"),
         ("stat", "  first   |  3  ---\n  second  |  3  +++\n3 moved, 3 kept"),
         ("json", '{\n  "format_version": "1.1"'),
         ("ndjson", '{"topic": "orders", "partition": 1, "action": "move"'),
