@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import click
@@ -48,7 +47,17 @@ _WITHOUT_EFFECT = frozenset(
 """What Java clients have and librdkafka has not, or has with other values, and who only asks does without."""
 
 _OIDC_HANDLER = "OAuthBearerLoginCallbackHandler"
-_STORES = ("type", "location", "password")
+_INLINE = {
+    "truststore": {"ssl.truststore.certificates": "ssl.ca.pem"},
+    "keystore": {
+        "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+        "ssl.keystore.key": "ssl.key.pem",
+    },
+}
+_PEM_FILES = {
+    "truststore": ("ssl.ca.location",),
+    "keystore": ("ssl.certificate.location", "ssl.key.location"),
+}
 _TOKEN = re.compile(r'"((?:\\.|[^"\\])*)"|\'((?:\\.|[^\'\\])*)\'|([=;])|([^\s=;"\']+)', re.DOTALL)
 _OF_OIDC = {
     "clientId": "sasl.oauthbearer.client.id",
@@ -65,8 +74,6 @@ def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
     Raises:
         click.BadParameter: something that decides who we are or whom we trust cannot be translated.
     """
-    if not any(_is_javas(name) for name in config):
-        return dict(config)
     given = {name: value for name, value in config.items() if name not in _WITHOUT_EFFECT}
     made = _login(given) | _store(given, "truststore") | _store(given, "keystore")
     if given.get("ssl.endpoint.identification.algorithm") == "":
@@ -83,20 +90,9 @@ def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
     return made | given
 
 
-def _is_javas(name: str) -> bool:
-    return (
-        name in _WITHOUT_EFFECT
-        or name.startswith(
-            ("ssl.truststore.", "ssl.keystore.", "ssl.e", "ssl.provider", "security.providers")
-        )
-        or name in {_JAAS, "sasl.login.class"}
-        or name.endswith("callback.handler.class")
-    )
-
-
 def _untranslatable(name: str, why: str) -> click.BadParameter:
     return click.BadParameter(
-        f"{name} has no counterpart in librdkafka, which reads groups here: {why}",
+        f"{name} cannot be translated for librdkafka, which reads groups here: {why}",
         param_hint="--command-config",
     )
 
@@ -136,11 +132,8 @@ def _parsed(jaas: str) -> tuple[str, dict[str, str]]:
         quoted = found[1] if found[1] is not None else found[2]
         tokens.append(found[0] if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
     triples = [*zip(tokens[2:-1:3], tokens[3:-1:3], tokens[4:-1:3], strict=False)]
-    if (
-        jaas[end:].strip()
-        or len(tokens) != 3 * len(triples) + 3
-        or any(sign != "=" for _, sign, _ in triples)
-    ):
+    whole = not jaas[end:].strip() and len(tokens) == 3 * len(triples) + 3
+    if not whole or any(sign != "=" for _, sign, _ in triples):
         raise _untranslatable(_JAAS, 'it is not one MODULE required NAME="VALUE" ...; (not shown)')
     return tokens[0], {name: value for name, _, value in triples}
 
@@ -148,30 +141,18 @@ def _parsed(jaas: str) -> tuple[str, dict[str, str]]:
 def _store(given: dict[str, str], store: str) -> dict[str, str]:
     """Certificates from a trust store or a key store; its settings are taken out.
 
-    librdkafka reads PEM, and a key store in PKCS12, too.
+    librdkafka reads PEM; and a key store in PKCS12 under Java's own names, as which one without a type goes.
     """
-    kind, location, password = (given.pop(f"ssl.{store}.{name}", None) for name in _STORES)
-    inline = {
-        "ssl.truststore.certificates": "ssl.ca.pem",
-        "ssl.keystore.certificate.chain": "ssl.certificate.pem",
-        "ssl.keystore.key": "ssl.key.pem",
-    }
-    made = {
-        new: given.pop(old) for old, new in inline.items() if old.startswith(f"ssl.{store}.") and old in given
-    }
-    if location is None:
+    made = {new: given.pop(old) for old, new in _INLINE[store].items() if old in given}
+    kind = given.pop(f"ssl.{store}.type", "").upper()
+    if store == "keystore" and kind in {"", "PKCS12"}:
         return made
-    kind = (kind or "JKS").upper()
-    if kind == "PEM":
-        names = (
-            ["ssl.ca.location"] if store == "truststore" else ["ssl.certificate.location", "ssl.key.location"]
+    location = given.pop(f"ssl.{store}.location", None)
+    given.pop(f"ssl.{store}.password", None)
+    if location is not None and kind != "PEM":
+        raise _untranslatable(
+            f"ssl.{store}.location",
+            f"it is of type {kind[:20] or 'JKS'}; export the certificates as PEM (keytool -exportcert -rfc, or "
+            f"openssl pkcs12) and set ssl.{store}.type=PEM",
         )
-        return made | dict.fromkeys(names, location)
-    # Java reads a key store of either kind whatever it is called; librdkafka needs to be told the truth.
-    if store == "keystore" and (kind == "PKCS12" or PurePath(location).suffix in {".p12", ".pfx"}):
-        return made | {"ssl.keystore.location": location, "ssl.keystore.password": password or ""}
-    raise _untranslatable(
-        f"ssl.{store}.location",
-        f"it is a store of type {kind[:20]}; export its certificates as PEM (keytool -exportcert -rfc, or "
-        f"openssl pkcs12) and set ssl.{store}.type=PEM",
-    )
+    return made if location is None else made | dict.fromkeys(_PEM_FILES[store], location)

@@ -9,6 +9,7 @@ from assignors.cli.java_settings import librdkafka_settings
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+OIDC = 'clientId="c" clientSecret="s" scope="x" extension_a="b"'
 HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 
 
@@ -30,7 +31,7 @@ HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallback
         ),
         (
             {
-                "sasl.jaas.config": f'{OAUTH} required clientId="c" clientSecret="s" scope="x" extension_a="b";',
+                "sasl.jaas.config": f"{OAUTH} required {OIDC};",
                 "sasl.login.callback.handler.class": HANDLER,
                 "sasl.oauthbearer.token.endpoint.url": "https://t",
             },
@@ -114,7 +115,7 @@ def test_a_setting_that_cannot_be_translated_is_named_and_its_value_is_not(java,
             "sasl.mechanism": "SCRAM-SHA-512",
         },
         {
-            "sasl.jaas.config": f'{OAUTH} required clientId="c" clientSecret="s" scope="x" extension_a="b";',
+            "sasl.jaas.config": f"{OAUTH} required {OIDC};",
             "sasl.mechanism": "OAUTHBEARER",
             "sasl.oauthbearer.token.endpoint.url": "https://localhost:1/t",
         },
