@@ -152,7 +152,7 @@ def _store(given: dict[str, str], store: str) -> dict[str, str]:
     if location is not None and kind != "PEM":
         raise _untranslatable(
             f"ssl.{store}.location",
-            f"it is of type {kind[:20] or 'JKS'}; export the certificates as PEM (keytool -exportcert -rfc, or "
-            f"openssl pkcs12) and set ssl.{store}.type=PEM",
+            f"it is of type {kind[:20] or 'JKS'}; export its certificates as PEM (keytool -exportcert -rfc "
+            f"or openssl pkcs12) and set ssl.{store}.type=PEM",
         )
     return made if location is None else made | dict.fromkeys(_PEM_FILES[store], location)
