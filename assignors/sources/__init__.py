@@ -2,12 +2,13 @@
 
 from assignors.sources.capture import parse_capture
 from assignors.sources.live import read_live
-from assignors.sources.plan import WhatIf, plan
+from assignors.sources.plan import Joiner, WhatIf, plan
 from assignors.sources.replay import step_state
 from assignors.sources.snapshot import parse_snapshot, snapshot_bytes
 from assignors.sources.source import Pair, Source, read_pair, read_source
 
 __all__ = [
+    "Joiner",
     "Pair",
     "Source",
     "WhatIf",
