@@ -2,9 +2,11 @@
 
 from assignors.diff.changes import Action, Change, Conflict, Flow
 from assignors.diff.checks import Check, parse_check
-from assignors.diff.compare import AssignmentDiff, MemberChange, diff
+from assignors.diff.compare import AssignmentDiff, diff
 from assignors.diff.matching import MATCH_RULES, Matching, Rename
+from assignors.diff.members import MemberChange, Presence
 from assignors.diff.state import GroupState, MemberIdentity
+from assignors.diff.stops import Stop
 from assignors.diff.summary import Summary
 from assignors.errors import DiffError
 
@@ -21,7 +23,9 @@ __all__ = [
     "Matching",
     "MemberChange",
     "MemberIdentity",
+    "Presence",
     "Rename",
+    "Stop",
     "Summary",
     "diff",
     "parse_check",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,8 +10,10 @@ import numpy as np
 
 from assignors.diff.changes import Action, Change, Conflict, Flow
 from assignors.diff.matching import Matching, match_members
+from assignors.diff.members import MemberChange, Presence, member_names, natural
+from assignors.diff.needed import Columns, Needed, needed_moves
 from assignors.diff.state import GroupState
-from assignors.diff.summary import Summary, needed_moves
+from assignors.diff.summary import Summary, summarize
 from assignors.partition_list import PartitionList
 
 if TYPE_CHECKING:
@@ -22,34 +22,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
-    from assignors.diff.state import MemberIdentity
     from assignors.diff.stops import Stop
     from assignors.reasons import Reason
+    from assignors.simulation.inputs.settings import Settings
     from partitioning.topic_partition import TopicPartition
 
     State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]
 
 
-class MemberChange(NamedTuple):
-    """One member over both sides.
-
-    Attributes:
-        name: what the diff calls it: its instance id, else its client id where unique, else its member id.
-        before_id: member id before, None for one that joined.
-        after_id: member id after, None for one that left.
-        rule: the rule by which both ids are one member.
-        before: number of partitions before.
-        after: number of partitions after.
-        kept: partitions it had before and after.
-    """
-
-    name: str
-    before_id: str | None
-    after_id: str | None
-    rule: str | None
-    before: int
-    after: int
-    kept: int
+_LISTED = 5
+"""So many members are named where an assumption concerns them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +52,7 @@ class AssignmentDiff:
         lag: records waiting, -1 where unknown; None where no side knows any.
         conflicts: partitions with two owners.
         summary: the diff in numbers.
+        timing: the timeouts that `stops` goes by; None for Kafka's defaults.
     """
 
     before: GroupState
@@ -85,12 +68,13 @@ class AssignmentDiff:
     lag: NDArray[np.int64] | None
     conflicts: tuple[Conflict, ...]
     summary: Summary
+    timing: Settings | None = None
 
     @property
     def same(self) -> bool:
-        """Whether nothing changed; a member under a new id is the same member."""
-        joined_or_left = self.summary.members_joined + self.summary.members_left
-        return not joined_or_left and not self.action.any()
+        """Whether nothing changed; a member under a new id is the same member, but not by overlap alone."""
+        came_or_went = any(member.presence in {Presence.JOINED, Presence.LEFT} for member in self.members)
+        return not (came_or_went or self.matching.renames or self.action.any())
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -100,12 +84,22 @@ class AssignmentDiff:
     @property
     def assumed(self) -> tuple[str, ...]:
         """What was taken for granted because no source tells."""
-        return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed)))
+        unseen = []
+        for side, presence in (("before", Presence.UNKNOWN_BEFORE), ("after", Presence.UNKNOWN_AFTER)):
+            names = [member.name for member in self.members if member.presence is presence]
+            if names:
+                more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+                listed = ", ".join(names[:_LISTED])
+                unseen.append(f"that {listed}{more} had no partitions {side}, not that nobody was there")
+        return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *unseen)))
 
     @cached_property
     def stops(self) -> tuple[Stop, ...]:
         """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
-        return ()
+        from assignors.diff.stops import find_stops  # noqa: PLC0415 - the simulator, which few diffs need
+        from assignors.simulation.inputs.settings import Settings  # noqa: PLC0415
+
+        return find_stops(self, self.timing or Settings())
 
     def changes(self, *, every: bool = False) -> Iterator[Change]:
         """The rows as objects: those that changed, or all.
@@ -183,13 +177,16 @@ class _Side(NamedTuple):
     lag: NDArray[np.int64] | None
 
 
-def diff(before: State, after: State, *, match: str = "auto") -> AssignmentDiff:
+def diff(
+    before: State, after: State, *, match: str = "auto", timing: Settings | None = None
+) -> AssignmentDiff:
     """What changes from one assignment of a group to another; a million partitions take half a second.
 
     Args:
         before: an `Assignment`, a mapping from member id to partitions, or a `GroupState`.
         after: the same, later.
         match: how members are paired, see `match_members`.
+        timing: the timeouts of the group; None for Kafka's defaults.
 
     Raises:
         DiffError: the members cannot be paired as asked.
@@ -205,8 +202,8 @@ def diff(before: State, after: State, *, match: str = "auto") -> AssignmentDiff:
     matching = match_members(old.members, new.members, sides[0].owner, sides[1].owner, match)
     joined = sorted(set(range(len(new.members))).difference(matching.after_of))
     identities: list[tuple[int, int]] = [*enumerate(matching.after_of), *((-1, index) for index in joined)]
-    names = _names(identities, old.members, new.members)
-    order = sorted(range(len(identities)), key=lambda index: _natural(names[index]))
+    names = member_names(identities, old.members, new.members)
+    order = sorted(range(len(identities)), key=lambda index: natural(names[index]))
     # The last element serves index -1, nobody.
     of_old, of_new = np.full(len(old.members) + 1, -1, np.int32), np.full(len(new.members) + 1, -1, np.int32)
     for place, index in enumerate(order):
@@ -229,10 +226,20 @@ def diff(before: State, after: State, *, match: str = "auto") -> AssignmentDiff:
             int(counts[0][place]),
             int(counts[1][place]),
             int(kept[place]),
+            _presence(one, other, old, new),
         )
         for place, (index, (one, other)) in enumerate((index, identities[index]) for index in order)
     )
     topic, partition = np.divmod(key, 2**32)
+    rows, all_known = Columns(topic, action, source, target), (old.members_complete, new.members_complete)
+    if (sides[1].second >= 0).any():
+        needed = Needed(None, exact=False)
+    else:
+        subscriptions = [
+            new.members[other].topics if other >= 0 else old.members[one].topics
+            for one, other in (identities[index] for index in order)
+        ]
+        needed = needed_moves(rows, topics, members, subscriptions, all_known=new.members_complete)
     lag = sides[0].lag if sides[1].lag is None else sides[1].lag
     return AssignmentDiff(
         before=old,
@@ -255,7 +262,8 @@ def diff(before: State, after: State, *, match: str = "auto") -> AssignmentDiff:
             )
             for index in np.flatnonzero(action == Action.CONFLICT).tolist()
         ),
-        summary=_summary(members, action, source, target, lag),
+        summary=summarize(members, rows, needed, lag, all_known=all_known),
+        timing=timing,
     )
 
 
@@ -302,78 +310,12 @@ def _actions(
     ).astype(np.int8)
 
 
-def _summary(
-    members: tuple[MemberChange, ...],
-    action: NDArray[np.int8],
-    source: NDArray[np.int32],
-    target: NDArray[np.int32],
-    lag: NDArray[np.int64] | None,
-) -> Summary:
-    times = np.bincount(action, minlength=len(Action)).tolist()
-    before = [member.before for member in members if member.before_id is not None]
-    after = [member.after for member in members if member.after_id is not None]
-    movable = ((action == Action.KEEP) | (action == Action.MOVE)) & (source >= 0) & (target >= 0)
-    had = np.bincount(source[movable], minlength=len(members))
-    stays = np.array([member.after_id is not None for member in members], np.bool_)
-    loads = np.array(after, np.int64)
-    moved, owned_twice = times[Action.MOVE], int(np.count_nonzero(movable))
-    needed = needed_moves(had[stays], loads, owned_twice)
-    known = None if lag is None else lag[(action == Action.MOVE) & (lag >= 0)]
-    return Summary(
-        members_before=len(before),
-        members_after=len(after),
-        members_joined=sum(member.before_id is None for member in members),
-        members_left=sum(member.after_id is None for member in members),
-        idle_before=before.count(0),
-        idle_after=after.count(0),
-        partitions=len(action),
-        kept=owned_twice - moved,
-        moved=moved,
-        moved_pct=100 * moved / max(1, len(action)),
-        assigned=times[Action.ASSIGN],
-        unassigned=times[Action.UNASSIGN],
-        added=times[Action.ADDED],
-        removed=times[Action.REMOVED],
-        conflicts=times[Action.CONFLICT],
-        unowned=int(np.count_nonzero((target < 0) & (action != Action.REMOVED))),
-        needed_moves=needed,
-        avoidable_moves=moved - needed,
-        spread_before=max(before, default=0) - min(before, default=0),
-        spread_after=max(after, default=0) - min(after, default=0),
-        stickiness=1 - moved / max(1, owned_twice),
-        lag_moved=None if known is None else int(known.sum()),
-    )
-
-
-def _names(
-    identities: list[tuple[int, int]], before: tuple[MemberIdentity, ...], after: tuple[MemberIdentity, ...]
-) -> list[str]:
-    """What each member is called: short where that is unique, never the same for two."""
-    clients = [Counter(member.client_id for member in side) for side in (before, after)]
-
-    def short(one: int, other: int) -> str:
-        member, times = (after[other], clients[1]) if other >= 0 else (before[one], clients[0])
-        if member.instance_id:
-            return member.instance_id
-        return member.client_id if member.client_id and times[member.client_id] == 1 else member.id
-
-    names = [short(*identity) for identity in identities]
-    times = Counter(names)
-    for index, (one, other) in enumerate(identities):
-        if times[names[index]] > 1:
-            names[index] = after[other].id if other >= 0 else before[one].id
-    times = Counter(names)
-    return [
-        f"{name} ({'before' if other < 0 else 'after'})" if times[name] > 1 else name
-        for name, (_, other) in zip(names, identities, strict=True)
-    ]
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """worker-9 before worker-10: of two numbers the longer one is the greater, whatever their length."""
-    parts = re.split(r"([0-9]+)", name)
-    parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
-    return [(len(part) if place % 2 else -1, part) for place, part in enumerate(parts)]
+def _presence(one: int, other: int, old: GroupState, new: GroupState) -> Presence:
+    if one >= 0 and other >= 0:
+        return Presence.STAYED
+    if one < 0:
+        return Presence.JOINED if old.members_complete else Presence.UNKNOWN_BEFORE
+    return Presence.LEFT if new.members_complete else Presence.UNKNOWN_AFTER
 
 
 def _owners(

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     from assignors.diff.state import MemberIdentity
 
-MATCH_RULES = ("auto", "instance-id", "client-id", "host", "member-id", "overlap")
+_FIELDS = {"instance-id": "instance_id", "client-id": "client_id", "member-id": "id", "host": "host"}
+"""What names a member, the best name first."""
 
-_FIELDS = {"instance-id": "instance_id", "client-id": "client_id", "host": "host", "member-id": "id"}
+MATCH_RULES = ("auto", *_FIELDS, "overlap")
 
 RENAME_PCT = 50
 """Members that have at least this much in common are taken for one (as git does with files)."""
@@ -72,8 +73,8 @@ def match_members(
         after: members after.
         owner_before: index of the owner before of each partition that both sides know, -1 for none.
         owner_after: the same after.
-        rule: one of `MATCH_RULES`. "auto" goes by instance id, then by client id where it is unique on both
-            sides, then by member id, then by overlap.
+        rule: one of `MATCH_RULES`. "auto" goes by instance id, client id, member id and host, each where it
+            is unique on both sides, then by overlap.
 
     Raises:
         DiffError: an unknown rule, or one whose ids are missing or not unique.
@@ -86,9 +87,9 @@ def match_members(
     if rule in _FIELDS:
         for side, members in (("before", before), ("after", after)):
             _check_unique(rule, side, members)
-    for each in ("instance-id", "client-id", "member-id") if rule == "auto" else (rule,):
-        if each in _FIELDS:
-            for one, other in _pairs_by_field(_FIELDS[each], before, after):
+    for each, field in _FIELDS.items():
+        if rule in {"auto", each}:
+            for one, other in _pairs_by_field(field, before, after):
                 if after_of[one] < 0 and other not in taken:
                     after_of[one], rule_of[one] = other, each
                     taken.add(other)

@@ -56,6 +56,8 @@ class GroupState:
         partition: partition numbers; int32.
         lag: records not consumed yet, -1 where unknown; int64. None where no lag is known at all.
         complete: whether every partition of the topics has a row; if not, a missing one may exist.
+        members_complete: whether every member is in `members`; if not, a member without partitions may be
+            in the group unseen.
         name: the group's name, where known.
         status: the group's state, such as "Stable", where known.
         strategy: the assignor that the group uses, such as "range", where known.
@@ -74,6 +76,7 @@ class GroupState:
     partition: NDArray[np.int32]
     lag: NDArray[np.int64] | None = None
     complete: bool = False
+    members_complete: bool = True
     name: str | None = None
     status: str | None = None
     strategy: str | None = None

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assignors.diff.changes import Action
+from assignors.diff.members import Presence
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from assignors.diff.members import MemberChange
+    from assignors.diff.needed import Columns, Needed
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """A diff in numbers; each can be checked by its name.
 
+    Numbers of members are None where that side does not show them all: those without partitions may be
+    missing.
+
     Attributes:
         members_before: members before, idle ones too.
         members_after: members after.
-        members_joined: members only after.
-        members_left: members only before.
+        members_joined: members only after; None where some may have been there before.
+        members_left: members only before; None where some may be there after.
         idle_before: members without a partition before.
         idle_after: members without a partition after.
         partitions: partitions that either side knows.
@@ -32,21 +42,24 @@ class Summary:
         removed: partitions the topics no longer have.
         conflicts: partitions with two owners.
         unowned: partitions that nobody has after.
-        needed_moves: the fewest moves to the same balance: the loads of after, whichever member has which. A
-            lower bound: subscriptions can force more.
-        avoidable_moves: moved - needed_moves.
+        needed_moves: the fewest moves to any valid assignment with every load between the fewest and the most
+            of after, under the subscriptions of after; None where there is none, or where partitions have two
+            owners after.
+        needed_moves_exact: whether that is exact; else subscriptions or members are unknown, and at least so
+            many were needed. Where no more than these moved, it is.
+        avoidable_moves: moved - needed_moves; at most so many where that is not exact.
         spread_before: most partitions of a member minus fewest, before.
         spread_after: the same after.
         stickiness: kept partitions as a share of those with an owner on both sides; 1 where there are none.
         lag_moved: records waiting in moved partitions, which a cold owner will read; None where unknown.
     """
 
-    members_before: int
-    members_after: int
-    members_joined: int
-    members_left: int
-    idle_before: int
-    idle_after: int
+    members_before: int | None
+    members_after: int | None
+    members_joined: int | None
+    members_left: int | None
+    idle_before: int | None
+    idle_after: int | None
     partitions: int
     kept: int
     moved: int
@@ -57,22 +70,60 @@ class Summary:
     removed: int
     conflicts: int
     unowned: int
-    needed_moves: int
-    avoidable_moves: int
-    spread_before: int
-    spread_after: int
+    needed_moves: int | None
+    needed_moves_exact: bool
+    avoidable_moves: int | None
+    spread_before: int | None
+    spread_after: int | None
     stickiness: float
     lag_moved: int | None
 
 
-def needed_moves(kept_at_most: NDArray[np.int64], loads: NDArray[np.int64], movable: int) -> int:
-    """The fewest moves that lead to these loads, whoever carries which.
-
-    Most is kept where the member that had most gets the largest load, and so on down.
+def summarize(
+    members: tuple[MemberChange, ...],
+    rows: Columns,
+    needed: Needed,
+    lag: NDArray[np.int64] | None,
+    *,
+    all_known: tuple[bool, bool],
+) -> Summary:
+    """A diff in numbers.
 
     Args:
-        kept_at_most: for every member after, how many of the movable partitions it had before.
-        loads: for every member after, how many partitions it has.
-        movable: partitions with an owner on both sides.
+        members: every member of either side.
+        rows: the partitions.
+        needed: the fewest moves.
+        lag: records waiting in each partition, -1 where unknown; None where no side knows any.
+        all_known: of each side, whether it shows all its members.
     """
-    return max(0, movable - int(np.minimum(np.sort(kept_at_most), np.sort(loads)).sum()))
+    times = np.bincount(rows.action, minlength=len(Action)).tolist()
+    before = [member.before for member in members if member.before_id is not None]
+    after = [member.after for member in members if member.after_id is not None]
+    presence = Counter(member.presence for member in members)
+    moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
+    waiting = None if lag is None else lag[(rows.action == Action.MOVE) & (lag >= 0)]
+    return Summary(
+        members_before=len(before) if all_known[0] else None,
+        members_after=len(after) if all_known[1] else None,
+        members_joined=None if presence[Presence.UNKNOWN_BEFORE] else presence[Presence.JOINED],
+        members_left=None if presence[Presence.UNKNOWN_AFTER] else presence[Presence.LEFT],
+        idle_before=before.count(0) if all_known[0] else None,
+        idle_after=after.count(0) if all_known[1] else None,
+        partitions=len(rows.action),
+        kept=kept,
+        moved=moved,
+        moved_pct=100 * moved / max(1, len(rows.action)),
+        assigned=times[Action.ASSIGN],
+        unassigned=times[Action.UNASSIGN],
+        added=times[Action.ADDED],
+        removed=times[Action.REMOVED],
+        conflicts=times[Action.CONFLICT],
+        unowned=int(np.count_nonzero((rows.target < 0) & (rows.action != Action.REMOVED))),
+        needed_moves=needed.moves,
+        needed_moves_exact=needed.exact or needed.moves == moved,
+        avoidable_moves=None if needed.moves is None else max(0, moved - needed.moves),
+        spread_before=max(before, default=0) - min(before, default=0) if all_known[0] else None,
+        spread_after=max(after, default=0) - min(after, default=0) if all_known[1] else None,
+        stickiness=1 - moved / max(1, kept + moved),
+        lag_moved=None if waiting is None else int(waiting.sum()),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assignors.diff.members import Presence
 from assignors.extras import needs
 from assignors.reports.ranges import count, partition_ranges
 from assignors.reports.tables import cell, indent, table
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 BAR = 40
 """Widest bar, in characters."""
+
+
+_NOTES = {Presence.STAYED: "", Presence.JOINED: "new", Presence.LEFT: "gone"}
 
 
 def print_diff(diff: AssignmentDiff, console: Console, *, every: bool = False, reasons: bool = False) -> None:
@@ -62,11 +66,7 @@ def print_diff(diff: AssignmentDiff, console: Console, *, every: bool = False, r
 
 
 def _changed(member: MemberChange) -> bool:
-    return (
-        member.before_id is None
-        or member.after_id is None
-        or not member.before == member.after == member.kept
-    )
+    return member.presence is not Presence.STAYED or not member.before == member.after == member.kept
 
 
 def _member_table(diff: AssignmentDiff, members: Sequence[MemberChange]) -> Table:
@@ -74,7 +74,7 @@ def _member_table(diff: AssignmentDiff, members: Sequence[MemberChange]) -> Tabl
     shown = table(["MEMBER", "BEFORE", "AFTER", "DELTA", "KEPT", "", ""], right=range(1, 5))
     for member in members:
         delta = member.after - member.before
-        note = "new" if member.before_id is None else "gone" if member.after_id is None else ""
+        note = _NOTES.get(member.presence, str(member.presence))
         shown.add_row(
             cell(member.name),
             str(member.before),

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assignors.reports.ranges import count, duration
-from assignors.simulation.timing import expected_barrier_ms
 
 if TYPE_CHECKING:
     from assignors.diff import AssignmentDiff, Flow
 
 
 def verdict(diff: AssignmentDiff) -> str:
-    """What moved, and about how long that stops whom with default heartbeats."""
+    """What moved, and how long that stops how much under each protocol."""
     numbers = diff.summary
     if diff.same:
         return f"Nothing changed: {count(numbers.kept, 'partition')} kept."
@@ -28,22 +27,34 @@ def verdict(diff: AssignmentDiff) -> str:
         if value
     ]
     parts.append(f"{numbers.unassigned} unassigned")
-    told = sum(member.before_id is not None and member.after_id is not None for member in diff.members)
-    if not (told and numbers.moved):
-        return f"{', '.join(parts)}."
-    pause = duration(expected_barrier_ms(told))
-    eager = f"Eager pauses {count(numbers.members_after, 'member')} for about {pause}"
-    return f"{', '.join(parts)}. {eager}; cooperative pauses {count(numbers.moved, 'partition')} as long."
+    return f"{', '.join(parts)}.{_pauses(diff)}"
+
+
+def _pauses(diff: AssignmentDiff) -> str:
+    """What the first thing that happened costs, by protocol."""
+    stopped = [
+        f"{stop.protocol} stops {count(stop.partitions, 'partition')} for {duration(stop.pause_ms)}"
+        for stop in diff.stops
+        if stop.event == diff.stops[0].event
+    ]
+    return f" On {diff.stops[0].event}, {', '.join(stopped)} on average." if stopped else ""
 
 
 def movement(diff: AssignmentDiff) -> str:
-    """How good the change is: moves against the lower bound, balance, idle members."""
+    """How good the change is: moves against the fewest, balance, idle members."""
     numbers = diff.summary
+    at_least, at_most = ("", "") if numbers.needed_moves_exact else ("at least ", "at most ")
+    needed = f"{at_least}{numbers.needed_moves}" if numbers.needed_moves is not None else _known(None)
+    avoidable = f"{at_most}{numbers.avoidable_moves}" if numbers.needed_moves is not None else _known(None)
     return (
-        f"avoidable moves {numbers.avoidable_moves} of {numbers.moved} ({numbers.needed_moves} needed)   "
-        f"spread {numbers.spread_before} -> {numbers.spread_after}   "
-        f"idle {numbers.idle_before} -> {numbers.idle_after}"
+        f"avoidable moves {avoidable} of {numbers.moved} ({needed} needed)   "
+        f"spread {_known(numbers.spread_before)} -> {_known(numbers.spread_after)}   "
+        f"idle {_known(numbers.idle_before)} -> {_known(numbers.idle_after)}"
     )
+
+
+def _known(number: int | None) -> str:
+    return "unknown" if number is None else str(number)
 
 
 def heading(diff: AssignmentDiff) -> list[str]:
@@ -53,7 +64,13 @@ def heading(diff: AssignmentDiff) -> list[str]:
     statuses = [status for status in (diff.before.status, diff.after.status) if status]
     if statuses:
         parts.append(" -> ".join(dict.fromkeys(statuses)))
-    parts.append(f"{numbers.members_before} -> {count(numbers.members_after, 'member')}")
+    before = sum(member.before_id is not None for member in diff.members)
+    after = sum(member.after_id is not None for member in diff.members)
+    seen = count(after, "member")
+    parts.append(
+        f"{before if numbers.members_before is not None else f'at least {before}'} -> "
+        f"{seen if numbers.members_after is not None else f'at least {seen}'}"
+    )
     parts.append(count(numbers.partitions, "partition"))
     parts.append(f"matched by {diff.matching.rule}")
     return parts

@@ -1,0 +1,88 @@
+"""How many moves a change needed, whoever decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from assignors.diff.changes import Action
+from assignors.diff.members import Presence
+from assignors.optimal.needed import most_kept
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from assignors.diff.members import MemberChange
+
+
+class Columns(NamedTuple):
+    """The rows of a diff, see `AssignmentDiff`."""
+
+    topic: NDArray[np.integer]
+    action: NDArray[np.int8]
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+
+
+class Needed(NamedTuple):
+    """The fewest moves; None where no valid assignment is as balanced as the side after.
+
+    Attributes:
+        moves: how many.
+        exact: whether that is the number itself and not only a bound: some members' subscriptions are
+            unknown, or not all members are known.
+    """
+
+    moves: int | None
+    exact: bool
+
+
+def needed_moves(
+    rows: Columns,
+    topics: Sequence[str],
+    members: Sequence[MemberChange],
+    subscriptions: Sequence[tuple[str, ...] | None],
+    *,
+    all_known: bool,
+) -> Needed:
+    """The fewest moves to any valid assignment whose loads are between the fewest and the most of after.
+
+    Members whose subscriptions are unknown could read everything, and one that was not seen after could still
+    have partitions, so that no fewer moves are possible whatever the truth is.
+
+    Args:
+        rows: the partitions.
+        topics: names of the topics.
+        members: every member of either side.
+        subscriptions: what each of them subscribes to; None where that is unknown.
+        all_known: whether the side after shows all its members.
+    """
+    there = np.array([member.presence is not Presence.LEFT for member in members], np.bool_)
+    loads = [member.after for member in members if member.after_id is not None]
+    number = {name: index for index, name in enumerate(topics)}
+    staying = [names for names, stays in zip(subscriptions, there.tolist(), strict=True) if stays]
+    of = {
+        names: np.array(sorted({number[name] for name in names if name in number}), np.int64)
+        if names is not None
+        else np.arange(len(topics))
+        for names in set(staying)
+    }
+    exact = all_known and None not in of
+    here = rows.action != Action.REMOVED
+    if not exact:
+        here &= rows.target >= 0
+    held = here & (rows.source >= 0) & (rows.action != Action.CONFLICT)
+    place = np.append(np.where(there, np.cumsum(there) - 1, -1), -1)
+    holder = place[np.where(held, rows.source, -1)][here]
+    fewest = min(loads, default=0) if all_known else 0
+    kept = most_kept(
+        rows.topic[here], holder, [of[names] for names in staying], fewest, max(loads, default=0)
+    )
+    read = np.zeros(len(topics), np.bool_)
+    for readable in of.values():
+        read[readable] = True
+    movable = int(np.count_nonzero(held & read[rows.topic]))
+    return Needed(None if kept is None else movable - kept, exact)

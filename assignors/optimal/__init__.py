@@ -1,0 +1,1 @@
+"""Assignments that are provably best: exact loads, fewest moves."""

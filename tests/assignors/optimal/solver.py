@@ -1,0 +1,60 @@
+"""What exact flows are held to: brute force on tiny groups, HiGHS on others."""
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+
+def brute_most_kept(topic, holder, subscriptions, low, high):
+    """The best of all assignments, by the loads of their members."""
+    best = {(0,) * len(subscriptions): 0}
+    for of, has in zip(topic.tolist(), holder.tolist(), strict=True):
+        readers = [member for member, topics in enumerate(subscriptions) if of in topics]
+        if not readers:
+            continue
+        longer = {}
+        for loads, kept in best.items():
+            for member in readers:
+                more = (*loads[:member], loads[member] + 1, *loads[member + 1 :])
+                longer[more] = max(longer.get(more, 0), kept + (member == has))
+        best = longer
+    fitting = [kept for loads, kept in best.items() if all(low <= load <= high for load in loads)]
+    return max(fitting, default=None)
+
+
+def solved_most_kept(topic, holder, subscriptions, low, high):
+    """The same by a linear program over what each member keeps and gets of each topic."""
+    pairs = [(member, of) for member, topics in enumerate(subscriptions) for of in sorted(topics)]
+    held = np.array([np.count_nonzero((topic == of) & (holder == member)) for member, of in pairs])
+    read = sorted({of for _, of in pairs})
+    rows = np.arange(len(pairs))
+    both = np.concatenate([rows, rows + len(pairs)])  # kept ones, then others
+
+    def sums(of_pair, size):
+        return coo_array((np.ones(len(both)), (np.tile(of_pair, 2), both)), (size, len(both)))
+
+    loads = sums([member for member, _ in pairs], len(subscriptions)).tocsr()
+    totals = sums([read.index(of) for _, of in pairs], len(read))
+    solved = linprog(
+        np.repeat([-1, 0], len(pairs)),
+        A_ub=coo_array(np.vstack([loads.toarray(), -loads.toarray()])),
+        b_ub=np.repeat([high, -low], len(subscriptions)),
+        A_eq=totals,
+        b_eq=[np.count_nonzero(topic == of) for of in read],
+        bounds=[(0, most) for most in held.tolist()] + [(0, None)] * len(pairs),
+    )
+    return round(-solved.fun) if solved.status == 0 else None
+
+
+def random_group(rng, *, members, topics, partitions, equal, fewest=0):
+    """Topics, holders (none for every fifth partition) and subscriptions to `fewest` topics or more."""
+    members, topics = rng.integers(1, members + 1), rng.integers(max(fewest, 1), topics + 1)
+    some = [
+        frozenset(rng.choice(topics, rng.integers(fewest, topics + 1), replace=False).tolist())
+        for _ in range(1 if equal else members)
+    ]
+    subscriptions = some * members if equal else some
+    topic = rng.integers(0, topics, rng.integers(0, partitions + 1))
+    crowd = rng.integers(1, members + 1)
+    holder = np.where(rng.random(len(topic)) < 0.2, -1, rng.integers(0, crowd, len(topic)))
+    return topic, holder, subscriptions
