@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from assignors.extras import needs
 from assignors.reports.diff_page.fate import fates, notes
-from assignors.reports.diff_page.groups import FEW
+from assignors.reports.diff_page.groups import FEW, STATUSES
 from assignors.reports.diff_page.heat import heat
 from assignors.reports.diff_page.load import HEIGHT, load
 from assignors.reports.diff_page.ownership import ownership
@@ -173,7 +173,7 @@ def _environment() -> jinja2.Environment:
         "place": _place,
     }
     environment.globals |= {"colours": COLOURS, "shades": SHADES, "depths": len(DEPTHS)}
-    environment.globals |= {"spread_height": HEIGHT}
+    environment.globals |= {"spread_height": HEIGHT, "statuses": STATUSES}
     return environment
 
 

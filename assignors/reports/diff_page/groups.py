@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.diff import Action, Presence
 from assignors.reports.visible import visible
 
 if TYPE_CHECKING:
@@ -26,6 +27,14 @@ _ROOM = 22
 _FIRST = 14
 """The most letters of the first name of several."""
 
+STATUSES = {
+    Presence.STAYED: "",
+    Presence.JOINED: "new",
+    Presence.LEFT: "gone",
+    Presence.UNKNOWN_BEFORE: "not seen before",
+    Presence.UNKNOWN_AFTER: "not seen after",
+}
+
 
 class Kind(IntEnum):
     """Why a partition can have another owner, as far as the members tell; `label` is how a page says it."""
@@ -35,6 +44,7 @@ class Kind(IntEnum):
     JOINED = 2
     BETWEEN = 3
     FREE = 4
+    CONFLICT = 5
 
     @property
     def style(self) -> str:
@@ -48,8 +58,9 @@ class Kind(IntEnum):
             "kept",
             "from a member that left",
             "to a member that joined",
-            "between members that stayed",
+            "between members",
             "from or to nobody",
+            "with two owners",
         )[self]
 
 
@@ -80,15 +91,16 @@ def groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -> Group
         labels = [_range(ends[at : at + size]) for at in range(0, len(ends), size)]
     else:
         members = (diff.members[index] for index in which.tolist())
-        labels = [_cut(name, _ROOM) + _status(member) for name, member in zip(ends, members, strict=True)]
+        labels = [_label(name, member) for name, member in zip(ends, members, strict=True)]
     of = np.zeros(len(diff.members) + 1, np.int64)
     of[which] = np.arange(len(which)) // size
     of[-1] = len(labels)
     return Groups((*labels, "nobody"), shared, size, of)
 
 
-def _status(member: MemberChange) -> str:
-    return " (new)" if member.before_id is None else " (gone)" if member.after_id is None else ""
+def _label(name: str, member: MemberChange) -> str:
+    status = STATUSES[member.presence]
+    return f"{_cut(name, _ROOM)} ({status})" if status else _cut(name, _ROOM)
 
 
 def _range(names: Sequence[str]) -> str:
@@ -123,14 +135,21 @@ def exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Partitions that nobody has on either side are left out.
     """
+    presence = [member.presence for member in diff.members]
     left, joined = (
-        np.array([*(getattr(member, side) is None for member in diff.members), False], np.bool_)
-        for side in ("after_id", "before_id")
+        np.array([*(each is there for each in presence), False], np.bool_)
+        for there in (Presence.LEFT, Presence.JOINED)
     )
     source, target = diff.source, diff.target
     kind = np.select(
-        [source == target, (source < 0) | (target < 0), left[source], joined[target]],
-        [Kind.KEPT, Kind.FREE, Kind.LEFT, Kind.JOINED],
+        [
+            diff.action == Action.CONFLICT,
+            source == target,
+            (source < 0) | (target < 0),
+            left[source],
+            joined[target],
+        ],
+        [Kind.CONFLICT, Kind.KEPT, Kind.FREE, Kind.LEFT, Kind.JOINED],
         Kind.BETWEEN,
     )
     number = int(of[-1]) + 1

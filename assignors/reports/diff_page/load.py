@@ -119,6 +119,10 @@ def _shares(diff: AssignmentDiff, loads: list[NDArray[np.int64]]) -> tuple[list[
     ]
     if shares[1] is None:
         return shares, "Nobody is left to share the partitions."
+    if diff.summary.members_after is None:
+        return [None, None], "Members without partitions may not have been seen, so a fair share is unknown."
+    if diff.summary.members_before is None:
+        shares[0] = None
     read = {
         None if member.topics is None else frozenset(diff.topics).intersection(member.topics)
         for member in diff.after.members

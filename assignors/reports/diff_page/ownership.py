@@ -117,7 +117,7 @@ def ownership(diff: AssignmentDiff) -> Ownership:
 
 def _width(words: Sequence[str]) -> int:
     """Room that these take, in pixels."""
-    return ceil(LETTER * max(map(len, words), default=0))
+    return ceil(1.15 * LETTER * max(map(len, words), default=0))
 
 
 def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) -> list[Ribbon]:

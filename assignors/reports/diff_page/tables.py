@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.diff import Presence
 from assignors.partition_list import PartitionList
 from assignors.reports.ranges import partition_ranges
 from assignors.reports.verdict import reason
@@ -49,9 +50,7 @@ class FlowRows(NamedTuple):
 
 def member_rows(diff: AssignmentDiff) -> MemberRows:
     """The members that came, went, lost or gained."""
-    changed = [
-        member for member in diff.members if _change(member) or None in (member.before_id, member.after_id)
-    ]
+    changed = [member for member in diff.members if _change(member) or member.presence is not Presence.STAYED]
     shown = tuple(nlargest(ROWS, changed, key=_change))
     return MemberRows(shown, len(changed) - len(shown), len(diff.members) - len(changed))
 

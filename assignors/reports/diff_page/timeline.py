@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import ceil, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.reports.runs.axis import WIDTH, Tick, Window, ticks
@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from assignors.diff import AssignmentDiff
     from assignors.diff.stops import Stop
 
+_MARKS = 4
+"""The most marks of the axis: a column of a table has room for few."""
 _EVENTS = {
     "join": "when members join",
     "leave": "when members leave",
     "crash": "when members crash",
     "growth": "when topics grow",
+    "rebalance": "when the group rebalances",
 }
 
 
@@ -28,10 +31,11 @@ class Lane(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """Stops by what happens, over one time axis."""
+    """Stops by what happens, over one time axis; whether any is unnoticed for a while."""
 
     events: tuple[tuple[str, tuple[Lane, ...]], ...]
     ticks: tuple[Tick, ...]
+    unnoticed: bool
 
 
 def timeline(diff: AssignmentDiff) -> Timeline | None:
@@ -48,8 +52,8 @@ def timeline(diff: AssignmentDiff) -> Timeline | None:
             Lane(stop, min(noticed, over), max(0.0, over - noticed))
         )
     marks = ticks(window)
-    # A column of a table has room for few.
     return Timeline(
         tuple((event, tuple(lanes)) for event, lanes in events.items()),
-        marks[:: max(1, len(marks) // 4)],
+        marks[:: ceil(len(marks) / _MARKS)],
+        any(stop.detection_ms > 0 for stop in stops),
     )
