@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FEW = 30
 """The most members that a picture shows one by one."""
 
-_ROOM = 22
+_ROOM = 24
 """The most letters of a name; so many leave room for a picture on a phone."""
 _FIRST = 14
 """The most letters of the first name of several."""

@@ -62,14 +62,14 @@ def heat(diff: AssignmentDiff) -> Heat:
     shape = len(givers.names), len(takers.names)
     place = givers.of[source] * shape[1] + takers.of[target]
     went = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
-    # Only nobody may have given or got nothing.
-    went = went[: shape[0] if went[-1].any() else -1, : shape[1] if went[:, -1].any() else -1]
+    down, across = _order(givers, went.sum(axis=1)), _order(takers, went.sum(axis=0))
+    went = went[np.ix_(down, across)]
     shades = -(-went * SHADES // max(1, int(went.max(initial=0))))
     return Heat(
-        takers.names[: went.shape[1]],
+        tuple(takers.names[column] for column in across),
         tuple(
-            HeatRow(name, tuple(map(Cell, numbers, shade)), sum(numbers))
-            for name, numbers, shade in zip(givers.names, went.tolist(), shades.tolist(), strict=False)
+            HeatRow(givers.names[row], tuple(map(Cell, numbers, shade)), sum(numbers))
+            for row, numbers, shade in zip(down, went.tolist(), shades.tolist(), strict=True)
         ),
         tuple(went.sum(axis=0).tolist()),
         (givers.size, takers.size),
@@ -80,3 +80,11 @@ def heat(diff: AssignmentDiff) -> Heat:
 def _axis(diff: AssignmentDiff, members: NDArray[np.int32], alone: int) -> Groups:
     used = np.unique(members[members >= 0])
     return groups(diff, used, len(used) if len(used) <= alone else _RANGES)
+
+
+def _order(grouped: Groups, partitions: NDArray[np.int64]) -> list[int]:
+    """Single members by how many partitions, ranges by name; nobody last, where it has to do with any."""
+    everybody = np.arange(len(partitions) - 1)
+    if grouped.size == 1:
+        everybody = np.argsort(-partitions[:-1], kind="stable")
+    return [*everybody.tolist(), *([len(everybody)] if partitions[-1] else [])]
