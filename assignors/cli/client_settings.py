@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from assignors.errors import SourceError
-from assignors.files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +38,8 @@ def client_settings(server: str | None, settings: tuple[str, ...], path: str | N
 
 
 def _from_file(path: str) -> dict[str, str]:
+    from assignors.files import read_text  # noqa: PLC0415 - help and completion do without
+
     try:
         text = read_text(path).replace("\r\n", "\n").replace("\r", "\n")
     except SourceError as error:

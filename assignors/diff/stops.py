@@ -80,7 +80,8 @@ class _Event(NamedTuple):
 
 def find_stops(diff: AssignmentDiff, settings: Settings) -> tuple[Stop, ...]:
     """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
-    stops = [stop for event in _events(diff, settings) for stop in _costs(diff, event, settings)]
+    events = [event for event in _events(diff, settings) if event.members]
+    stops = [stop for event in events for stop in _costs(diff, event, settings)]
     return tuple(stop for stop in stops if stop.partition_seconds > 0)
 
 
@@ -127,7 +128,7 @@ def _costs(diff: AssignmentDiff, event: _Event, settings: Settings) -> Iterator[
     seen_ms = settings.metadata_max_age_ms / 2 if grows else 0.0
     barrier = mean_barrier(hearing, settings, silent=event.silent, told=event.told)
     known_ms, passed_ms = seen_ms + event.missed * barrier.noticed_ms, seen_ms + barrier.passed_ms
-    stands_ms = barrier.passed_ms - barrier.heard_ms * hearing / max(1, event.members)
+    stands_ms = barrier.passed_ms - barrier.heard_ms * hearing / event.members
     yield _stop(event, "eager", readers, known_ms, passed_ms, event.reading, stands_ms)
     # Who gives something up rejoins at once; the follow-up waits for the next heartbeats of all others.
     others = sum(member.presence is not Presence.LEFT for member in diff.members) - givers

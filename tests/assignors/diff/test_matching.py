@@ -51,6 +51,52 @@ def test_members_with_most_partitions_in_common_are_taken_for_one_and_reported()
     assert found.summary.moved == 1
 
 
+def renamed(owners):
+    """One client id, a host each, new member ids; each host's new partitions."""
+    before = [
+        (MemberIdentity(f"old-{host}", client_id="app", host=f"10.0.0.{host}"), f"{host}")
+        for host in range(3)
+    ]
+    after = [
+        (MemberIdentity(f"new-{host}", client_id="app", host=f"10.0.0.{host}"), owners[host])
+        for host in range(3)
+    ]
+    return diff(group(*before), group(*after))
+
+
+def test_hosts_that_are_unique_tell_restarted_members_apart():
+    assert renamed("012").same
+    assert renamed("012").matching.rule == "host"
+
+
+def test_each_host_handing_all_to_the_next_moves_everything():
+    found = renamed("120")
+    assert not found.same
+    assert found.summary.moved == 3
+    assert found.matching.renames == ()
+
+
+def test_a_host_of_two_members_tells_nothing():
+    old, new = (
+        [(MemberIdentity(f"{side}-{each}", client_id="app", host="one"), f"{each}") for each in range(2)]
+        for side in ("old", "new")
+    )
+    assert diff(group(*old), group(*new)).matching.rule == "overlap"
+
+
+def test_a_host_does_not_overrule_a_member_id():
+    before = group((MemberIdentity("m-1", host="one"), "0"), (MemberIdentity("m-2", host="two"), "1"))
+    after = group((MemberIdentity("m-1", host="two"), "0"), (MemberIdentity("m-2", host="one"), "1"))
+    assert pairs(diff(before, after)) == {("m-1", "m-1", "member-id"), ("m-2", "m-2", "member-id")}
+
+
+def test_a_match_by_overlap_alone_is_a_difference():
+    found = diff(group((C1, "0")), group((MemberIdentity("x"), "0")))
+    assert found.matching.renames == (Rename("c-1", "x", 100),)
+    assert not found.action.any()
+    assert not found.same
+
+
 def test_a_small_overlap_is_no_rename():
     found = diff(group((MemberIdentity("m"), "0 1 2 3 4")), group((NEW, "0 1"), (B1, "2 3"), (D1, "4")))
     assert found.matching.renames == ()

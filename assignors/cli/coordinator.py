@@ -1,0 +1,116 @@
+"""`copartition coordinator`: which broker a group or a transaction talks to."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from assignors.cli.client_settings import client_settings
+from assignors.cli.shell import HELP, QuietCommand, output_options, paint, write
+from assignors.errors import SourceError
+from assignors.extras import needs
+from assignors.reports.tables import cell, table
+from partitioning.coordinator import coordinator_partition
+from partitioning.topic_partition import MAX_PARTITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TIMEOUT_S = 10.0
+PARTITIONS = 50
+"""Kafka's default of `offsets.topic.num.partitions` and `transaction.state.log.num.partitions`."""
+
+
+class Broker(NamedTuple):
+    """A broker of the cluster."""
+
+    id: int
+    address: str
+
+
+@click.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("ids", nargs=-1, required=True, metavar="GROUP...")
+@click.option("--transactional-id", "transactional", is_flag=True, help="They are transactional ids.")
+@click.option(
+    "-n",
+    "--partitions",
+    type=click.IntRange(1, MAX_PARTITIONS),
+    help=f"Partitions of the internal topic, {PARTITIONS} by default; a cluster tells it itself.",
+)
+@click.option("-b", "--bootstrap-server", metavar="HOST:PORT", help="The cluster; names the broker, too.")
+@click.option("-X", "settings", multiple=True, metavar="KEY=VALUE", help="A client setting; repeatable.")
+@click.option("--command-config", type=click.Path(exists=True, dir_okay=False), help="A file of settings.")
+@output_options("text", "json")
+def coordinator(
+    ids: tuple[str, ...],
+    *,
+    transactional: bool,
+    partitions: int | None,
+    bootstrap_server: str | None,
+    settings: tuple[str, ...],
+    command_config: str | None,
+    form: str,
+    color: str,
+    width: int | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """Which partition of __consumer_offsets keeps each GROUP, and which broker leads it.
+
+    That broker is the group's coordinator. Transactional ids are kept in __transaction_state instead.
+    """
+    topic = "__transaction_state" if transactional else "__consumer_offsets"
+    config = client_settings(bootstrap_server, settings, command_config)
+    leaders: list[Broker | None] | None = None
+    if config.get("bootstrap.servers"):
+        if partitions is not None:
+            raise click.UsageError("the cluster tells how many partitions there are; leave -n out")
+        leaders = _leaders(config, topic)
+        partitions = len(leaders)
+    elif config:
+        raise click.UsageError("settings are of no use without a cluster; name it with -b HOST:PORT")
+    places = {each: coordinator_partition(each, partitions or PARTITIONS) for each in ids}
+    if form == "json":
+        write(
+            json.dumps([_row(each, topic, place, leaders) for each, place in places.items()], indent=2) + "\n"
+        )
+        return
+    kind = "TRANSACTIONAL ID" if transactional else "GROUP"
+    listing = table([kind, "PARTITION", *(["COORDINATOR"] if leaders else [])])
+    for each, place in places.items():
+        broker = leaders[place] if leaders else None
+        named = "nobody" if broker is None else f"{broker.address} ({broker.id})"
+        listing.add_row(cell(each), cell(f"{topic}-{place}"), *([cell(named)] if leaders else []))
+    paint(lambda console: console.print(listing), color=color, width=width)
+
+
+def _row(id_: str, topic: str, place: int, leaders: list[Broker | None] | None) -> dict[str, object]:
+    row: dict[str, object] = {"id": id_, "topic": topic, "partition": place}
+    if leaders is not None:
+        broker = leaders[place]
+        row["coordinator"] = None if broker is None else broker._asdict()
+    return row
+
+
+def _leaders(config: Mapping[str, str], topic: str) -> list[Broker | None]:
+    """The leader of each partition of a topic, None where it has none."""
+    with needs("a cluster", "kafka"):
+        from confluent_kafka import KafkaException  # noqa: PLC0415 - an optional package
+        from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an optional package
+    silent = logging.getLogger("copartition.librdkafka")
+    silent.addHandler(logging.NullHandler())
+    silent.propagate = False
+    try:
+        # All topics, as asking for one by name may create it.
+        cluster = AdminClient(dict(config), logger=silent).list_topics(timeout=TIMEOUT_S)
+    except KafkaException as error:
+        raise SourceError(f"{config['bootstrap.servers']}: {error.args[0].str()}") from error
+    found = cluster.topics.get(topic)
+    if found is None:
+        raise SourceError(f"the cluster has no topic {topic} yet; it is made for the first id it has to keep")
+    brokers = {
+        broker.id: Broker(broker.id, f"{broker.host}:{broker.port}") for broker in cluster.brokers.values()
+    }
+    return [brokers.get(found.partitions[number].leader) for number in range(len(found.partitions))]
