@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from assignors.extras import needs
 from assignors.reports.diff_page.fate import fates, notes
-from assignors.reports.diff_page.groups import FEW, STATUSES
+from assignors.reports.diff_page.groups import FEW
 from assignors.reports.diff_page.heat import heat
 from assignors.reports.diff_page.load import HEIGHT, load
 from assignors.reports.diff_page.ownership import ownership
@@ -22,7 +22,7 @@ from assignors.reports.runs.lanes import DEPTHS
 from assignors.reports.runs.legend import COLOURS, SHADES, colour_legend, phase_legend
 from assignors.reports.runs.tables import REBALANCES, causes, outage_rows
 from assignors.reports.scenarios import assumptions
-from assignors.reports.verdict import heading, verdict
+from assignors.reports.verdict import counts, heading, number, presence, unknown
 from assignors.reports.visible import visible
 
 with needs("an HTML report", "report"):
@@ -58,7 +58,7 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
         "diff.html.j2",
         diff=diff,
         heading=heading(diff),
-        verdict=verdict(diff),
+        verdict=" ".join([counts(diff), *unknown(diff)]),
         fates=fates(diff),
         notes=notes(diff),
         picture=picture,
@@ -171,9 +171,11 @@ def _environment() -> jinja2.Environment:
         "run_title": run_title,
         "count": count,
         "place": _place,
+        "number": number,
+        "presence": presence,
     }
     environment.globals |= {"colours": COLOURS, "shades": SHADES, "depths": len(DEPTHS)}
-    environment.globals |= {"spread_height": HEIGHT, "statuses": STATUSES}
+    environment.globals |= {"spread_height": HEIGHT}
     return environment
 
 

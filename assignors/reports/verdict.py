@@ -17,10 +17,11 @@ STOP_TITLES = ("stop on", "protocol", "members", "partitions", "mean pause", "no
 
 def verdict(diff: AssignmentDiff) -> str:
     """What moved, and what the numbers rest on: what is unknown, and what was taken for granted."""
-    return " ".join([_counts(diff), *_unknown(diff), *assumed(diff)])
+    return " ".join([counts(diff), *unknown(diff), *assumed(diff)])
 
 
-def _counts(diff: AssignmentDiff) -> str:
+def counts(diff: AssignmentDiff) -> str:
+    """What moved, without what the numbers rest on."""
     numbers = diff.summary
     if diff.same:
         return f"Nothing changed: {count(numbers.kept, 'partition')} kept."
@@ -38,14 +39,14 @@ def _counts(diff: AssignmentDiff) -> str:
     return f"{', '.join(parts)}, {number(numbers.unassigned)} unassigned."
 
 
-def _unknown(diff: AssignmentDiff) -> list[str]:
+def unknown(diff: AssignmentDiff) -> list[str]:
     """What cannot be known; of lag the line of numbers tells, as many sources carry none."""
     numbers = diff.summary
     sides = {"before": numbers.members_before, "after": numbers.members_after}
     hidden = [side for side, members in sides.items() if members is None]
-    unknown = [f"members without partitions {' and '.join(hidden)}"] if hidden else []
-    unknown += ["needed moves"] if numbers.needed_moves is None else []
-    return [f"Unknown: {', '.join(unknown)}."] if unknown else []
+    lacking = [f"members without partitions {' and '.join(hidden)}"] if hidden else []
+    lacking += ["needed moves"] if numbers.needed_moves is None else []
+    return [f"Unknown: {', '.join(lacking)}."] if lacking else []
 
 
 def assumed(diff: AssignmentDiff) -> list[str]:

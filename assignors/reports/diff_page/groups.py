@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.diff import Action, Presence
+from assignors.reports.verdict import presence
 from assignors.reports.visible import visible
 
 if TYPE_CHECKING:
@@ -26,14 +27,6 @@ _ROOM = 24
 """The most letters of a name; so many leave room for a picture on a phone."""
 _FIRST = 14
 """The most letters of the first name of several."""
-
-STATUSES = {
-    Presence.STAYED: "",
-    Presence.JOINED: "new",
-    Presence.LEFT: "gone",
-    Presence.UNKNOWN_BEFORE: "not seen before",
-    Presence.UNKNOWN_AFTER: "not seen after",
-}
 
 
 class Kind(IntEnum):
@@ -99,7 +92,7 @@ def groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -> Group
 
 
 def _label(name: str, member: MemberChange) -> str:
-    status = STATUSES[member.presence]
+    status = presence(member)
     return f"{_cut(name, _ROOM)} ({status})" if status else _cut(name, _ROOM)
 
 
@@ -135,9 +128,8 @@ def exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Partitions that nobody has on either side are left out.
     """
-    presence = [member.presence for member in diff.members]
     left, joined = (
-        np.array([*(each is there for each in presence), False], np.bool_)
+        np.array([*(member.presence is there for member in diff.members), False], np.bool_)
         for there in (Presence.LEFT, Presence.JOINED)
     )
     source, target = diff.source, diff.target

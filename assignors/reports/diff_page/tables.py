@@ -1,16 +1,15 @@
-"""The rows of a diff that somebody will read, those that tell most first."""
+"""The rows of a diff that somebody will read: the largest, and how many more there are."""
 
 from __future__ import annotations
 
-from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.diff import Presence
 from assignors.partition_list import PartitionList
 from assignors.reports.ranges import partition_ranges
 from assignors.reports.verdict import reason
+from assignors.reports.view import Shown, View
 
 if TYPE_CHECKING:
     from assignors.diff import AssignmentDiff, MemberChange
@@ -22,44 +21,43 @@ _RUNS = 24
 
 
 class MemberRows(NamedTuple):
-    """Members that changed, by how much: those shown, how many more, and how many did not."""
+    """Members that changed: those shown, how many more, and how many did not."""
 
-    shown: tuple[MemberChange, ...]
+    shown: list[MemberChange]
     more: int
     unchanged: int
 
 
 class FlowRow(NamedTuple):
-    """Partitions that went from one member to another."""
+    """Partitions that went from one member to another, and how many of them are not named."""
 
     source: str
     target: str
     because: str
     number: int
     places: str
-    more: int
+    unnamed: int
 
 
 class FlowRows(NamedTuple):
-    """The largest flows: those shown, how many more, and how many partitions are in those."""
+    """Flows: those shown, how many more, and how many partitions are in those."""
 
-    shown: tuple[FlowRow, ...]
+    shown: list[FlowRow]
     more: int
     partitions: int
 
 
 def member_rows(diff: AssignmentDiff) -> MemberRows:
     """The members that came, went, lost or gained."""
-    changed = [member for member in diff.members if _change(member) or member.presence is not Presence.STAYED]
-    shown = tuple(nlargest(ROWS, changed, key=_change))
-    return MemberRows(shown, len(changed) - len(shown), len(diff.members) - len(changed))
+    shown = Shown(diff)
+    rows = shown.largest_members(ROWS)
+    return MemberRows(rows, len(shown.members) - len(rows), shown.unchanged)
 
 
 def flow_rows(diff: AssignmentDiff, *, reasons: bool) -> FlowRows:
     """The flows, apart by what set them in motion where that is asked for."""
-    flows = diff.flows_by_reason if reasons else diff.flows
-    largest = nlargest(ROWS, flows, key=lambda flow: len(flow.partitions))
-    shown = tuple(
+    flows, more, partitions = Shown(diff, View(reasons=reasons)).largest_flows(ROWS)
+    rows = [
         FlowRow(
             flow.source or "nobody",
             flow.target or "nobody",
@@ -67,14 +65,9 @@ def flow_rows(diff: AssignmentDiff, *, reasons: bool) -> FlowRows:
             len(flow.partitions),
             *_places(flow.partitions),
         )
-        for flow in largest
-    )
-    partitions = sum(len(flow.partitions) for flow in flows) - sum(row.number for row in shown)
-    return FlowRows(shown, len(flows) - len(shown), partitions)
-
-
-def _change(member: MemberChange) -> int:
-    return member.before + member.after - 2 * member.kept
+        for flow in flows
+    ]
+    return FlowRows(rows, more, partitions)
 
 
 def _places(partitions: PartitionList) -> tuple[str, int]:

@@ -154,7 +154,7 @@ def test_a_table_of_shades_begins_with_those_that_gave_and_got_the_most():
     after = before.copy()
     after[[30, 31, 32, 0]] = [5, 5, 6, 6]
     found = heat(diff(state(before), state(after, members=40), match="member-id"))
-    assert [(row.name, row.given) for row in found.rows] == [("m-10", 3), ("m-0", 1)]
+    assert [(row.name, row.given) for row in found.rows] == [("m-10 (idle)", 3), ("m-0", 1)]
     assert list(zip(found.columns, found.taken, strict=True)) == [("m-5", 2), ("m-6", 2)]
 
 
@@ -265,12 +265,12 @@ def test_a_change_that_stops_nobody_has_no_timeline(unchanged):
     assert timeline(unchanged) is None
 
 
-def test_changed_members_come_first_and_the_rest_are_counted():
+def test_members_that_changed_are_shown_and_the_rest_are_counted():
     before = np.arange(30) // 3
     after = before.copy()
     after[:3], after[3] = 9, 8
     rows = member_rows(diff(state(before), state(after, members=10), match="member-id"))
-    assert [member.name for member in rows.shown] == ["m-0", "m-9", "m-1", "m-8"]
+    assert [member.name for member in rows.shown] == ["m-0", "m-1", "m-8", "m-9"]
     assert (rows.more, rows.unchanged) == (0, 6)
 
 
@@ -289,10 +289,10 @@ def test_scattered_partitions_of_a_flow_are_cut_and_counted():
     after = np.ones(200, np.int32)
     (row,) = flow_rows(diff(state(before), state(after), match="member-id"), reasons=False).shown
     assert row.places == "orders:" + ",".join(str(number) for number in range(0, 48, 2))
-    assert (row.number, row.more) == (100, 76)
+    assert (row.number, row.unnamed) == (100, 76)
 
 
 def test_a_page_of_an_unchanged_group_says_so(unchanged):
     page = Page(diff_html(unchanged))
     assert page.all("h1")[0]["text"] == "group: nothing changed"
-    assert page.cells("largest change") == page.cells("who had them") == []
+    assert page.cells("Members that changed") == page.cells("who had them") == []
