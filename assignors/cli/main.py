@@ -19,11 +19,13 @@ class _Entry(NamedTuple):
 
 COMMANDS = {
     "diff": _Entry("diff", "What changes in a consumer group; the same as assignment-diff."),
+    "snapshot": _Entry("snapshot", "Keep a group, or a plan, as a file that a diff can read."),
     "simulate": _Entry("simulation", "Run scenarios: rebalances, pauses, moves, lag."),
     "partition": _Entry("listings", "Where every client puts a key."),
     "profiles": _Entry("listings", "Every client's rule for keys."),
     "partitioners": _Entry("listings", "Partitioners by name, plug-ins included."),
     "assignors": _Entry("listings", "Assignors by name, plug-ins included."),
+    "coordinator": _Entry("coordinator", "Which broker looks after a group."),
     "completion": _Entry("completion", "A script that lets a shell complete commands and options."),
 }
 

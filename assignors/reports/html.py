@@ -22,7 +22,7 @@ from assignors.reports.runs.lanes import DEPTHS
 from assignors.reports.runs.legend import COLOURS, SHADES, colour_legend, phase_legend
 from assignors.reports.runs.tables import REBALANCES, causes, outage_rows
 from assignors.reports.scenarios import assumptions
-from assignors.reports.verdict import counts, heading, number, presence, unknown
+from assignors.reports.verdict import answer, heading, number, presence
 from assignors.reports.visible import visible
 
 with needs("an HTML report", "report"):
@@ -58,7 +58,7 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
         "diff.html.j2",
         diff=diff,
         heading=heading(diff),
-        verdict=" ".join([counts(diff), *unknown(diff)]),
+        verdict=answer(diff),
         fates=fates(diff),
         notes=notes(diff),
         picture=picture,

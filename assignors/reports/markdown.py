@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from assignors.reports.ranges import partition_ranges
 from assignors.reports.verdict import (
     STOP_TITLES,
+    answer,
     heading,
     movement,
     number,
@@ -14,7 +15,6 @@ from assignors.reports.verdict import (
     reason,
     renames,
     stop_rows,
-    verdict,
 )
 from assignors.reports.view import Shown, View
 from assignors.reports.visible import visible
@@ -46,8 +46,9 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     """
     shown = Shown(diff, view)
     page = _Page()
-    page.add("**", _text(verdict(diff), MOST_CHARACTERS // 3), "**\n\n")
-    page.add(_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
+    page.add("**", _text(answer(diff)), "**\n")
+    page.items((_text(f"assumed: {each}") for each in diff.assumed), len(diff.assumed), "assumption")
+    page.add("\n", _text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:
         page.add("\n", _text(" · ".join(movement(diff))), "\n")
     if shown.filters:

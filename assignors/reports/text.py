@@ -10,6 +10,7 @@ from assignors.reports.ranges import count, partition_ranges
 from assignors.reports.tables import cell
 from assignors.reports.verdict import (
     STOP_TITLES,
+    answer,
     heading,
     movement,
     number,
@@ -17,7 +18,6 @@ from assignors.reports.verdict import (
     reason,
     renames,
     stop_rows,
-    verdict,
 )
 from assignors.reports.view import SHOWN, Shown, View
 from assignors.reports.visible import visible
@@ -68,7 +68,7 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     if not diff.same:
         console.print()
         _fill(console, movement(diff), "yellow" if diff.summary.avoidable_moves else "", bold=0)
-    console.print(cell(verdict(diff), "bold"))
+    _conclude(diff, console)
     for remark in (*([shown.filters] if shown.filters else []), *diff.warnings):
         console.print(cell(f"note: {remark}", "dim"))
 
@@ -100,7 +100,14 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
     columns = [Column("", "name"), Column("", "word"), Column(""), Column("", "bar")]
     console.print(Grid(columns, rows), crop=False)
     _more(console, left_out, shown.view.by or "member")
-    console.print(cell(verdict(diff), "bold"))
+    _conclude(diff, console)
+
+
+def _conclude(diff: AssignmentDiff, console: Console) -> None:
+    """The verdict."""
+    console.print(cell(answer(diff), "bold"))
+    for assumption in diff.assumed:
+        console.print(cell(f"assumed: {assumption}", "yellow"))
 
 
 def _print_members(shown: Shown, console: Console) -> None:

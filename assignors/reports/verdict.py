@@ -16,12 +16,16 @@ STOP_TITLES = ("stop on", "protocol", "members", "partitions", "mean pause", "no
 
 
 def verdict(diff: AssignmentDiff) -> str:
-    """What moved, and what the numbers rest on: what is unknown, and what was taken for granted."""
-    return " ".join([counts(diff), *unknown(diff), *assumed(diff)])
+    """What moved, what is unknown, and what was taken for granted."""
+    return " ".join([answer(diff), *(f"Assumed: {each}." for each in diff.assumed)])
 
 
-def counts(diff: AssignmentDiff) -> str:
-    """What moved, without what the numbers rest on."""
+def answer(diff: AssignmentDiff) -> str:
+    """The verdict without what was taken for granted, for a report that lists this apart."""
+    return " ".join([_counts(diff), *_unknown(diff)])
+
+
+def _counts(diff: AssignmentDiff) -> str:
     numbers = diff.summary
     if diff.same:
         return f"Nothing changed: {count(numbers.kept, 'partition')} kept."
@@ -39,19 +43,14 @@ def counts(diff: AssignmentDiff) -> str:
     return f"{', '.join(parts)}, {number(numbers.unassigned)} unassigned."
 
 
-def unknown(diff: AssignmentDiff) -> list[str]:
+def _unknown(diff: AssignmentDiff) -> list[str]:
     """What cannot be known; of lag the line of numbers tells, as many sources carry none."""
     numbers = diff.summary
     sides = {"before": numbers.members_before, "after": numbers.members_after}
     hidden = [side for side, members in sides.items() if members is None]
-    lacking = [f"members without partitions {' and '.join(hidden)}"] if hidden else []
-    lacking += ["needed moves"] if numbers.needed_moves is None else []
-    return [f"Unknown: {', '.join(lacking)}."] if lacking else []
-
-
-def assumed(diff: AssignmentDiff) -> list[str]:
-    """What was taken for granted, as a sentence, if anything was."""
-    return [f"Assumed: {'; '.join(diff.assumed)}."] if diff.assumed else []
+    unknown = [f"members without partitions {' and '.join(hidden)}"] if hidden else []
+    unknown += ["needed moves"] if numbers.needed_moves is None else []
+    return [f"Unknown: {', '.join(unknown)}."] if unknown else []
 
 
 def movement(diff: AssignmentDiff) -> list[str]:

@@ -10,7 +10,7 @@ from assignors.errors import SourceError
 from assignors.files import read_text
 from assignors.limits import parse_number
 from assignors.simulation import Scenario, simulate
-from assignors.sources.capture import parse_capture
+from assignors.sources.capture import check_head, is_capture, parse_capture
 from assignors.sources.live import read_live
 from assignors.sources.plan import WhatIf, as_complete, plan
 from assignors.sources.replay import step_state
@@ -84,7 +84,7 @@ def read_source(name: str, config: Mapping[str, str] | None = None, *, group: st
     path, hash_, step = name.rpartition("#")
     if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
         return _scenario_step(path, step)
-    return _scenario(name) if Path(name).suffix.lower() in _SCENARIOS else _file(name, group)
+    return _file(name, group)
 
 
 def read_pair(
@@ -131,7 +131,7 @@ def read_pair(
 
 def _file(name: str, group: str | None) -> Source:
     try:
-        text = read_text(None if name == "-" else name)
+        text = read_text(None if name == "-" else name, check_head=check_head)
     except FileNotFoundError:
         raise SourceError(
             f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR or scenario.yaml#STEP"
@@ -140,14 +140,15 @@ def _file(name: str, group: str | None) -> Source:
         raise SourceError(f"{name}: {error.strerror}") from error
     except SourceError as error:
         raise SourceError(f"{_told(name)}: {error}") from error
-    if Path(name).suffix.lower() == ".json" and '"group-snapshot"' not in text:
+    snapshot = '"group-snapshot"' in text
+    if Path(name).suffix.lower() in {*_SCENARIOS, ".json"} and not (snapshot or is_capture(text)):
         return _scenario(name)
     try:
-        if text.lstrip().startswith("{"):
+        if snapshot or (text.lstrip().startswith("{") and not is_capture(text)):
             found = Source(*parse_snapshot(text))
+            _check_group(found.state, group)
         else:
-            found = Source(*parse_capture(text))
-        _check_group(found.state, group)
+            found = Source(*parse_capture(text, group))
     except SourceError as error:
         raise SourceError(f"{_told(name)}: {error}") from error
     return found

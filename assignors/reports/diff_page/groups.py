@@ -27,6 +27,8 @@ _ROOM = 24
 """The most letters of a name; so many leave room for a picture on a phone."""
 _FIRST = 14
 """The most letters of the first name of several."""
+_LEAST = 12
+"""Letters that a name has left beside a word about its member."""
 
 
 class Kind(IntEnum):
@@ -93,7 +95,7 @@ def groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -> Group
 
 def _label(name: str, member: MemberChange) -> str:
     status = presence(member)
-    return f"{_cut(name, _ROOM)} ({status})" if status else _cut(name, _ROOM)
+    return f"{_cut(name, max(_LEAST, _ROOM - len(status)))} ({status})" if status else _cut(name, _ROOM)
 
 
 def _range(names: Sequence[str]) -> str:

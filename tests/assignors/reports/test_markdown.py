@@ -63,6 +63,14 @@ def test_a_report_of_long_names_fits_too():
     assert len(diff_markdown(crowd)) <= MOST_CHARACTERS
 
 
+def test_what_is_assumed_is_told(assuming):
+    assert diff_markdown(assuming).splitlines()[:3] == [
+        "**Nothing changed: 2 partitions kept.**",
+        "",
+        "- assumed: everybody subscribes to orders",
+    ]
+
+
 def test_costs_and_lag_are_told(with_stops):
     text = diff_markdown(with_stops)
     assert "| crash | eager | 8 | 120 | 46.5 s | 45.0 s |" in text
