@@ -330,7 +330,9 @@ class Phases:
 
     def _spend(self, partitions: Index, at_ms: Times) -> None:
         kind = self._cause[partitions] * KINDS + self.phase[partitions]
-        self.spent += np.bincount(kind, at_ms - self._since[partitions], len(self.spent))
+        first = int(kind.min(initial=len(self.spent)))  # a run has many causes, and these partitions few
+        spent = np.bincount(kind - first, at_ms - self._since[partitions])
+        self.spent[first : first + len(spent)] += spent
 
     def _keep(self, partitions: Index, at_ms: Times) -> None:
         """Keep the rows that end now, if anybody wants rows."""
