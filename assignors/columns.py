@@ -26,6 +26,22 @@ def bounds(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
     return found
 
 
+def run_starts(column: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Where runs of equal numbers begin."""
+    begins = np.empty(len(column), np.bool_)
+    begins[:1] = True
+    np.not_equal(column[1:], column[:-1], out=begins[1:])
+    return begins.nonzero()[0]
+
+
+def run_sizes(starts: NDArray[np.integer], stop: int) -> NDArray[np.intp]:
+    """How long runs are that begin here, the last of which ends at `stop`."""
+    sizes = np.empty(len(starts), np.intp)
+    np.subtract(starts[1:], starts[:-1], out=sizes[:-1])
+    sizes[-1:] = stop - starts[-1:]
+    return sizes
+
+
 def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """Brings the rows of each member together.
 

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+FEW = 1_000
+"""So few rows are sorted by several keys in less time than it takes to pack them into one."""
+
 
 def sort_rows(
     high: NDArray[np.integer], middle: NDArray[np.integer], low: NDArray[np.integer]
@@ -19,6 +22,9 @@ def sort_rows(
     if len(high) == 0:
         empty = np.empty(0, np.int64)
         return empty, empty, empty
+    if len(high) <= FEW:
+        order = np.lexsort((low, middle, high))
+        return high[order].astype(np.int64), middle[order].astype(np.int64), low[order].astype(np.int64)
     columns = (high, middle, low)
     lowest = [int(column.min()) for column in columns]
     widths = [(int(column.max()) - least).bit_length() for column, least in zip(columns, lowest, strict=True)]

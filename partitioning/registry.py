@@ -54,6 +54,7 @@ class Registry(Generic[S]):
         self._group = group
         self._built_in = built_in
         self._registered: dict[str, Callable[..., S]] = {}
+        self._signatures: dict[str, inspect.Signature | None] = {}
 
     @cached_property
     def _installed(self) -> dict[str, list[EntryPoint]]:
@@ -72,12 +73,14 @@ class Registry(Generic[S]):
             BrokenPluginError: the package it comes from cannot be loaded.
         """
         factory = self._factory(name)
+        if name not in self._signatures:
+            self._signatures[name] = _signature(factory)
+        signature = self._signatures[name]
         try:
-            inspect.signature(factory).bind(**config)
+            if signature is not None:
+                signature.bind(**config)
         except TypeError as error:
             raise InvalidConfigError(f"{self._kind} {name!r}: {error}") from error
-        except ValueError:  # a factory written in C may have no signature
-            pass
         return factory(**config)
 
     def register(self, name: str, factory: Callable[..., S]) -> None:
@@ -138,6 +141,14 @@ class Registry(Generic[S]):
                 f"{self._kind} {name!r} of {_distribution(points[0])} is not callable: {factory!r}"
             )
         return factory  # type: ignore[no-any-return]
+
+
+def _signature(factory: Callable[..., object]) -> inspect.Signature | None:
+    """What a factory takes; None where nobody knows, as of some that are written in C."""
+    try:
+        return inspect.signature(factory)
+    except ValueError:
+        return None
 
 
 def _distribution(point: EntryPoint) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.java.strings import string_hash, utf16_key
+from partitioning.java.strings import known_string_hash, string_hash, utf16_key
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def spread(hashes: NDArray[np.int32]) -> NDArray[np.int32]:
 def spread_hash(key: Key) -> int:
     """A key's hash code as `HashMap` uses it."""
     if isinstance(key, str):
-        code = _known_hash(key)
+        code = known_string_hash(key)
     elif isinstance(key, TopicPartition):
-        code = 31 * (31 + key[1]) + _known_hash(key[0])
+        code = 31 * (31 + key[1]) + known_string_hash(key[0])
     else:
         code = _known_uuid_hash(key) if isinstance(key, uuid.UUID) else key  # that of an Integer is its value
     code &= 0xFFFFFFFF
@@ -74,7 +74,6 @@ def rank(key: Key) -> Rank:
     return () if isinstance(key, TopicPartition) else (key,)
 
 
-_known_hash = lru_cache(maxsize=1 << 17)(string_hash)
 _known_uuid_hash = lru_cache(maxsize=1 << 17)(uuid_hash)
 
 

@@ -52,6 +52,8 @@ def hash_map_order(
             and the order depends on their `System.identityHashCode`, which every run of a JVM has anew.
     """
     signed = np.asarray(hashes, dtype=np.int32)
+    if len(signed) < 2:
+        return np.arange(len(signed))
     mixed = spread(signed).view(np.uint32)
     growth = _growth(mixed, capacity, insert, called_again=called_again)
     length = growth.lengths[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+FEW = 256
+"""So few texts are hashed, or looked up, one by one in less time than columns take to be set up."""
 
 
 def utf16_key(text: str) -> bytes:
@@ -24,8 +28,14 @@ def string_hash(text: str) -> int:
     return hash_of_units(text.encode("utf-16-le", "surrogatepass"))
 
 
+known_string_hash = lru_cache(maxsize=1 << 17)(string_hash)
+"""`string_hash`, remembered."""
+
+
 def string_hashes(texts: Sequence[str]) -> NDArray[np.int32]:
     """`String.hashCode` of each text: int32 array of shape (n,)."""
+    if len(texts) <= FEW:
+        return np.fromiter(map(known_string_hash, texts), np.int32, len(texts))
     joined = "".join(texts)
     offsets = np.zeros(len(texts) + 1, np.int64)
     if joined.isascii():

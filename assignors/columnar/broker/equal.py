@@ -8,7 +8,7 @@ import numpy as np
 
 from assignors.columnar.broker.changes import Changes
 from assignors.columnar.broker.slots import Slots
-from assignors.columns import join
+from assignors.columns import bounds, join, run_starts
 from partitioning.columns import ranges
 from partitioning.java.sizes import DEFAULT_LENGTH
 
@@ -49,7 +49,8 @@ def share_out(numbering: BrokerNumbering, topics: TopicRow, targets: Targets) ->
     sizes = np.where(subscribed[slots.topic], slots.sizes, 0)
     ends = np.cumsum(sizes)
     first = np.searchsorted(slots.member, np.arange(members + 1))
-    has = np.diff(np.concatenate([np.zeros(1, np.intp), ends])[first])
+    so_far = bounds(sizes)[first]
+    has = so_far[1:] - so_far[:-1]
     quota, extra = divmod(int(numbering.counts[topics].sum()), members)
     quotas = quota + _takes_extra(has > quota, extra)
     lacks = np.maximum(quotas - has, 0)
@@ -118,9 +119,9 @@ def _handed_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
     ends = np.cumsum(lacks)
     run_ends = np.cumsum(np.concatenate([free.sizes, revoked.sizes]))
     cuts = np.sort(np.concatenate([np.zeros(1, np.intp), ends, run_ends]))
-    cuts = cuts[np.diff(cuts, prepend=-1) > 0]
+    cuts = cuts[run_starts(cuts)]
     cuts = cuts[cuts <= len(partition)]
-    starts, sizes = cuts[:-1], np.diff(cuts)
+    starts, sizes = cuts[:-1], cuts[1:] - cuts[:-1]
     topic = np.concatenate([free.topic, revoked.topic])[np.searchsorted(run_ends, starts, side="right")]
     member = np.searchsorted(ends, starts, side="right")
     return Slots(member=member, topic=topic, starts=starts, sizes=sizes, partition=partition)

@@ -8,6 +8,7 @@ import numpy as np
 
 from assignors.columnar.broker.slots import Slots
 from assignors.columnar.odd_group import OddGroup
+from assignors.columns import run_sizes
 from assignors.partition_list import NOTHING, PartitionList
 
 if TYPE_CHECKING:
@@ -73,13 +74,13 @@ def _listed(recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: Brok
     changes = np.empty(len(code), np.bool_)
     np.not_equal(code[1:], code[:-1], out=changes[1:])
     changes[firsts] = True
-    starts = np.flatnonzero(changes)
-    slots = np.diff(np.searchsorted(starts, firsts), append=len(starts))
+    starts = changes.nonzero()[0]
+    slots = run_sizes(starts.searchsorted(firsts), len(starts))
     topic = np.array([numbering.index[name] for name in recorded.names], np.intp)[code[starts]]
     return Slots(
         member=np.repeat(member, slots),
         topic=topic,
         starts=starts,
-        sizes=np.diff(starts, append=len(code)),
+        sizes=run_sizes(starts, len(code)),
         partition=recorded.partitions,
     ).merged()

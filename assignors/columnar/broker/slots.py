@@ -52,6 +52,8 @@ class Slots(NamedTuple):
     def merged(self) -> Slots:
         """The same with one slot for each member and topic, in the order in which they first occur."""
         keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
+        if (keys[1:] > keys[:-1]).all():
+            return self
         in_order = np.sort(keys)
         if (in_order[1:] != in_order[:-1]).all():
             return self

@@ -9,6 +9,7 @@ import numpy as np
 
 from assignors.columnar.broker.records import read_records
 from assignors.columnar.odd_group import rows_of
+from assignors.columns import run_sizes, run_starts
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import iteration_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
@@ -63,8 +64,10 @@ class Targets:
 
 def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] | None:
     """The order of the slots in their members' maps of topics; None where they are in order."""
-    first = np.flatnonzero(np.diff(slots.member, prepend=-1))
-    topics = np.diff(first, append=len(slots.member))
+    first = run_starts(slots.member)
+    if len(first) == len(slots.member):
+        return None
+    topics = run_sizes(first, len(slots.member))
     shortest = np.full(len(first), DEFAULT_LENGTH)
     hashes = numbering.spread_hashes[slots.topic]
     return rows_of(iteration_order(first, topics, hashes, shortest, grown_lengths(shortest, topics)))

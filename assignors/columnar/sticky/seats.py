@@ -39,7 +39,7 @@ class Seats:
         need = self.least - self.size[under]
         rounds = []
         done = 0
-        for goal in np.unique(need).tolist():
+        for goal in sorted(set(need.tolist())):
             rounds.append(np.tile(under[need > done], goal - done))
             done = goal
         filled = under[np.argsort(need, kind="stable")]

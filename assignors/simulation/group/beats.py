@@ -92,8 +92,9 @@ class Beats:
 
     def last_of_all(self, after_ms: float, besides: Collection[int]) -> float:
         """When everybody who sends any, but these, has sent one after some time."""
-        rows = self.rows[self._speaks[self.rows]]
-        rows = rows[~np.isin(rows, list(besides))] if besides else rows
+        looked_at = self._speaks.copy()
+        looked_at[list(besides)] = False
+        rows = self.rows[looked_at[self.rows]]
         times = first_after_each(self._base_ms[rows], self._every_ms[rows], after_ms)
         return float(times.max(initial=after_ms))
 

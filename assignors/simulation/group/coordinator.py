@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assignors.simulation.group.beats import RETRY_MS
 from assignors.simulation.group.generations import Generations
 from assignors.simulation.group.leader import Leader
 from assignors.simulation.group.metadata import Metadata
@@ -228,8 +229,8 @@ class Coordinator:
         for member in list(self._sessions):
             self._watch_session(member, until_ms)
         living = members.living()
-        beats = members.next_beats(living, now_ms)
-        members.base_ms[living[beats < until_ms]] = until_ms
+        late = living[members.next_beats(living, now_ms) < until_ms]
+        members.base_ms[late] = until_ms + self._world.random.uniform(0, RETRY_MS, len(late))
         if self.state is State.COMPLETING:
             self.prepare("coordinator failed over", self._world.partitions.cause("coordinator failed over"))
         if self.state is State.PREPARING:

@@ -115,14 +115,18 @@ class Members:
 
     def restart_beats(self, members: NDArray[np.int32], answered_ms: float, assigned_ms: float) -> None:
         """The barrier is open: these have their JoinGroup answered, and later their assignment."""
+        self.assigned_ms[members] = assigned_ms
+        keeps_beating = self.keeps_beating[members]
+        if not keeps_beating.any():
+            self.base_ms[members] = answered_ms
+            return
         base_ms, joins_ms = self.base_ms[members], self.joins_ms[members]
         due_ms = first_after_each(base_ms, self.every_ms[members], joins_ms)
         owed = (due_ms <= assigned_ms) | ~self.carries[members]  # a newcomer has sent none yet
-        self.assigned_ms[members] = assigned_ms
         since_ms = np.stack([self.commit_ms[members], self.assigned_ms[members]])
         wakes_ms = first_after_each(since_ms, np.array(WAKES_MS)[:, None], due_ms).min(axis=0)
         kept_ms = np.where(owed, assigned_ms, wakes_ms)
-        self.base_ms[members] = np.where(self.keeps_beating[members], kept_ms, answered_ms)
+        self.base_ms[members] = np.where(keeps_beating, kept_ms, answered_ms)
 
     def next_beats(self, members: NDArray[np.int32], now_ms: float) -> NDArray[np.float64]:
         """The first heartbeat of each after now."""

@@ -80,7 +80,9 @@ class Metadata:
         ]
         if found:
             at_ms, member = min(found)
-            at_ms = max(at_ms, self._coordinator.down_ms)
+            # A leader that puts its decision off (KIP-415) would be told in vain until then.
+            holds_ms = self._coordinator.generations.brain.holds_ms or 0.0
+            at_ms = max(at_ms, self._coordinator.down_ms, holds_ms)
             self._timer = self._timers.at(at_ms, lambda: self._notice(member))
 
     def forget(self) -> None:

@@ -183,8 +183,11 @@ class Partitions:
             self._do("resume", partitions, now_ms)
 
     def start(self, now_ms: float) -> None:
-        """Whoever has partitions has opened them."""
-        self._do("resume", rows_where(self.now.owner >= 0), now_ms)
+        """Whoever has partitions has opened them long ago."""
+        rows = rows_where(self.now.owner >= 0)
+        self._do("resume", rows, now_ms)
+        if self.flow is not None:
+            self.flow.has_read(rows, self._memberships.consumer[self.now.owner[rows]])
 
     def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
         """Everything that stands still in one phase does so in another from now on."""

@@ -64,7 +64,7 @@ class Targets:
 
     def adopt(self, number: int, rows: NDArray[np.integer], position: NDArray[np.int32]) -> None:
         """A member comes from another kind of group, with these partitions at these places of its list."""
-        owned = self._log.write(rows[position.argsort()])
+        (owned,) = self._log.write(rows[position.argsort()], np.array([len(rows)]))
         self._members[number] = replace(self._describe(number), owned=owned)
         self.position[rows] = position
         self._decision = Decision()  # nobody else comes to this point
@@ -125,21 +125,25 @@ class Targets:
         owner = np.full(len(self.position), -1, np.int64)
         owner[rows] = numbers[member]
         different = owner != before
-        touched = np.isin(numbers, np.concatenate([owner[different], before[different]]))
-        starts = bounds(np.bincount(member, minlength=len(ids)))
-        for place_of in np.flatnonzero(touched).tolist():
-            number = int(numbers[place_of])
-            mine = rows[starts[place_of] : starts[place_of + 1]]
-            self.position[mine] = np.arange(len(mine))
-            if self._log.is_full(len(mine)):
-                self._log.compact(self._members)
+        touched = np.zeros(int(numbers.max(initial=-1)) + 2, np.bool_)  # nobody, -1, is the last element
+        touched[owner[different]] = touched[before[different]] = True
+        sizes = np.bincount(member, minlength=len(ids))
+        written = touched[numbers[member]]
+        at = np.arange(len(rows)) - bounds(sizes)[member]
+        rows = rows[written]
+        self.position[rows] = at[written]
+        if self._log.is_full(len(rows)):
+            self._log.compact(self._members)
+        places = touched[numbers].nonzero()[0]
+        lists = self._log.write(rows, sizes[places])
+        for number, owned in zip(numbers[places].tolist(), lists, strict=True):
             about = self._members[number]
             self._members[number] = Member(
                 about.id,
                 about.topics,
                 instance_id=about.instance_id,
                 rack=about.rack,
-                owned=self._log.write(mine),
+                owned=owned,
             )
         return owner
 
@@ -159,24 +163,29 @@ class _Log:
         """Whether there is no room for so many more."""
         return self._end + count > len(self._columns.topics)
 
-    def write(self, rows: NDArray[np.integer]) -> PartitionList:
-        """One more list."""
-        topic = np.searchsorted(self._first, rows, side="right") - 1
-        return self._append(topic, rows - self._first[topic])
+    def write(self, rows: NDArray[np.integer], sizes: NDArray[np.integer]) -> list[PartitionList]:
+        """More lists, of these sizes."""
+        topic = self._first.searchsorted(rows, side="right") - 1
+        start = self._append(topic, rows - self._first[topic])
+        return PartitionList.parts(self._columns, (start + bounds(sizes)).tolist())
 
     def compact(self, members: dict[int, Member]) -> None:
         """Begin with new columns, in which there is what these members have."""
         self._make(len(self._columns.topics))
         for number, member in members.items():
             owned = PartitionList.of(member.owned)
-            members[number] = replace(member, owned=self._append(owned.topics, owned.partitions))
+            start = self._append(owned.topics, owned.partitions)
+            members[number] = replace(
+                member, owned=PartitionList.part(self._columns, start, start + len(owned))
+            )
 
     def _make(self, size: int) -> None:
         self._columns = PartitionColumns(self._names, np.zeros(size, np.int32), np.zeros(size, np.int32))
         self._end = 0
 
-    def _append(self, topics: NDArray[np.integer], partitions: NDArray[np.integer]) -> PartitionList:
+    def _append(self, topics: NDArray[np.integer], partitions: NDArray[np.integer]) -> int:
+        """Write these down; gives where they begin."""
         start, self._end = self._end, self._end + len(topics)
         self._columns.topics[start : self._end] = topics
         self._columns.partitions[start : self._end] = partitions
-        return PartitionList.part(self._columns, start, self._end)
+        return start

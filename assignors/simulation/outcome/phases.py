@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assignors.columns import run_sizes, run_starts
 from assignors.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
 KINDS = len(Phase)
 
+# To look up a member of an enumeration takes as long as to compare a column with it (Python 3.11).
+_CONSUMING, _PAUSED, _UNNOTICED, _HANDOVER = Phase.CONSUMING, Phase.PAUSED, Phase.UNNOTICED, Phase.HANDOVER
 
-_WAITS = np.isin(np.arange(KINDS), [Phase.PAUSED, Phase.UNNOTICED, Phase.COMPUTING])
+_WAITS = np.isin(np.arange(KINDS), [_PAUSED, _UNNOTICED, Phase.COMPUTING])
 """Of each phase, whether a partition in it is not read and not about to be."""
 
 
@@ -124,7 +127,7 @@ class Phases:
     ) -> None:
         """These are given to other members, or have other places in their lists; old owners stop."""
         moved = partitions[self.owner[partitions] != owner]
-        self._stop(moved, np.float64(at_ms), Phase.PAUSED, cause, committed=True)
+        self._stop(moved, np.float64(at_ms), _PAUSED, cause, committed=True)
         self.owner[partitions] = owner
         self.position[partitions] = position
 
@@ -172,8 +175,8 @@ class Phases:
     def read_by_owner(self, partitions: NDArray[np.int32], at_ms: float) -> NDArray[np.bool_]:
         """Which of these their owners read then, or would if they did not stand still."""
         phase = self.phase[partitions]
-        read: NDArray[np.bool_] = np.isin(phase, (Phase.CONSUMING, Phase.UNNOTICED))
-        return np.logical_or(read, self._ready[partitions] <= at_ms)
+        read: NDArray[np.bool_] = (phase == _CONSUMING) | (phase == _UNNOTICED)
+        return read | (self._ready[partitions] <= at_ms)
 
     def open_at_ms(self) -> float:
         """When the last handover that has begun will be over."""
@@ -190,7 +193,7 @@ class Phases:
         """The run ends."""
         self.settle(at_ms)
         everything = self.phase.nonzero()[0]
-        still = everything[self.phase[everything] != Phase.CONSUMING]
+        still = everything[self.phase[everything] != _CONSUMING]
         self._spend(still, np.float64(at_ms))
         self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[still], initial=0)))
         self._keep(everything, np.float64(at_ms))
@@ -232,7 +235,7 @@ class Phases:
         ready = np.full(len(partitions), at_ms) if begins_ms is None else begins_ms
         if self._partition_ms:
             ready = ready + self._partition_ms * (1 + self._ranks(partitions))
-        self._wait(partitions, np.float64(at_ms), Phase.HANDOVER, cause)
+        self._wait(partitions, np.float64(at_ms), _HANDOVER, cause)
         self._ready[partitions] = ready
         self._opening += len(partitions)
         self._mature(partitions, np.float64(at_ms))
@@ -241,8 +244,8 @@ class Phases:
         """The place of each partition among those that its owner opens now."""
         order = np.lexsort((self.position[partitions], self.owner[partitions]))
         owner = self.owner[partitions][order]
-        starts = np.flatnonzero(np.diff(owner, prepend=-2))
-        place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+        starts = run_starts(owner)
+        place = np.arange(len(order)) - np.repeat(starts, run_sizes(starts, len(order)))
         ranks = np.empty(len(order), np.int64)
         ranks[order] = place
         return ranks
@@ -258,10 +261,10 @@ class Phases:
     ) -> None:
         if self._opening:
             self._mature(partitions, at_ms)
-            opening = self.phase[partitions] == Phase.HANDOVER
+            opening = self.phase[partitions] == _HANDOVER
             if opening.any():
                 self._wait(partitions[opening], _some(at_ms, opening), phase, cause)
-        read = self.phase[partitions] == Phase.CONSUMING
+        read = self.phase[partitions] == _CONSUMING
         if not read.all():
             partitions = partitions[read]
             at_ms = _some(at_ms, read)
@@ -316,18 +319,20 @@ class Phases:
             return
         self._keep(partitions, at_ms)
         self._spend(partitions, at_ms)
-        self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[partitions])))
+        self.longest_ms = max(self.longest_ms, float((at_ms - self._still_since[partitions]).max()))
         self._since[partitions] = at_ms
-        self.phase[partitions] = Phase.CONSUMING
+        self.phase[partitions] = _CONSUMING
         self.unread -= len(partitions)
         if self._flow is not None:
             read = partitions.astype(np.int32)
-            self._read_again.append((read, np.broadcast_to(at_ms, read.shape), self._cause[partitions]))
+            self._read_again.append((read, np.full(len(read), at_ms), self._cause[partitions]))
             self._flow.reads(partitions, self._memberships.consumer[self.owner[partitions]], at_ms)
 
     def _spend(self, partitions: Index, at_ms: Times) -> None:
         kind = self._cause[partitions] * KINDS + self.phase[partitions]
-        self.spent += np.bincount(kind, at_ms - self._since[partitions], len(self.spent))
+        first = int(kind.min(initial=len(self.spent)))  # a run has many causes, and these partitions few
+        spent = np.bincount(kind - first, at_ms - self._since[partitions])
+        self.spent[first : first + len(spent)] += spent
 
     def _keep(self, partitions: Index, at_ms: Times) -> None:
         """Keep the rows that end now, if anybody wants rows."""
@@ -348,6 +353,6 @@ class Phases:
                 )
             )
         if self._watched is not None:
-            twice = self._watched[partitions] & (self.phase[partitions] == Phase.CONSUMING)
+            twice = self._watched[partitions] & (self.phase[partitions] == _CONSUMING)
             rows = partitions[twice].astype(np.int32)
             self._read_twice.append((rows, self._since[rows], end[twice]))

@@ -48,9 +48,11 @@ class Calls:
     def __init__(self) -> None:
         self._waiting: list[Round] = []
         self._sorted = True
-        # By consumer: the latest time it was told about, and the round it was in last.
+        # By consumer: the latest time it was told about, the round it was in last, when, and with what.
         self._latest = np.zeros(64)
-        self._round = np.zeros(64, np.intp)
+        self._round = np.full(64, -1)
+        self._at = np.zeros(64)
+        self._kind = np.zeros(64, np.intp)
         self._rounds = 0
 
     def add(
@@ -89,27 +91,38 @@ class Calls:
         """Whether consumers have one time here, and none that is earlier than one they had before."""
         last = int(consumer.max())
         if last >= len(self._latest):
-            self._latest = np.concatenate([self._latest, np.zeros(last + 1)])
-            self._round = np.concatenate([self._round, np.zeros(last + 1, np.intp)])
+            self._latest, self._at = (np.append(old, np.zeros(last + 1)) for old in (self._latest, self._at))
+            self._round = np.append(self._round, np.full(last + 1, -1))
+            self._kind = np.append(self._kind, np.zeros(last + 1, np.intp))
         before = self._latest[consumer]
         self._latest[consumer] = at
         return bool(((before <= at) & (self._latest[consumer] == at)).all())
 
     def _together(self, told: list[Round]) -> Iterator[Round]:
-        """What is told in the order of time, in rounds as long as no consumer comes a second time."""
+        """What is told in the order of time, in rounds as long as no consumer comes to a second time.
+
+        At one time a consumer may give up and then read: that is their order within a round.
+        """
         parts: dict[int, list[Round]] = {}
         for each in told:
             alone = each.kind >= HAUNTED
-            if alone or (self._round[each.consumer] == self._rounds).any():
+            if alone or not self._fits(each):
                 yield from _merged(parts)
                 parts = {}
                 self._rounds += 1
             parts.setdefault(each.kind, []).append(each)
             self._round[each.consumer] = self._rounds
+            self._at[each.consumer], self._kind[each.consumer] = each.at, each.kind
             if alone:
                 yield from _merged(parts)
                 parts = {}
         yield from _merged(parts)
+
+    def _fits(self, told: Round) -> bool:
+        """Whether all of this can happen in the present round, after what is in it already."""
+        consumer = told.consumer
+        apart = (self._at[consumer] != told.at) | (self._kind[consumer] >= told.kind)
+        return not (apart & (self._round[consumer] == self._rounds)).any()
 
 
 def _merged(parts: dict[int, list[Round]]) -> Iterator[Round]:

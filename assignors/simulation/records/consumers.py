@@ -58,8 +58,9 @@ class Consumers:
 
     def leave(self) -> None:
         """The round is over; what commits in it begins its interval."""
-        begins = self.now[self.commits]
-        self.clock[self.commits] = np.where(begins > 0, begins, self.since[self.commits])
+        if self.commits.any():
+            begins = self.now[self.commits]
+            self.clock[self.commits] = np.where(begins > 0, begins, self.since[self.commits])
         self.touched[self._who] = self.commits[self._who] = self.busy[self._who] = False
 
     def last_tick(self, interval: float) -> Floats:

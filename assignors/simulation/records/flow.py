@@ -97,6 +97,13 @@ class Flow:
         """A consumer that reads at time 0 has done so for long, and committed last at this time before it."""
         self._readers.has_committed(consumer, at)
 
+    def has_read(self, partitions: Integers, consumer: Integers) -> None:
+        """Consumers that read these at time 0, one for each, have read them for `Scenario.settled_ms`.
+
+        What came since they have committed last is theirs, too: whoever takes over reads it once more.
+        """
+        self._readers.has_read(np.asarray(partitions, np.intp), consumer)
+
     def reads(self, partitions: Integers, consumer: int | Integers, at: float | Floats) -> None:
         """A consumer reads them from now on, which nobody else does.
 

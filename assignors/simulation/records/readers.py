@@ -48,6 +48,7 @@ class Readers:
         self._rates_differ = bool((rate != rate[:1]).any())
         self._capacity = float(load.capacity)
         self._interval = scenario.settings.auto_commit_interval_ms
+        self._settled_ms = scenario.settled_ms
         self._timeout = scenario.settings.transaction_timeout_ms
         self._transactional = load.transactions
         # A transaction commits offsets together with what was made from the records.
@@ -87,6 +88,12 @@ class Readers:
     def has_committed(self, consumer: int, at: float) -> None:
         """A consumer that reads at time 0 began its commit interval at this time, before it."""
         self._consumers.has_committed(consumer, at)
+
+    def has_read(self, slots: Slots, consumer: NDArray[np.integer]) -> None:
+        """These consumers had read these partitions before time 0, too, and not committed all of it."""
+        if not self._before:
+            uncommitted_ms = np.minimum(-self._consumers.since[consumer], self._settled_ms)
+            self._uncommitted[slots] = self._rate[slots] * uncommitted_ms
 
     def haunt(self, start: float, end: float) -> int:
         """A zombie will read from `start` to `end`; gives the kind of the rows that say what."""

@@ -9,7 +9,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from assignors.errors import ScenarioError
-from assignors.simulation import Exponential, simulate, simulate_seeds
+from assignors.simulation import simulate, simulate_seeds
 from assignors.simulation.group import decisions
 from assignors.simulation.inputs.events import Join
 from assignors.simulation.inputs.file import scenario_from_dict, scenario_to_dict
@@ -55,8 +55,7 @@ def test_of_every_run(check, scenario):
 @settings(max_examples=50, deadline=None)
 @given(scenarios())
 def test_in_the_end_everything_is_read_that_somebody_subscribes_to(scenario):
-    if not isinstance(scenario.costs.poll_ms, Exponential):  # with batches beyond the poll interval who knows
-        invariants.check_end(run(scenario))
+    invariants.check_end(run(scenario))
 
 
 @settings(max_examples=50, deadline=None)

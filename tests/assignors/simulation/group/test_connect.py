@@ -5,7 +5,17 @@ from dataclasses import replace
 import pytest
 
 from assignors import Topic
-from assignors.simulation import Consumer, Crash, Join, Leave, Scenario, Settings, SimulationResult, simulate
+from assignors.simulation import (
+    Consumer,
+    Crash,
+    Grow,
+    Join,
+    Leave,
+    Scenario,
+    Settings,
+    SimulationResult,
+    simulate,
+)
 
 WORKERS = tuple(Consumer(f"worker-{number}", client="connect") for number in range(3))
 LOST = Scenario(
@@ -45,6 +55,16 @@ def test_a_second_loss_does_not_begin_the_delay_anew() -> None:
     result = simulate(replace(LOST, events=(*LOST.events, Crash(200_000, "worker-1"))))
     assert result.timeline.pauses()[2].max() < 374_000
     assert reads(result) == {"worker-0": 30}
+
+
+def test_new_tasks_wait_for_the_delay_too() -> None:
+    settings = replace(LOST.settings, metadata_max_age_ms=10_000)
+    result = simulate(replace(LOST, events=(*LOST.events, Grow(100_000, "tasks", 32)), settings=settings))
+    assert [each.causes[0] for each in result.rebalances] == [
+        "session of worker-2 timed out",
+        "scheduled.rebalance.max.delay.ms is over",
+    ]
+    assert reads(result) == {"worker-0": 16, "worker-1": 16}
 
 
 def test_a_worker_that_closes_is_waited_for_as_well() -> None:

@@ -80,6 +80,15 @@ def test_a_static_member_changes_its_protocol_within_its_session_and_nobody_hear
     assert when(result, "upgrade") == [13_000]
 
 
+def test_a_static_member_that_changes_its_protocol_amid_a_rebalance_ends_it_for_newcomers():
+    """Kafka 4.4 takes its subscription for unchanged, and raises no epoch for those that wait to get in."""
+    consumers = [*group(1_000), Consumer("c1", True, beat_ms=2_000)]
+    result = run(consumers, Restart(9_000, "c1", 3_000, MODERN), Join(10_500, Consumer("new")))
+    assert when(result, "upgrade") == [12_000]
+    assert result.rebalances == ()
+    assert result.summary.unassigned_partitions == 0
+
+
 def test_the_group_is_a_classic_one_again_when_the_last_member_of_the_consumer_protocol_is_gone():
     result = run([*group(1_000, 2_000), modern("c2")], Leave(10_500, "c2"))
     assert when(result, "downgrade") == [10_500]

@@ -10,11 +10,11 @@ from assignors.simulation.records import curves
 from assignors.simulation.records.flow import Flow
 
 
-def flow(rate=100, *, partitions=1, timeout=60_000, **load):
+def flow(rate=100, *, partitions=1, timeout=60_000, settled_ms=3_600_000, **load):
     """A flow whose partitions exist from time 0 on: of one topic, or one of each of the topics in `rate`."""
     topics = [Topic(name, 1) for name in rate] if isinstance(rate, dict) else [Topic("orders", partitions)]
     timeouts = Settings(auto_commit_interval_ms=5_000, transaction_timeout_ms=timeout)
-    scenario = Scenario(tuple(topics), (), load=Load(rate, **load), settings=timeouts)
+    scenario = Scenario(tuple(topics), (), load=Load(rate, **load), settings=timeouts, settled_ms=settled_ms)
     first = np.cumsum([0, *(topic.partitions for topic in topics)])
     told = Flow(scenario, first, [topic.name for topic in topics])
     told.born(np.arange(first[-1]), 0)
@@ -43,6 +43,29 @@ def test_what_is_not_read_again_is_no_duplicate_yet():
     result = told.result(20_000)
     assert (result.duplicates, result.consumed, result.waiting) == ([0], [1_200], [800])
     assert told.lag() == 1_000
+
+
+@pytest.mark.parametrize(
+    ("options", "leaves", "duplicates"),
+    [
+        pytest.param({}, False, 400, id="the three seconds before, too"),
+        pytest.param({"settled_ms": 2_000}, False, 300, id="as long as it has read"),
+        pytest.param({"settled_ms": 0}, False, 100, id="it has just begun"),
+        pytest.param({"commit": "before"}, False, 0, id="all is committed"),
+        pytest.param({}, True, 0, id="it commits now"),
+        pytest.param({"commit_on_revoke": False}, True, 400, id="it does not commit now"),
+    ],
+)
+def test_what_was_read_before_time_0_and_not_committed_is_read_again(options, leaves, duplicates):
+    told = flow(**options)
+    told.has_committed(0, -3_000)
+    told.reads([0], 0, 0)
+    told.has_read([0], np.array([0]))
+    told.stops([0], 1_000, committed=leaves)
+    told.reads([0], 1, 2_000)
+    result = told.result(30_000)
+    assert result.duplicates == pytest.approx(duplicates)
+    assert (result.consumed, result.arrived) == (pytest.approx(3_000), 3_000)
 
 
 @pytest.mark.parametrize(

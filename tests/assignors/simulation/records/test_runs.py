@@ -112,6 +112,19 @@ def test_the_lag_of_an_orderly_run_is_what_its_pauses_make_of_it(scenario):
 
 
 @pytest.mark.parametrize("assignor", ["range", "uniform"])
+@pytest.mark.parametrize(("settled_ms", "duplicates"), [(3_600_000, 250), (0, 0)])
+def test_a_crash_at_once_repeats_half_an_interval_of_a_group_that_has_read_for_long(
+    assignor, settled_ms, duplicates
+):
+    readers = tuple(Consumer(f"c{number}") for number in range(200))
+    events = tuple(Crash(0.0, each.name) for each in readers[:100])
+    scenario = Scenario(
+        (Topic("orders", 200),), readers, events, assignor, load=Load(1), settled_ms=settled_ms
+    )
+    assert simulate(scenario).records.duplicates.sum() == pytest.approx(duplicates, rel=0.15)
+
+
+@pytest.mark.parametrize("assignor", ["range", "uniform"])
 def test_a_crash_on_a_round_time_finds_consumers_anywhere_between_two_commits(assignor):
     """The group has been committing since before time 0, each consumer every 5 s at a time of its own."""
     consumers = tuple(Consumer(f"c{number}") for number in range(4))
