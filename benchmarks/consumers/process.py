@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+PATIENCE_S = 60
+
+
 class Member:
     """A consumer process; it does nothing before `tell("start")`.
 
@@ -36,9 +39,7 @@ class Member:
     def wait_until_ready(self) -> None:
         """Wait until the process is there and can start at once when told."""
         while not self._output.stat().st_size:
-            if (code := self._process.poll()) is not None:
-                errors = self._output.with_suffix(".err").read_text()
-                raise RuntimeError(f"consumer {self.name} ended with exit code {code}:\n{errors}")
+            self._must_run()
             time.sleep(0.05)
 
     def tell(self, command: str) -> None:
@@ -59,6 +60,23 @@ class Member:
         lines = self._output.read_text().splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
+    def ask(self, question: str) -> dict[str, Any]:
+        """What the process answers to a command that is a question."""
+        known = sum(each["event"] == question for each in self.said())
+        self.tell(question)
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            answers = [each for each in self.said() if each["event"] == question]
+            if len(answers) > known:
+                return {key: value for key, value in answers[-1].items() if key not in {"t", "event"}}
+            self._must_run()
+            time.sleep(0.05)
+        raise TimeoutError(f"consumer {self.name} did not answer {question!r} within {PATIENCE_S} s")
+
+    def wait_until_over(self) -> None:
+        """Wait until the process has done what it was told last, to close."""
+        self._process.wait(PATIENCE_S)
+
     def events(self) -> list[dict[str, Any]]:
         """What the process said, and what was done to it, in order; it is over when this returns."""
         if self._process.poll() is None:
@@ -67,3 +85,8 @@ class Member:
         assert self._process.stdin is not None
         self._process.stdin.close()
         return sorted([*self.said(), *self.done], key=lambda event: event["t"])
+
+    def _must_run(self) -> None:
+        if (code := self._process.poll()) is not None:
+            errors = self._output.with_suffix(".err").read_text()
+            raise RuntimeError(f"consumer {self.name} ended with exit code {code}:\n{errors}")
