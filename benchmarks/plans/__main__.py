@@ -1,8 +1,9 @@
-"""Real groups, planned and then changed: `python -m benchmarks.plans` writes `measured.json` and `../plans.md`.
+"""Real groups, planned and then changed: `python -m benchmarks.plans`.
 
 A group of Java consumers is read from its broker, as `live:GROUP` does, and kept as a snapshot. Then a member
-joins, a topic grows or a member leaves, and the group is read once more. With `--compare` no broker is needed:
-what was measured is planned again.
+leaves, a topic grows or a member joins, and its consumers say what they have. That goes to `measured.json`,
+and what was planned and what came true to `benchmarks/plans.md`. With `--compare` no broker is needed: what was
+measured is planned again.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.plans.cells import CELLS, RACKS, REPLICAS, Cell
-from benchmarks.plans.comparing import compare, page
+from benchmarks.plans.comparing import page
 from benchmarks.plans.living import live
+from benchmarks.plans.predicting import changes
 from tests.support.broker import Broker, Kafka
 
 MEASURED = Path(__file__).parent / "measured.json"
@@ -33,7 +35,7 @@ def main() -> None:
     if not chosen.compare:
         cells = [cell for cell in CELLS if chosen.only is None or cell.group in chosen.only]
         _save({**saved(), **measured(cells, chosen.at_a_time)})
-    COMPARED.write_text(page(compare(list(saved().values()))))
+    COMPARED.write_text(page(list(changes(saved().values()))))
 
 
 def measured(cells: list[Cell], at_a_time: int) -> dict[str, dict[str, Any]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING
 
-from benchmarks.plans.predicting import DRAWS, changes
+from benchmarks.plans.predicting import DRAWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
@@ -132,7 +132,7 @@ class LiveGroup:
         folder.mkdir(exist_ok=True)
         return Member(consumer.name, settings, folder, JAVA.command())
 
-    def __enter__(self) -> LiveGroup:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -55,7 +55,7 @@ class Change:
 
     @property
     def known(self) -> bool:
-        """Whether all that decides was known beforehand: whatever id a joiner draws, the owners are the same."""
+        """Whether all that decides was known beforehand: any id that a joiner may draw gives these owners."""
         return self.drawn in {None, DRAWS}
 
     @property
@@ -76,12 +76,7 @@ def _change(run: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) 
     predicted = planned(run, state, what_if(after))
     drawn, told = None, predicted
     if after["event"] == "join":
-        (name,) = (
-            each for each, said in after["owners"].items() if said["client_id"] == after["what"]["client_id"]
-        )
-        told = _with_joiner(run, state, after, name)
-        random = Random(f"{run['assignor']}/{run['static']}/{run['shape']}")
-        drawn = sum(_with_joiner(run, state, after, _draw(run, after, random)) == told for _ in range(DRAWS))
+        drawn, told = _by_id(run, state, after)
     return Change(
         run["assignor"],
         run["static"],
@@ -139,18 +134,25 @@ def _real(step: dict[str, Any]) -> Owners:
     }
 
 
-def _with_joiner(run: dict[str, Any], state: GroupState, after: dict[str, Any], member_id: str) -> Owners:
-    """The plan with a joiner of this member id, who is there already and has nothing yet."""
+def _by_id(run: dict[str, Any], state: GroupState, after: dict[str, Any]) -> tuple[int, Owners]:
+    """How many drawn ids of a joiner give the owners that its real id gives, and these."""
     what = after["what"]
-    joiner = MemberIdentity(
-        member_id, what["instance_id"], what["client_id"], None, tuple(what["topics"]), what["rack"]
-    )
-    return planned(run, replace(state, members=(*state.members, joiner)), WhatIf())
+    topics, prefix = tuple(what["topics"]), what["instance_id"] or what["client_id"]
 
+    def with_id(member_id: str) -> Owners:
+        """The plan with the joiner there already, and without a partition."""
+        joiner = MemberIdentity(
+            member_id, what["instance_id"], what["client_id"], topics=topics, rack=what["rack"]
+        )
+        return planned(run, replace(state, members=(*state.members, joiner)), WhatIf())
 
-def _draw(run: dict[str, Any], after: dict[str, Any], random: Random) -> str:
-    """An id as a joiner draws it: classic members' begin with their instance or client id."""
-    drawn = UUID(int=random.getrandbits(128), version=4)
-    if run["assignor"] in CLASSIC:
-        return f"{after['what']['instance_id'] or after['what']['client_id']}-{drawn}"
-    return base64.urlsafe_b64encode(drawn.bytes).decode().rstrip("=")
+    def drawn(random: Random) -> str:
+        """As a joiner draws it: a classic member's begins with its instance or client id."""
+        uuid = UUID(int=random.getrandbits(128), version=4)
+        if run["assignor"] in CLASSIC:
+            return f"{prefix}-{uuid}"
+        return base64.urlsafe_b64encode(uuid.bytes).decode().rstrip("=")
+
+    (real,) = (each for each, said in after["owners"].items() if said["client_id"] == what["client_id"])
+    random, told = Random(real), with_id(real)
+    return sum(with_id(drawn(random)) == told for _ in range(DRAWS)), told
