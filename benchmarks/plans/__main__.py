@@ -1,9 +1,9 @@
 """Real groups, planned and then changed: `python -m benchmarks.plans`.
 
 A group of Java consumers is read from its broker, as `live:GROUP` does, and kept as a snapshot. Then a member
-leaves, a topic grows or a member joins, and its consumers say what they have. That goes to `measured.json`;
-what was planned, and what came true, goes to `benchmarks/plans.md`. With `--compare` no broker is needed: what
-was measured is planned again.
+leaves, a topic grows or a member joins, and its consumers say what they have. All that is `measured.json`;
+`benchmarks/plans.md` tells what was planned and what came true. With `--compare` no broker is needed: what was
+measured is planned again.
 """
 
 from __future__ import annotations
