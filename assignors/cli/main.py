@@ -59,7 +59,9 @@ def copartition() -> None:
 @click.option(
     "--command-config", type=click.Path(exists=True, dir_okay=False), help="live: a file of settings."
 )
-@click.option("--save", type=click.Path(dir_okay=False), help="live: keep the group as a snapshot.")
+@click.option(
+    "--save", type=click.Path(dir_okay=False), help="Keep the plan, the live group or AFTER as a snapshot."
+)
 @click.version_option(package_name="copartition")
 @click.pass_context
 def diff(
@@ -111,9 +113,7 @@ def diff(
     if reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     if save is not None:
-        if pair.live is None:
-            raise click.UsageError("--save keeps a live group; name one with live:GROUP")
-        write(snapshot_bytes(pair.live).decode(), save)
+        write(snapshot_bytes(pair.kept.state, pair.kept.target).decode(), save)
     found = compare(pair.before, pair.after, match="member-id" if pair.planned and match == "auto" else match)
     for conflict in found.conflicts:
         complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")

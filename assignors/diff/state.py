@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
     from assignors.explain import Explainer
     from partitioning.topic_partition import TopicPartition
+
+
+TopicRacks: TypeAlias = tuple[tuple[str, ...], ...]
+"""The racks of a topic's replicas, one tuple a partition."""
 
 
 class MemberIdentity(NamedTuple):
@@ -56,11 +60,14 @@ class GroupState:
         partition: partition numbers; int32.
         lag: records not consumed yet, -1 where unknown; int64. None where no lag is known at all.
         complete: whether every partition of the topics has a row; if not, a missing one may exist.
+        members_complete: whether every member is in `members`; if not, a member without partitions may be
+            in the group unseen.
         name: the group's name, where known.
         status: the group's state, such as "Stable", where known.
         strategy: the assignor that the group uses, such as "range", where known.
         protocol: "classic" or "consumer" (KIP-848), where known.
         topic_ids: the id of each topic, None where unknown; empty where none is known.
+        racks: the racks of each topic's replicas, None where unknown; empty where none is known.
         warnings: what a reader of this state should know about its origin.
         assumed: what was taken for granted because no source tells, such as subscriptions; a decision that
             rests on this state rests on that.
@@ -74,11 +81,13 @@ class GroupState:
     partition: NDArray[np.int32]
     lag: NDArray[np.int64] | None = None
     complete: bool = False
+    members_complete: bool = True
     name: str | None = None
     status: str | None = None
     strategy: str | None = None
     protocol: str | None = None
     topic_ids: tuple[UUID | None, ...] = ()
+    racks: tuple[TopicRacks | None, ...] = ()
     warnings: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     explainer: Explainer | None = None
@@ -101,10 +110,12 @@ class GroupState:
         for name in partitions.names:
             number.setdefault(name, len(number))
         topic = np.array([number[name] for name in partitions.names], np.int32)[partitions.topics]
+        unknown = (None,) * (len(number) - len(self.topics))
         return replace(
             self,
             topics=tuple(number),
-            topic_ids=self.topic_ids and (*self.topic_ids, *[None] * (len(number) - len(self.topics))),
+            topic_ids=self.topic_ids and (*self.topic_ids, *unknown),
+            racks=self.racks and (*self.racks, *unknown),
             member=np.concatenate([self.member, np.full(len(topic), -1, np.int32)]),
             topic=np.concatenate([self.topic, topic]),
             partition=np.concatenate([self.partition, partitions.partitions]),

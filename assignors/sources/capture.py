@@ -171,7 +171,7 @@ def _described(rows: list[_Row], name: str | None, status: str | None) -> GroupS
     warnings = ["--describe shows neither idle members nor partitions without an owner and a commit"]
     if not owned:
         warnings = ["no partition has an owner: the group had no active members or was rebalancing"]
-    return collected.state(name=name, status=status, warnings=tuple(warnings))
+    return collected.state(members_complete=False, name=name, status=status, warnings=tuple(warnings))
 
 
 def _members(rows: list[_Row], column: str, name: str | None, status: str | None) -> GroupState:

@@ -31,13 +31,14 @@ class Source:
 
     Attributes:
         state: the group.
-        later: what it will be, where the source knows: the target of a KIP-848 group, the last step of a
-            scenario.
+        target: what it is on its way to, if it is one with targets (KIP-848).
+        last: the last step, if it is a whole scenario.
         live: whether it was read from a cluster.
     """
 
     state: GroupState
-    later: GroupState | None = None
+    target: GroupState | None = None
+    last: GroupState | None = None
     live: bool = False
 
 
@@ -49,22 +50,23 @@ class Pair:
         before: the first.
         after: the second.
         planned: whether one was made from the other, so that equal member ids are equal members.
-        live: the side that was read from a cluster, if one was.
+        kept: the side to keep as a snapshot: the plan, else the live group, else the later one.
     """
 
     before: GroupState
     after: GroupState
-    planned: bool = False
-    live: GroupState | None = None
+    planned: bool
+    kept: Source
 
 
-def read_source(name: str, config: Mapping[str, str] | None = None) -> Source:
+def read_source(name: str, config: Mapping[str, str] | None = None, *, group: str | None = None) -> Source:
     """The group that a source names.
 
     Args:
         name: a path (a snapshot, a capture or a scenario, which stands for its first step), "-" for standard
             input, `live:GROUP`, or `scenario.yaml#STEP`.
         config: librdkafka settings for `live:GROUP`.
+        group: which group of a file that holds several.
 
     Raises:
         SourceError: it cannot be read; the message names the source and what to do.
@@ -78,7 +80,7 @@ def read_source(name: str, config: Mapping[str, str] | None = None) -> Source:
     path, hash_, step = name.rpartition("#")
     if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
         return _scenario_step(path, step)
-    return _scenario(name) if Path(name).suffix.lower() in _SCENARIOS else _file(name)
+    return _scenario(name) if Path(name).suffix.lower() in _SCENARIOS else _file(name, group)
 
 
 def read_pair(
@@ -87,6 +89,7 @@ def read_pair(
     *,
     config: Mapping[str, str] | None = None,
     what_if: WhatIf | None = None,
+    group: str | None = None,
 ) -> Pair:
     """Both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other.
 
@@ -99,28 +102,30 @@ def read_pair(
     if what_if and not planning:
         raise SourceError("--add-members, --remove-member and --partitions change a plan; add plan:ASSIGNOR")
     if after is None:
-        only = read_source(before, config)
-        if only.later is None:
+        only = read_source(before, config, group=group)
+        later = only.last if only.target is None else only.target
+        if later is None:
             raise SourceError(
                 f"{before} holds one state of the group; name a second source to compare it with"
             )
-        return Pair(only.state, only.later, live=only.state if only.live else None)
+        return Pair(only.state, later, planned=False, kept=only)
     if planning:
         name = before if after == planning[-1] else after
-        known = read_source(name, config)
+        known = read_source(name, config, group=group)
         try:
             given = as_complete(known.state)
+            # A coordinator that has a target makes the next one of that, whatever the members have got of it.
+            start = given if known.target is None else as_complete(known.target)
         except SourceError as error:
             raise SourceError(f"{_told(name)}: {error}") from error
-        made = plan(given, planning[-1].removeprefix("plan:"), what_if)
+        made = plan(start, planning[-1].removeprefix("plan:"), what_if)
         sides = (given, made) if after == planning[-1] else (made, given)
-        return Pair(*sides, planned=True, live=known.state if known.live else None)
-    old, new = read_source(before, config), read_source(after, config)
-    live = next((side.state for side in (new, old) if side.live), None)
-    return Pair(old.state, new.state, live=live)
+        return Pair(*sides, planned=True, kept=Source(made))
+    old, new = read_source(before, config, group=group), read_source(after, config, group=group)
+    return Pair(old.state, new.state, planned=False, kept=old if old.live and not new.live else new)
 
 
-def _file(name: str) -> Source:
+def _file(name: str, group: str | None) -> Source:
     try:
         text = read_text(None if name == "-" else name)
     except FileNotFoundError:
@@ -135,10 +140,18 @@ def _file(name: str) -> Source:
         return _scenario(name)
     try:
         if text.lstrip().startswith("{"):
-            return Source(parse_snapshot(text))
-        return Source(*parse_capture(text))
+            found = Source(*parse_snapshot(text))
+        else:
+            found = Source(*parse_capture(text))
+        _check_group(found.state, group)
     except SourceError as error:
         raise SourceError(f"{_told(name)}: {error}") from error
+    return found
+
+
+def _check_group(state: GroupState, group: str | None) -> None:
+    if group is not None and state.name not in {None, group}:
+        raise SourceError(f"it holds the group {state.name!r}, not {group!r}")
 
 
 def _told(name: str) -> str:
@@ -147,7 +160,7 @@ def _told(name: str) -> str:
 
 def _scenario(path: str) -> Source:
     result = simulate(Scenario.from_file(path))
-    return Source(step_state(result, 0), step_state(result, -1))
+    return Source(step_state(result, 0), last=step_state(result, -1))
 
 
 def _scenario_step(path: str, step: str) -> Source:

@@ -153,7 +153,7 @@ def test_a_hostile_group_is_refused_by_name(tmp_path, name, content, fault):
 
 
 def test_a_wide_snapshot_takes_columns_and_no_objects():
-    state = parse_snapshot(decode_text((SNAPSHOT % (0, 2**20, 7)).encode()))
+    state, _ = parse_snapshot(decode_text((SNAPSHOT % (0, 2**20, 7)).encode()))
     assert (len(state.partition), int(state.lag.sum())) == (2**20, 7 - (2**20 - 1))
 
 

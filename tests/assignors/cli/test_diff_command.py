@@ -30,7 +30,6 @@ def test_checks_turn_differences_within_limits_into_0(run, reconciling):
         (["MEMBERS", "MEMBERS", "--match", "instance-id"], "cannot match by instance-id"),
         (["MEMBERS", "MEMBERS", "--match", "nonsense"], "'nonsense' is not one of"),
         (["MEMBERS", "MEMBERS", "-o", "html"], "-o html needs --out FILE"),
-        (["MEMBERS", "MEMBERS", "--save", "x"], "--save keeps a live group"),
         (["MEMBERS", "MEMBERS", "--reasons"], "name plan:ASSIGNOR as AFTER"),
         (["plan:sticky", "MEMBERS", "--reasons"], "name plan:ASSIGNOR as AFTER"),
         (["MEMBERS", "live:g"], "name it with -b HOST:PORT"),

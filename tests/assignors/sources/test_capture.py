@@ -84,6 +84,11 @@ def test_members_with_topics_show_owners_idle_members_and_instance_ids(name):
     assert {member.host for member in state.members} == {"127.0.0.1"}
 
 
+@pytest.mark.parametrize(("name", "known"), [("offsets-4.3.1", False), ("members-4.3.1", True)])
+def test_only_a_table_of_members_shows_all_of_them(name, known):
+    assert parse_capture(captured(name))[0].members_complete is known
+
+
 def test_both_kinds_of_output_agree():
     one, other = (parse_capture(captured(name))[0] for name in ("members-3.7.2", "members-4.3.1"))
     assert diff(one, other).same
