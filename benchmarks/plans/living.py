@@ -92,14 +92,13 @@ class LiveGroup:
         """What the group is like: who has what by the consumers' own words, and what a broker says of it."""
         said = self.settled()
         servers = {"bootstrap.servers": self.kafka.bootstrap_servers}
-        current, _ = read_live(self.cell.group, servers)
         return {
             "owners": {
                 each["member"]: {"client_id": name, "partitions": each["partitions"]}
                 for name, each in said.items()
             },
             "generation": min(each["generation"] for each in said.values()),
-            "snapshot": json.loads(snapshot_bytes(current)),
+            "snapshot": json.loads(snapshot_bytes(*read_live(self.cell.group, servers))),
             "described": describe(self.cell.group, sorted(self.counts), AdminClient(servers)),
         }
 
@@ -122,7 +121,7 @@ class LiveGroup:
             "group.id": self.cell.group,
             "client.id": consumer.name,
             "enable.auto.commit": "false",
-            "topic.metadata.refresh.interval.ms": 1000,
+            "topic.metadata.refresh.interval.ms": 3000,
             **self.cell.config(),
             **({"group.instance.id": consumer.instance} if self.cell.static else {}),
             **({"client.rack": consumer.rack} if consumer.rack else {}),

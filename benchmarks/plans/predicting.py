@@ -7,20 +7,21 @@ import json
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from assignors.diff import MemberIdentity
 from assignors.sources import Joiner, WhatIf, parse_snapshot, plan
-from benchmarks.plans.cells import CLASSIC
+from benchmarks.plans.cells import CLASSIC, RACKS, REPLICAS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from assignors.diff import GroupState
 
 DRAWS = 30
-"""Ids drawn for a joiner, to see whether its id matters."""
+"""Draws of what a change brings, to see whether it decides."""
+Json = dict[str, Any]
 Owners = dict[str, list[tuple[str, int]]]
 """The partitions of each member, by its client id."""
 
@@ -37,9 +38,10 @@ class Change:
         names: the short name of each topic.
         before: who had what.
         predicted: who was to have what.
+        assumed: what the plan says that it took for granted.
         real: who had what in the end, in the consumers' own words.
-        drawn: how many of `DRAWS` ids that a joiner may draw give these owners; None for other events.
-        told: who was to have what, had the joiner's id been known.
+        told: who was to have what, had all been known that the change itself brought.
+        drawn: how many of `DRAWS` other things that it might have brought lead to `told`.
     """
 
     assignor: str
@@ -49,14 +51,15 @@ class Change:
     names: dict[str, str]
     before: Owners
     predicted: Owners
+    assumed: tuple[str, ...]
     real: Owners
-    drawn: int | None
     told: Owners
+    drawn: int
 
     @property
     def known(self) -> bool:
-        """Whether all that decides was known beforehand: any id that a joiner may draw gives these owners."""
-        return self.drawn in {None, DRAWS}
+        """Whether all that decides was known beforehand: whatever the change may bring, owners are these."""
+        return self.drawn == DRAWS
 
     @property
     def equal(self) -> bool:
@@ -64,19 +67,45 @@ class Change:
         return self.predicted == self.real
 
 
-def changes(runs: Iterable[dict[str, Any]]) -> Iterator[Change]:
+class Brought(NamedTuple):
+    """What a change brings that nobody knows before.
+
+    Attributes:
+        member_id: of the member that joins.
+        racks: of the replicas of each topic's partitions, once it has grown.
+    """
+
+    member_id: str
+    racks: Mapping[str, Sequence[Sequence[str]]]
+
+
+def changes(runs: Iterable[Json]) -> Iterator[Change]:
     """The changes of these runs, each planned."""
     for run in runs:
         for before, after in pairwise(run["steps"]):
             yield _change(run, before, after)
 
 
-def _change(run: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> Change:
-    state = parse_snapshot(json.dumps(before["snapshot"]))
-    predicted = planned(run, state, what_if(after))
-    drawn, told = None, predicted
-    if after["event"] == "join":
-        drawn, told = _by_id(run, state, after)
+def what_if(after: Json) -> WhatIf:
+    """A change in the words of a plan."""
+    what = after["what"]
+    match after["event"]:
+        case "join":
+            joiner = Joiner(what["client_id"], what["instance_id"], tuple(what["topics"]), what["rack"])
+            return WhatIf(joining=(joiner,))
+        case "growth":
+            return WhatIf(partitions=what["partitions"])
+        case _:
+            return WhatIf(remove_members=(what["client_id"],))
+
+
+def _change(run: Json, before: Json, after: Json) -> Change:
+    current, target = parse_snapshot(json.dumps(before["snapshot"]))
+    state = current if target is None else target
+    predicted = _planned(run, state, what_if(after))
+    told = _told(run, state, after, _brought(after))
+    random = Random(f"{run['assignor']}/{run['static']}/{run['shape']}")
+    drawn = (_told(run, state, after, _drawn(run, before, after, random)) for _ in range(DRAWS))
     return Change(
         run["assignor"],
         run["static"],
@@ -84,75 +113,76 @@ def _change(run: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) 
         after["event"],
         {name: short for short, name in run["topics"].items()},
         _real(before),
-        predicted,
+        _owners(predicted),
+        predicted.assumed,
         _real(after),
-        drawn,
         told,
+        sum(owners == told for owners in drawn),
     )
 
 
-def what_if(after: dict[str, Any]) -> WhatIf:
-    """A change in the words of a plan."""
+def _planned(run: Json, state: GroupState, change: WhatIf) -> GroupState:
+    """The plan of a change, with what members subscribe to where the snapshot does not tell."""
+    untold = {member.client_id for member in state.members if member.topics is None}
+    subscribed = {name: tuple(topics) for name, topics in run["subscriptions"].items() if name in untold}
+    return plan(state, "current", replace(change, subscribe=subscribed))
+
+
+def _told(run: Json, state: GroupState, after: Json, brought: Brought) -> Owners:
+    """The plan's owners, had this been known: what comes is there already, and nothing of it is assigned."""
     what = after["what"]
     match after["event"]:
         case "join":
-            return WhatIf(
-                joining=(Joiner(what["client_id"], what["instance_id"], tuple(what["topics"]), what["rack"]),)
+            client_id, instance_id = what["client_id"], what["instance_id"]
+            joiner = MemberIdentity(
+                brought.member_id, instance_id, client_id, topics=tuple(what["topics"]), rack=what["rack"]
             )
+            state = replace(state, members=(*state.members, joiner))
         case "growth":
-            return WhatIf(partitions=what["partitions"])
+            racks = (tuple(map(tuple, brought.racks[topic])) for topic in state.topics if state.racks)
+            state = replace(state.completed(what["partitions"]), racks=tuple(racks))
         case _:
-            return WhatIf(remove_members=(what["client_id"],))
+            return _owners(_planned(run, state, what_if(after)))
+    return _owners(_planned(run, state, WhatIf()))
 
 
-def planned(run: dict[str, Any], state: GroupState, change: WhatIf) -> Owners:
-    """Who has what by the plan."""
-    there = {member.client_id for member in state.members if member.topics is None}
-    subscribed = {name: tuple(topics) for name, topics in run["subscriptions"].items() if name in there}
-    after = plan(state, run["assignor"], replace(change, subscribe=subscribed))
-    return owners(after)
+def _brought(after: Json) -> Brought:
+    """What the change did bring."""
+    ids = {said["client_id"]: member_id for member_id, said in after["owners"].items()}
+    racks = {name: topic["racks"] for name, topic in after["described"]["topics"].items()}
+    return Brought(ids.get(after["what"].get("client_id"), ""), racks)
 
 
-def owners(state: GroupState) -> Owners:
+def _drawn(run: Json, before: Json, after: Json, random: Random) -> Brought:
+    """What it might have brought: a classic member's id begins with its instance or client id."""
+    uuid = UUID(int=random.getrandbits(128), version=4)
+    member_id = base64.urlsafe_b64encode(uuid.bytes).decode().rstrip("=")
+    if run["assignor"] in CLASSIC:
+        member_id = f"{after['what'].get('instance_id') or after['what'].get('client_id')}-{uuid}"
+    racks = {
+        name: [
+            *before["described"]["topics"][name]["racks"],
+            *(sorted(random.sample(RACKS, REPLICAS)) for _ in topic["racks"]),
+        ][: len(topic["racks"])]
+        for name, topic in after["described"]["topics"].items()
+    }
+    return Brought(member_id, racks)
+
+
+def _owners(state: GroupState) -> Owners:
     """Who has what in a state."""
-    found: Owners = {str(member.client_id): [] for member in state.members}
-    names = list(found)
-    for member, topic, partition in zip(
-        state.member.tolist(), state.topic.tolist(), state.partition.tolist(), strict=True
-    ):
-        if member >= 0:
-            found[names[member]].append((state.topics[topic], partition))
-    return {name: sorted(partitions) for name, partitions in found.items()}
+    found: dict[int, list[tuple[str, int]]] = {number: [] for number in range(len(state.members))}
+    columns = (state.member.tolist(), state.topic.tolist(), state.partition.tolist())
+    for member, topic, partition in zip(*columns, strict=True):
+        found.get(member, []).append((state.topics[topic], partition))
+    return {str(state.members[number].client_id): sorted(partitions) for number, partitions in found.items()}
 
 
-def _real(step: dict[str, Any]) -> Owners:
+def _real(step: Json) -> Owners:
+    """Who has what in the consumers' own words."""
     return {
         said["client_id"]: sorted(
             (topic, number) for topic, numbers in said["partitions"].items() for number in numbers
         )
         for said in step["owners"].values()
     }
-
-
-def _by_id(run: dict[str, Any], state: GroupState, after: dict[str, Any]) -> tuple[int, Owners]:
-    """How many drawn ids of a joiner give the owners that its real id gives, and these."""
-    what = after["what"]
-    topics, prefix = tuple(what["topics"]), what["instance_id"] or what["client_id"]
-
-    def with_id(member_id: str) -> Owners:
-        """The plan with the joiner there already, and without a partition."""
-        joiner = MemberIdentity(
-            member_id, what["instance_id"], what["client_id"], topics=topics, rack=what["rack"]
-        )
-        return planned(run, replace(state, members=(*state.members, joiner)), WhatIf())
-
-    def drawn(random: Random) -> str:
-        """As a joiner draws it: a classic member's begins with its instance or client id."""
-        uuid = UUID(int=random.getrandbits(128), version=4)
-        if run["assignor"] in CLASSIC:
-            return f"{prefix}-{uuid}"
-        return base64.urlsafe_b64encode(uuid.bytes).decode().rstrip("=")
-
-    (real,) = (each for each, said in after["owners"].items() if said["client_id"] == what["client_id"])
-    random, told = Random(real), with_id(real)
-    return sum(with_id(drawn(random)) == told for _ in range(DRAWS)), told
