@@ -12,6 +12,7 @@ from assignors.cli import listings
 from assignors.cli.client_settings import client_settings
 from assignors.cli.shell import HELP, QuietCommand, complain, output_options, paint, write
 from assignors.cli.simulation import simulate
+from assignors.cli.snapshot import snapshot
 from assignors.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, parse_number
 from partitioning.topic_partition import MAX_PARTITIONS
 
@@ -166,6 +167,7 @@ def _growth(text: str) -> tuple[str, int]:
 
 
 copartition.add_command(simulate)
+copartition.add_command(snapshot)
 
 
 @copartition.command(cls=QuietCommand, context_settings=HELP)
