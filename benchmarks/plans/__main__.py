@@ -2,7 +2,7 @@
 
 A group of Java consumers is read from its broker, as `live:GROUP` does, and kept as a snapshot. Then a member
 leaves, a topic grows or a member joins, and its consumers say what they have. All that is `measured.json`;
-`benchmarks/plans.md` tells what was planned and what came true. With `--compare` no broker is needed, and what
+`benchmarks/plans.md` tells what was planned and what came true. With `--compare` no broker is needed: what
 was measured is planned again.
 """
 
