@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.consumers.clients import LIBRDKAFKA, Client
+from benchmarks.consumers.process import Member
 from benchmarks.rebalances.broker_log import read_log, recording_broker
-from benchmarks.rebalances.clients import LIBRDKAFKA, Client
-from benchmarks.rebalances.group import Member, SteadyProducer
+from benchmarks.rebalances.producer import SteadyProducer
 from benchmarks.rebalances.scenarios import GROWN, PARTITIONS, PROTOCOLS, Scenario
 from tests.support.broker import Kafka
 
@@ -127,7 +128,7 @@ def _processes(cell: Cell, topic: str, bootstrap_servers: str, folder: Path) -> 
             **({"group.instance.id": name} if cell.scenario.static else {}),
             **({"heartbeat.interval.ms": cell.scenario.beats[name]} if _has_beats(cell, name) else {}),
         }
-        settings = {"topic": topic, "config": cell.client.named(config)}
+        settings = {"topics": [topic], "config": cell.client.named(config)}
         members.append(Member(name, settings, folder, cell.client.command()))
     return members
 

@@ -16,12 +16,13 @@ from random import Random
 from statistics import fmean, median, quantiles
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.consumers.clients import JAVA, KAFKA_PYTHON, LIBRDKAFKA
+from benchmarks.consumers.process import Member
 from benchmarks.rebalances import scenarios
 from benchmarks.rebalances.broker_log import Decision, Request, read_log, recording_broker
 from benchmarks.rebalances.cell import Cell, Ran, run_all
-from benchmarks.rebalances.clients import JAVA, KAFKA_PYTHON, LIBRDKAFKA
-from benchmarks.rebalances.group import Member, SteadyProducer
 from benchmarks.rebalances.measure import GROUP_APIS, HALTS, lateness, says_nothing, told
+from benchmarks.rebalances.producer import SteadyProducer
 from benchmarks.rebalances.scenarios import PARTITIONS, PROTOCOLS
 from tests.support.broker import Kafka
 
@@ -76,7 +77,7 @@ def heartbeats() -> dict[str, Any]:
                     "group.id": group,
                     "client.id": f"{group}/c{number}",
                 }
-                settings = {"topic": topic, "config": {**names, **config}}
+                settings = {"topics": [topic], "config": {**names, **config}}
                 members.append(Member(f"c{number}", settings, Path(folder), client.command()))
         for member in members:
             member.wait_until_ready()

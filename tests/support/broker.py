@@ -34,18 +34,26 @@ JAVA = [
 
 CLUSTER_ID = "copartitionTestBroker1"  # 16 bytes in base64, as Kafka wants it
 
-# One node that is its own controller, and answers as fast as a test wants to go on.
-SETTINGS = """
+# What the first node is besides a broker: the controller of all.
+CONTROLLER = """
 process.roles=broker,controller
-node.id=1
 listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+"""
+FOLLOWER = """
+process.roles=broker
+listeners=PLAINTEXT://127.0.0.1:{port}
+"""
+
+# A node that answers as fast as a test wants to go on.
+SETTINGS = """
+node.id={node}
 advertised.listeners=PLAINTEXT://127.0.0.1:{port}
 controller.listener.names=CONTROLLER
 controller.quorum.bootstrap.servers=127.0.0.1:{controller_port}
 inter.broker.listener.name=PLAINTEXT
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
 log.dirs={data}
-broker.rack=rack0
+broker.rack={rack}
 auto.create.topics.enable=false
 controlled.shutdown.enable=false
 offsets.topic.num.partitions=1
@@ -120,43 +128,51 @@ class Kafka:
 
 
 class Broker:
-    """A single-node KRaft broker on free loopback ports; use it as a context manager.
+    """KRaft nodes on free loopback ports, one unless more racks are named; use it as a context manager.
 
     Args:
         settings: more of them, or others; `SETTINGS` shows how ports are written.
         java_options: more options for its JVM, such as a level for one logger.
+        racks: of each node; the first one is the controller too.
 
     Raises:
         JarsError: its jars could not be fetched.
         BrokerError: it did not start; the message ends with its last log lines.
     """
 
-    def __init__(self, settings: str = "", java_options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, settings: str = "", java_options: Sequence[str] = (), racks: Sequence[str] = ("rack0",)
+    ) -> None:
         self._java = [*JAVA, *java_options, "-cp", f"{jars.fetch(POM)}/*"]
         self._folder = Path(tempfile.mkdtemp(prefix="copartition-broker-"))
         self.log = self._folder / "broker.log"
-        self._settings = self._folder / "server.properties"
-        self._process: subprocess.Popen[bytes] | None = None
-        port, controller_port = free_ports(2)
-        self.bootstrap_servers = f"127.0.0.1:{port}"
-        self._settings.write_text(
-            (SETTINGS + settings).format(
-                port=port, controller_port=controller_port, data=self._folder / "data"
-            )
-        )
+        self._processes: list[subprocess.Popen[bytes]] = []
+        controller_port, *ports = free_ports(1 + len(racks))
+        self.bootstrap_servers = ",".join(f"127.0.0.1:{port}" for port in ports)
         try:
-            self._format_storage()
-            self._process = self._launch("kafka.Kafka", self._settings)
-            self._wait_until_ready(self._process)
+            for node, (port, rack) in enumerate(zip(ports, racks, strict=True), 1):
+                written = self._folder / f"server-{node}.properties"
+                written.write_text(
+                    ((CONTROLLER if node == 1 else FOLLOWER) + SETTINGS + settings).format(
+                        node=node,
+                        port=port,
+                        controller_port=controller_port,
+                        rack=rack,
+                        data=self._folder / f"data-{node}",
+                    )
+                )
+                self._format_storage(written, "--standalone" if node == 1 else "--no-initial-controllers")
+                self._processes.append(self._launch("kafka.Kafka", written))
+            self._wait_until_ready()
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Stop the broker and remove its data; once is enough, twice does no harm."""
-        if self._process is not None:
-            self._process.kill()  # its data goes too, so nothing is left that a clean end would save
-            self._process.wait()
+        for process in self._processes:
+            process.kill()  # its data goes too, so nothing is left that a clean end would save
+            process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _launch(self, main_class: str, *arguments: str | Path) -> subprocess.Popen[bytes]:
@@ -169,21 +185,22 @@ class Broker:
                 stderr=subprocess.STDOUT,
             )
 
-    def _format_storage(self) -> None:
-        command = ("kafka.tools.StorageTool", "format", "--standalone", "-t", CLUSTER_ID, "-c")
-        if code := self._launch(*command, self._settings).wait():
+    def _format_storage(self, settings: Path, controllers: str) -> None:
+        command = ("kafka.tools.StorageTool", "format", controllers, "-t", CLUSTER_ID, "-c")
+        if code := self._launch(*command, settings).wait():
             raise self._error(f"formatting its storage failed with exit code {code}")
 
-    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+    def _wait_until_ready(self) -> None:
         admin = AdminClient(
             {"bootstrap.servers": self.bootstrap_servers, "reconnect.backoff.max.ms": 100, "log_level": 0}
         )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            if (code := process.poll()) is not None:
-                raise self._error(f"it ended with exit code {code} while starting")
+            for process in self._processes:
+                if (code := process.poll()) is not None:
+                    raise self._error(f"it ended with exit code {code} while starting")
             with suppress(KafkaException):
-                if admin.list_topics(timeout=0.5).brokers:
+                if len(admin.list_topics(timeout=0.5).brokers) == len(self._processes):
                     return
         raise self._error(f"it does not answer at {self.bootstrap_servers} after 60 s")
 

@@ -112,7 +112,11 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
             )
         prefix = f"{joiner.client_id if joiner.instance_id is None else joiner.instance_id}-"
         identity = MemberIdentity(
-            placeholder(prefix, taken), joiner.instance_id, joiner.client_id, topics=joiner.topics
+            placeholder(prefix, taken),
+            joiner.instance_id,
+            joiner.client_id,
+            topics=joiner.topics,
+            rack=joiner.rack,
         )
         taken.update(identity[:3])
         instances.update(filter(None, [joiner.instance_id]))

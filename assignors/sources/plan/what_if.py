@@ -16,11 +16,13 @@ class Joiner(NamedTuple):
         client_id: its `client.id`.
         instance_id: its `group.instance.id`.
         topics: what it subscribes to; None for every topic that the group reads.
+        rack: its `client.rack`; None where it has none, or nobody knows.
     """
 
     client_id: str
     instance_id: str | None = None
     topics: tuple[str, ...] | None = None
+    rack: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,73 +1,13 @@
-"""Consumers as processes of their own, and a producer that gives every partition its records."""
+"""A producer that gives every partition its records."""
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
 import threading
 import time
 from queue import SimpleQueue
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import Self
 
 from confluent_kafka import KafkaError, KafkaException, Producer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-
-class Member:
-    """A consumer process; it does nothing before `tell("start")`.
-
-    Args:
-        name: the consumer's name; a restarted consumer has it again.
-        settings: what the process is given as JSON.
-        folder: where its output goes.
-        command: how the process is started.
-    """
-
-    def __init__(self, name: str, settings: dict[str, Any], folder: Path, command: Sequence[str]) -> None:
-        self.name = name
-        self.done: list[dict[str, Any]] = []
-        self.client: str = settings["config"]["client.id"]
-        self._output = folder / f"{self.client.replace('/', '_')}.jsonl"
-        with self._output.open("wb") as output, self._output.with_suffix(".err").open("wb") as errors:
-            self._process = subprocess.Popen(
-                [*command, json.dumps(settings)], stdin=subprocess.PIPE, stdout=output, stderr=errors
-            )
-
-    def wait_until_ready(self) -> None:
-        """Wait until the process is there and can start at once when told."""
-        while not self._output.stat().st_size:
-            if (code := self._process.poll()) is not None:
-                errors = self._output.with_suffix(".err").read_text()
-                raise RuntimeError(f"consumer {self.name} ended with exit code {code}:\n{errors}")
-            time.sleep(0.05)
-
-    def tell(self, command: str) -> None:
-        """Give the process a command."""
-        stdin: IO[bytes] | None = self._process.stdin
-        assert stdin is not None
-        stdin.write(f"{command}\n".encode())
-        stdin.flush()
-
-    def signal(self, what: str) -> None:
-        """Do to the process what no process can say of itself, and remember when."""
-        number = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "continue": signal.SIGCONT}[what]
-        self.done.append({"t": round(time.monotonic(), 4), "event": what})
-        self._process.send_signal(number)
-
-    def events(self) -> list[dict[str, Any]]:
-        """What the process said, and what was done to it, in order; it is over when this returns."""
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.wait()
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        lines = self._output.read_text().splitlines(keepends=True)
-        said = [json.loads(line) for line in lines if line.endswith("\n")]
-        return sorted([*said, *self.done], key=lambda event: event["t"])
 
 
 class SteadyProducer:

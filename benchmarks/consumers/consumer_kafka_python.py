@@ -7,7 +7,7 @@ import sys
 
 from kafka import KafkaConsumer
 
-from benchmarks.rebalances.consumer import say
+from benchmarks.consumers.consumer import say
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
     sys.stdin.readline()
     say("start")
     config = {name.replace(".", "_"): value for name, value in settings["config"].items()}
-    consumer = KafkaConsumer(settings["topic"], **config)
+    consumer = KafkaConsumer(*settings["topics"], **config)
     while True:
         consumer.poll(timeout_ms=100)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 HERE = Path(__file__).parent
+STRATEGY = "partition.assignment.strategy"
 JAVA_OPTIONS = [
     "-Xmx96m",
     "-XX:+UseSerialGC",
@@ -29,16 +30,21 @@ class Client:
     Attributes:
         name: what it is called in tables.
         command: how a process is started.
-        names: its names of settings and their values, where librdkafka has others.
+        names: its names of settings, where librdkafka has others.
+        strategies: likewise of assignors.
     """
 
     name: str
     command: Callable[[], list[str]]
-    names: dict[str | int, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    strategies: dict[str | int, str] = field(default_factory=dict)
 
     def named(self, config: dict[str, str | int]) -> dict[str, str | int]:
         """A configuration in librdkafka's words, in this client's."""
-        return {self.names.get(name, name): self.names.get(value, value) for name, value in config.items()}
+        named = {self.names.get(name, name): value for name, value in config.items()}
+        if (strategy := named.get(STRATEGY)) is not None:
+            named[STRATEGY] = self.strategies.get(strategy, strategy)
+        return named
 
 
 def _java() -> list[str]:
@@ -46,7 +52,7 @@ def _java() -> list[str]:
         "java",
         *JAVA_OPTIONS,
         "-cp",
-        jars.class_path("rebalances", POM, [HERE / "Consumer.java"]),
+        jars.class_path("consumer", POM, [HERE / "Consumer.java"]),
         "Consumer",
     ]
 
@@ -56,13 +62,18 @@ LIBRDKAFKA = Client("librdkafka", lambda: [sys.executable, str(HERE / "consumer.
 JAVA = Client(
     "java",
     _java,
+    {"topic.metadata.refresh.interval.ms": "metadata.max.age.ms"},
     {
-        "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
-        "range": "org.apache.kafka.clients.consumer.RangeAssignor",
-        "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+        name: f"org.apache.kafka.clients.consumer.{class_name}"
+        for name, class_name in {
+            "range": "RangeAssignor",
+            "roundrobin": "RoundRobinAssignor",
+            "sticky": "StickyAssignor",
+            "cooperative-sticky": "CooperativeStickyAssignor",
+        }.items()
     },
 )
 
 KAFKA_PYTHON = Client(
-    "kafka-python", lambda: [sys.executable, "-m", "benchmarks.rebalances.consumer_kafka_python"]
+    "kafka-python", lambda: [sys.executable, "-m", "benchmarks.consumers.consumer_kafka_python"]
 )

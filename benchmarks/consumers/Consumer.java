@@ -1,5 +1,7 @@
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -10,14 +12,19 @@ import java.util.stream.Collectors;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** What consumer.py is, with the Java client: the same commands, the same lines, the same clock. */
+/**
+ * What consumer.py is, with the Java client: the same commands, the same lines, the same clock. It is also asked
+ * what it has: `owned`.
+ */
 public final class Consumer implements ConsumerRebalanceListener {
+    private static final ObjectMapper JSON = new ObjectMapper();
 
     private static synchronized void say(String event, String more) {
         System.out.println(String.format("{\"t\": %.4f, \"event\": \"%s\"%s}", System.nanoTime() / 1e9, event, more));
@@ -43,6 +50,16 @@ public final class Consumer implements ConsumerRebalanceListener {
         say("lost", numbers(partitions));
     }
 
+    /** What the consumer has, in its own words: its member id, its generation, and its partitions by topic. */
+    private static void tell(KafkaConsumer<byte[], byte[]> consumer) throws Exception {
+        ConsumerGroupMetadata group = consumer.groupMetadata();
+        Map<String, List<Integer>> owned = consumer.assignment().stream().collect(Collectors.groupingBy(
+            TopicPartition::topic, TreeMap::new, Collectors.mapping(TopicPartition::partition, Collectors.toList())));
+        owned.values().forEach(Collections::sort);
+        say("owned", String.format(", \"member\": %s, \"generation\": %d, \"partitions\": %s",
+            JSON.writeValueAsString(group.memberId()), group.generationId(), JSON.writeValueAsString(owned)));
+    }
+
     private static void read(KafkaConsumer<byte[], byte[]> consumer) {
         Map<Integer, long[]> offsets = new TreeMap<>();
         for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
@@ -57,7 +74,7 @@ public final class Consumer implements ConsumerRebalanceListener {
     }
 
     public static void main(String[] arguments) throws Exception {
-        JsonNode settings = new ObjectMapper().readTree(arguments[0]);
+        JsonNode settings = JSON.readTree(arguments[0]);
         Properties config = new Properties();
         settings.get("config").properties().forEach(entry -> config.put(entry.getKey(), entry.getValue().asText()));
         config.put("key.deserializer", ByteArrayDeserializer.class);
@@ -75,7 +92,9 @@ public final class Consumer implements ConsumerRebalanceListener {
         KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(config);
         say("ready", "");
         say(lines.take(), "");
-        consumer.subscribe(List.of(settings.get("topic").asText()), new Consumer());
+        List<String> topics = new ArrayList<>();
+        settings.get("topics").forEach(topic -> topics.add(topic.asText()));
+        consumer.subscribe(topics, new Consumer());
         while (true) {
             String line = lines.poll();
             if (line == null) {
@@ -83,6 +102,10 @@ public final class Consumer implements ConsumerRebalanceListener {
                 continue;
             }
             String[] command = line.split(" ");
+            if (command[0].equals("owned")) {
+                tell(consumer);
+                continue;
+            }
             say(command[0], "");
             if (command[0].equals("close")) {
                 consumer.close();

@@ -1,6 +1,6 @@
 """One consumer in a process of its own, that says on stdout what happens to it: one JSON object a line.
 
-`python consumer.py '{"topic": ..., "config": {...}}'` waits for commands on stdin: `start`, `busy SECONDS`
+`python consumer.py '{"topics": [...], "config": {...}}'` waits for commands on stdin: `start`, `busy SECONDS`
 (the application does not poll for so long) and `close`. Times are `time.monotonic()`, which all processes of
 a Linux machine share. Nothing is imported that is not needed, as many of these start at once.
 """
@@ -75,7 +75,7 @@ def main() -> None:
     say("start")
     consumer = Consumer({**settings["config"], "on_commit": committed})
     consumer.subscribe(
-        [settings["topic"]], on_assign=told("assign"), on_revoke=told("revoke"), on_lost=told("lost")
+        settings["topics"], on_assign=told("assign"), on_revoke=told("revoke"), on_lost=told("lost")
     )
     while True:
         try:

@@ -1,0 +1,83 @@
+"""Predicted and real owners, for people to read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.plans.predicting import DRAWS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.plans.predicting import Change, Owners
+
+PAGE = """\
+# Plans: predicted and real owners
+
+`python -m benchmarks.plans --compare` writes this page: what `plan:ASSIGNOR` makes of the snapshots in
+`plans/measured.json`, against what Java consumers then had by their own words. How they were measured is told
+in `plans/README.md`.
+
+**{equal} of {known} changes of which all ids that matter were known beforehand came as predicted**, partition
+by partition. In {rest} more the owners depend on a member id that nobody knew yet; {lucky} of these came as
+predicted too, and with the ids that were drawn {told} of {rest} are.
+
+A line is a change of one group; a group's changes follow one another. Its partitions before are those after
+the line above. "the same" stands for real owners that are the predicted ones. Moved are partitions with
+another owner than before, new ones included.
+
+| assignor | members | group | change | moved | predicted owners | real owners |
+|---|---|---|---|--:|---|---|
+{rows}
+
+## Changes that no plan can know
+
+{reasons}
+"""
+REASON = (
+    "{count} of {draws} ids that the joiner may draw give the owners that there were; a KIP-848 client draws "
+    "its member id when it starts, and the broker's `range` goes by it where there is no instance id."
+)
+
+
+def page(compared: Sequence[Change]) -> str:
+    """All of it."""
+    known = [change for change in compared if change.known]
+    rest = [change for change in compared if not change.known]
+    return PAGE.format(
+        equal=sum(change.equal for change in known),
+        known=len(known),
+        rest=len(rest),
+        lucky=sum(change.equal for change in rest),
+        told=sum(change.told == change.real for change in rest),
+        rows="\n".join(map(_row, compared)),
+        reasons="\n".join(
+            f"- {_title(change)}: {REASON.format(count=change.drawn, draws=DRAWS)}" for change in rest
+        ),
+    )
+
+
+def _title(change: Change) -> str:
+    members = "static" if change.static else "dynamic"
+    return f"{change.assignor}, {members}, {change.shape}, {change.event}"
+
+
+def _row(change: Change) -> str:
+    real = "the same" if change.equal else _told(change, change.real)
+    cells = [*_title(change).split(", "), str(_moved(change)), _told(change, change.predicted), real]
+    return f"| {' | '.join(cells)} |"
+
+
+def _moved(change: Change) -> int:
+    had = {partition: name for name, partitions in change.before.items() for partition in partitions}
+    return sum(
+        had.get(partition) != name for name, partitions in change.real.items() for partition in partitions
+    )
+
+
+def _told(change: Change, owners: Owners) -> str:
+    """As "apple a0 a1 b3; kiwi a2"."""
+    return "; ".join(
+        f"{name} {' '.join(f'{change.names[topic]}{number}' for topic, number in owners[name]) or '-'}"
+        for name in sorted(owners)
+    )

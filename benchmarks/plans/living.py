@@ -1,0 +1,200 @@
+"""A real group that lives through a join, a growth and a leave, and what it is like in between."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+from confluent_kafka import TopicCollection
+from confluent_kafka.admin import AdminClient
+
+from assignors.sources import read_live, snapshot_bytes
+from benchmarks.consumers.clients import JAVA
+from benchmarks.consumers.process import Member
+from benchmarks.plans.cells import EVENTS, SHAPES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from benchmarks.plans.cells import Cell, Consumer
+    from tests.support.broker import Kafka
+
+PATIENCE_S = 120
+QUIET_S = 2.0
+"""How long nothing may have changed in a group that counts as settled; some heartbeats."""
+State = dict[str, Any]
+
+
+class LiveGroup:
+    """The consumers of a cell, each a process; use it as a context manager."""
+
+    def __init__(self, cell: Cell, kafka: Kafka, folder: Path) -> None:
+        self.cell, self.kafka, self.folder = cell, kafka, folder
+        self.shape = SHAPES[cell.shape]
+        self.counts: dict[str, int] = {}
+        self.names: dict[str, str] = {}
+        for short, count in self.shape.topics.items():
+            self.names[short] = kafka.create_topic(count)
+            self.counts[self.names[short]] = count
+        self._waiting = {
+            consumer.name: self._process(consumer) for consumer in (*self.shape.consumers, self.shape.joins)
+        }
+        self._running: dict[str, Member] = {}
+
+    @property
+    def subscriptions(self) -> dict[str, list[str]]:
+        """What each consumer subscribes to, by its client id."""
+        return {each.name: self._topics(each) for each in (*self.shape.consumers, self.shape.joins)}
+
+    def start(self, consumer: Consumer) -> None:
+        """Let a consumer join."""
+        member = self._waiting.pop(consumer.name)
+        self._running[consumer.name] = member
+        member.wait_until_ready()
+        member.tell("start")
+
+    def happens(self, event: str) -> dict[str, Any]:
+        """Let an event happen; what it is in the words of a plan."""
+        if event == "join":
+            self.start(joins := self.shape.joins)
+            return {
+                "client_id": joins.name,
+                "instance_id": joins.instance if self.cell.static else None,
+                "topics": self._topics(joins),
+                "rack": joins.rack,
+            }
+        if event == "growth":
+            topic = self.names["a"]
+            self.counts[topic] = self.shape.grown
+            self.kafka.grow_topic(topic, self.shape.grown)
+            return {"partitions": {topic: self.shape.grown}}
+        leaver = self._running.pop(self.shape.leaves)
+        leaver.tell("close")
+        leaver.wait_until_over()
+        return {"client_id": self.shape.leaves}
+
+    def settled(self) -> dict[str, Any]:
+        """What every consumer says it has, once nothing has changed for a while and nothing is nobody's."""
+        deadline = time.monotonic() + PATIENCE_S
+        last, since = None, time.monotonic()
+        while time.monotonic() < deadline:
+            said = {name: member.ask("owned") for name, member in self._running.items()}
+            if said != last:
+                last, since = said, time.monotonic()
+            elif time.monotonic() - since >= QUIET_S and self._whole(said):
+                return said
+            time.sleep(0.3)
+        raise TimeoutError(f"{self.cell.group} did not settle: {last}")
+
+    def state(self) -> dict[str, Any]:
+        """What the group is like: who has what by the consumers' own words, and what a broker says of it."""
+        said = self.settled()
+        servers = {"bootstrap.servers": self.kafka.bootstrap_servers}
+        return {
+            "owners": {
+                each["member"]: {"client_id": name, "partitions": each["partitions"]}
+                for name, each in said.items()
+            },
+            "generation": min(each["generation"] for each in said.values()),
+            "snapshot": json.loads(snapshot_bytes(*read_live(self.cell.group, servers))),
+            "described": describe(self.cell.group, sorted(self.counts), AdminClient(servers)),
+        }
+
+    def _whole(self, said: Mapping[str, Any]) -> bool:
+        owned = sorted(
+            (topic, partition)
+            for each in said.values()
+            for topic, partitions in each["partitions"].items()
+            for partition in partitions
+        )
+        every = sorted((topic, number) for topic, count in self.counts.items() for number in range(count))
+        return owned == every and len({each["generation"] for each in said.values()}) == 1
+
+    def _topics(self, consumer: Consumer) -> list[str]:
+        return [self.names[short] for short in consumer.topics]
+
+    def _process(self, consumer: Consumer) -> Member:
+        config: dict[str, str | int] = {
+            "bootstrap.servers": self.kafka.bootstrap_servers,
+            "group.id": self.cell.group,
+            "client.id": consumer.name,
+            "enable.auto.commit": "false",
+            "topic.metadata.refresh.interval.ms": 3000,
+            **self.cell.config(),
+            **({"group.instance.id": consumer.instance} if self.cell.static else {}),
+            **({"client.rack": consumer.rack} if consumer.rack else {}),
+        }
+        settings = {"topics": self._topics(consumer), "config": JAVA.named(config)}
+        folder = self.folder / self.cell.group
+        folder.mkdir(exist_ok=True)
+        return Member(consumer.name, settings, folder, JAVA.command())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for member in (*self._running.values(), *self._waiting.values()):
+            member.events()
+
+
+def live(cell: Cell, kafka: Kafka, folder: Path) -> dict[str, Any]:
+    """Run a cell; the states of its group, and what led to each."""
+    with LiveGroup(cell, kafka, folder) as group:
+        for consumer in group.shape.consumers:
+            group.start(consumer)
+        steps = [_step(group, "start", {})]
+        steps += [_step(group, event, group.happens(event)) for event in EVENTS]
+    return {
+        "assignor": cell.assignor,
+        "static": cell.static,
+        "shape": cell.shape,
+        "topics": group.names,
+        "subscriptions": group.subscriptions,
+        "steps": steps,
+    }
+
+
+def _step(group: LiveGroup, event: str, what: dict[str, Any]) -> dict[str, Any]:
+    return {"event": event, "what": what, **group.state()}
+
+
+def describe(group: str, topics: list[str], admin: AdminClient) -> dict[str, Any]:
+    """A group and its topics as the broker describes them, assignments in the order they are told."""
+    found = admin.describe_consumer_groups([group])[group].result()
+    listed = {
+        member.id: member for each in admin.list_groups(group, timeout=PATIENCE_S) for member in each.members
+    }
+    racks = {node.id: node.rack for node in admin.describe_cluster().result().nodes}
+    described = admin.describe_topics(TopicCollection(topics))
+    return {
+        "state": found.state.name,
+        "assignor": found.partition_assignor,
+        "members": [
+            {
+                "member_id": member.member_id,
+                "client_id": member.client_id,
+                "instance_id": member.group_instance_id,
+                "assignment": _partitions(member.assignment),
+                "target": _partitions(member.target_assignment),
+                "metadata": listed[member.member_id].metadata.hex() if member.member_id in listed else None,
+            }
+            for member in found.members
+        ],
+        "topics": {
+            name: {
+                "id": str(topic.result().topic_id),
+                "racks": [
+                    sorted({racks[node.id] for node in each.replicas}) for each in topic.result().partitions
+                ],
+            }
+            for name, topic in described.items()
+        },
+    }
+
+
+def _partitions(assignment: Any) -> list[list[Any]] | None:
+    if assignment is None:
+        return None
+    return [[each.topic, each.partition] for each in assignment.topic_partitions]
