@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.optimal.grouping import sums
 from assignors.optimal.network import UNLIMITED, Arcs, Network
 
 if TYPE_CHECKING:
@@ -19,11 +20,17 @@ class Levels(NamedTuple):
 
     Attributes:
         of_kind: the level of each class: its members get that many partitions, or one less.
-        readers: who may get what, as far as loads allow: topics go to readers of one level only.
+        readers: who may get what, as far as loads allow: topics go to readers of one part only.
+        part_of_kind: the part of each class.
+        part_of_topic: the part of each topic.
+        complete: whether all classes of a part read all of its topics.
     """
 
     of_kind: NDArray[np.int64]
     readers: Readers
+    part_of_kind: NDArray[np.intp]
+    part_of_topic: NDArray[np.intp]
+    complete: NDArray[np.bool_]
 
 
 def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
@@ -48,12 +55,10 @@ def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
     while open_parts.any():
         parts = len(open_parts)
         of_topic, of_kind = part[:topics], part[topics:]
-        amount = _sums(of_topic, size, parts)
-        members = _sums(of_kind, readers.members, parts)
+        amount = sums(of_topic, size, parts)
+        members = sums(of_kind, readers.members, parts)
         mean = -(-amount // np.maximum(members, 1))
-        complete = np.bincount(of_kind[kind], minlength=parts) == (
-            np.bincount(of_topic[size > 0], minlength=parts) * np.bincount(of_kind, minlength=parts)
-        )
+        complete = _complete(kind, of_topic[size > 0], of_kind, parts)
         looked_at = open_parts & ~complete
         rows = looked_at[of_kind[kind]]
         room = np.where(looked_at[of_kind], (mean[of_kind] - 1) * readers.members, 0)
@@ -62,10 +67,10 @@ def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
             [Arcs.of(topic[rows], topics + kind[rows], UNLIMITED)],
         )
         low = network.flow()[:topics]
-        whole = _sums(of_topic, low, parts) == 0
+        whole = sums(of_topic, low, parts) == 0
         network.excess[topics:] -= np.where((looked_at & whole)[of_kind], readers.members, 0)
         fits = network.flow()[:topics]
-        over = _sums(of_topic, network.excess[:topics], parts) > 0
+        over = sums(of_topic, network.excess[:topics], parts) > 0
         done = open_parts & (complete | (whole & ~over))
         level = np.where(done[of_kind], mean[of_kind], level)
 
@@ -77,8 +82,15 @@ def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
         open_parts = splits[sides // 2]
         stays = part[topic] == part[topics + kind]
         kind, topic = kind[stays], topic[stays]
-    return Levels(level, readers._replace(kind=kind, topic=topic))
+    of_topic, of_kind = part[:topics], part[topics:]
+    complete = _complete(kind, of_topic[size > 0], of_kind, len(open_parts))
+    return Levels(level, readers._replace(kind=kind, topic=topic), of_kind, of_topic, complete)
 
 
-def _sums(part: NDArray[np.intp], amount: NDArray[np.generic], parts: int) -> NDArray[np.int64]:
-    return np.bincount(part, amount, parts).astype(np.int64)
+def _complete(
+    kind: NDArray[np.intp], of_topic: NDArray[np.intp], of_kind: NDArray[np.intp], parts: int
+) -> NDArray[np.bool_]:
+    """Whether all classes of a part read all of its topics."""
+    possible = np.bincount(of_topic, minlength=parts) * np.bincount(of_kind, minlength=parts)
+    complete: NDArray[np.bool_] = np.bincount(of_kind[kind], minlength=parts) == possible
+    return complete

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.optimal.keeping import keep
+from assignors.optimal.keeping import Claims, keep
 from assignors.optimal.readers import Readers
 
 if TYPE_CHECKING:
@@ -49,5 +49,6 @@ def most_kept(
     if not members:
         return 0
     levels = np.full(members, low), np.full(members, high)
-    kept = keep(size, readers, holder[stays], topic[stays], *levels)
+    claims = Claims.of(holder[stays].astype(np.int64), topic[stays], readers.topics, 1)
+    kept = keep(size, readers, claims, *levels)
     return None if kept is None else int(kept.amount.sum())
