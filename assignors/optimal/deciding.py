@@ -101,26 +101,38 @@ class _Task:
         A move costs more than all that could be gained for it by giving back what nobody has.
         """
         topics, topic = self._readers.topics, self._reading.topic_of[rows]
-        free = holder < 0
-        wish = np.where(free, fresh, holder)
+        held = holder >= 0
+        wish = np.where(held, holder, fresh)
         wished = wish >= 0
-        wishes, group, amount = np.unique(
-            ((wish * topics + topic) * 2 + free)[wished], return_inverse=True, return_counts=True
+        # A member that has nothing, as one that has restarted, is the first to get what would be its own.
+        newcomer = np.append(self._loads(self._reading.holder) == 0, False)
+        heir = np.where(held & newcomer[fresh], fresh, -1)
+        members = len(self._low)
+        kinds, group, amount = np.unique(
+            (((wish * topics + topic) * 2 + held) * (members + 1) + heir + 1)[wished],
+            return_inverse=True,
+            return_counts=True,
         )
         claim = np.zeros(len(rows), np.intp)
         claim[wished] = group
-        member, of_topic = np.divmod(wishes // 2, topics)
-        cost = np.where(wishes % 2, 1, len(rows) + 1)
+        kinds, heirs = np.divmod(kinds, members + 1)
+        claims = Claims(
+            *np.divmod(kinds // 2, topics), amount, np.where(kinds % 2, len(rows) + 1, 1), heirs - 1
+        )
         kept = keep(
             np.bincount(topic, minlength=topics),
             self._readers,
-            Claims(member, of_topic, amount, cost),
+            claims,
             np.where(self._is_open, self._low, 0),
             np.where(self._is_open, self._high, 0),
         )
         assert kept is not None, "the levels are loads that some assignment has"
-        dear = _reluctance(holder, fresh, sums(member, kept.amount, len(self._low)) < self._low)
+        short = sums(claims.member, kept.amount, members) < self._low
+        dear = _reluctance(holder, fresh, short)
         owner = _granted(holder, fresh, (claim, kept.amount, dear), (claim, kept.amount))
+        willed = np.flatnonzero((owner < 0) & (heir >= 0))
+        willed = willed[first_of_each(claim[willed], kept.inherited)]
+        owner[willed] = heir[willed]
         return owner, self._clubs_of_others(np.flatnonzero(owner < 0), topic, fresh, kept.placed)
 
     def _clubs_of_others(

@@ -17,25 +17,21 @@ if TYPE_CHECKING:
 
 
 class Claims(NamedTuple):
-    """What members would rather not lose: partitions of a topic, one row a member, topic and cost.
+    """What members would rather not lose: partitions of a topic, in rows of those that are alike.
 
     Attributes:
-        member: who has it.
+        member: who has them.
         topic: the topic.
         amount: how many of its partitions.
         cost: what it costs to take one of them away.
+        heir: the member for whom it costs one less, -1 for nobody.
     """
 
     member: Ints
     topic: Ints
     amount: Ints
     cost: Ints
-
-    @classmethod
-    def of(cls, member: Ints, topic: Ints, topics: int, cost: int) -> Claims:
-        """Claims of one cost, from one row a partition; ordered by member and topic."""
-        pairs, amount = np.unique(member * topics + topic, return_counts=True)
-        return cls(*np.divmod(pairs, topics), amount, np.full(len(pairs), cost))
+    heir: Ints
 
 
 class Kept(NamedTuple):
@@ -43,10 +39,12 @@ class Kept(NamedTuple):
 
     Attributes:
         amount: how much each claim keeps.
+        inherited: how much of it goes to its heir.
         placed: how many of the other partitions go to each row of the readers: a topic's to a class.
     """
 
     amount: NDArray[np.int64]
+    inherited: NDArray[np.int64]
     placed: NDArray[np.int64]
 
 
@@ -68,14 +66,23 @@ def keep(size: NDArray[np.int64], readers: Readers, claims: Claims, low: Ints, h
     """
     members, classes = len(readers.of_member), len(readers.members)
     load = sums(claims.member, claims.amount, members)
-    holders = np.flatnonzero(load)
-    node = np.cumsum(load > 0) + (readers.topics + classes - 1)
+    willed = np.flatnonzero(claims.heir >= 0)
+    heirs = claims.heir[willed]
+    alone = load > 0
+    alone[heirs] = True
+    holders = np.flatnonzero(alone)
+    node = np.cumsum(alone) + (readers.topics + classes - 1)
     of_class = readers.topics + readers.of_member
     everyone = readers.topics + classes + len(holders)
+    target = np.arange(everyone + 1, everyone + 1 + len(willed))
+    source = claims.topic.copy()
+    source[willed] = target  # what has an heir passes a node of its own
+    discount = np.zeros(len(source), np.int64)
+    discount[willed] = 1
 
     counted = np.clip(load, low, high)
-    without = load == 0
-    excess = np.zeros(everyone + 1, np.int64)
+    without = ~alone
+    excess = np.zeros(everyone + 1 + len(willed), np.int64)
     excess[: readers.topics] = size - sums(claims.topic, claims.amount, readers.topics)
     excess[node[holders]] = (load - counted)[holders]
     np.subtract.at(excess, of_class[without], counted[without])
@@ -86,7 +93,9 @@ def keep(size: NDArray[np.int64], readers: Readers, claims: Claims, low: Ints, h
         excess,
         [
             Arcs.of(readers.topic, readers.topics + readers.kind, UNLIMITED),
-            Arcs.of(node[claims.member], claims.topic, claims.amount, cost=claims.cost),
+            Arcs.of(node[claims.member], source, claims.amount, cost=claims.cost - discount),
+            Arcs.of(target, node[heirs], UNLIMITED),
+            Arcs.of(target, claims.topic[willed], UNLIMITED, cost=1),
             Arcs.of(of_class[holders], node[holders], UNLIMITED),
             Arcs.of(node[holders], sink[holders], (high - counted)[holders], (counted - low)[holders]),
             Arcs.of(of_class[without], sink[without], (high - counted)[without]),
@@ -96,5 +105,7 @@ def keep(size: NDArray[np.int64], readers: Readers, claims: Claims, low: Ints, h
     if network.excess.any():
         return None
     used = network.used()
-    rows = len(readers.kind)
-    return Kept(claims.amount - used[rows : rows + len(claims.amount)], used[:rows])
+    placed, taken, inherits, _ = np.split(used, np.cumsum([len(readers.kind), len(source), len(willed)]))
+    inherited = np.zeros(len(source), np.int64)
+    inherited[willed] = inherits
+    return Kept(claims.amount - taken, inherited, placed)

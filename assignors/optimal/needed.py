@@ -49,6 +49,9 @@ def most_kept(
     if not members:
         return 0
     levels = np.full(members, low), np.full(members, high)
-    claims = Claims.of(holder[stays].astype(np.int64), topic[stays], readers.topics, 1)
+    pairs, amount = np.unique(
+        holder[stays].astype(np.int64) * readers.topics + topic[stays], return_counts=True
+    )
+    claims = Claims(*np.divmod(pairs, readers.topics), amount, amount**0, -(amount**0))
     kept = keep(size, readers, claims, *levels)
     return None if kept is None else int(kept.amount.sum())

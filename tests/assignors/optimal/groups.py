@@ -9,9 +9,9 @@ from assignors import Group, Member, PartitionList, StickyUserData, Topic
 NAMES = ("optimal", "cooperative-optimal")
 
 
-def random_group(rng, *, members=4, topics=4, most=3):
+def random_group(rng, *, members=4, topics=4, least=0, most=3):
     """A group of which every third one has equal subscriptions; partitions may have owners that left."""
-    people, counts = rng.integers(1, members + 1), rng.integers(0, most + 1, rng.integers(1, topics + 1))
+    people, counts = rng.integers(1, members + 1), rng.integers(least, most + 1, rng.integers(1, topics + 1))
     names = [f"t{number}" for number in range(len(counts))]
     some = [
         tuple(rng.permutation(names)[: rng.integers(0, len(names) + 1)].tolist())

@@ -34,7 +34,7 @@ def test_loads_and_moves_are_the_best_there_are(name):
         expected = best(group)
         assert found(group, get_assignor(name).assign(group)) == expected, group
         moved += expected[1] > 0
-    assert moved > 500
+    assert moved > 150
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -82,21 +82,26 @@ def test_the_order_of_members_and_topics_does_not_matter(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_new_ids_swap_only_members_that_are_alike(name):
     rng = np.random.default_rng(20)
-    for group in groups(20, 300, members=6, topics=6, most=6):
+    for group in groups(20, 300, members=6, topics=6, most=6, least=1):
         ids = rng.permutation([f"x{number}" for number in range(len(group.members))]).tolist()
         renamed = replace(
             group, members=[replace(member, id=new) for member, new in zip(group.members, ids, strict=True)]
         )
-        answers = []
-        for each in (group, renamed):
-            assignment = get_assignor(name).assign(each)
-            answers.append(
-                sorted(
-                    (sorted(member.owned), sorted(member.topics), sorted(assignment[member.id]))
-                    for member in each.members
-                )
-            )
-        assert answers[0] == answers[1]
+        assert outcomes(renamed, name) == outcomes(group, name)
+
+
+def outcomes(group, name):
+    """What members get that own and read the same, as far as somebody reads it."""
+    read = {topic for member in group.members for topic in member.topics}
+    assignment = get_assignor(name).assign(group)
+    return sorted(
+        (
+            sorted(each for each in member.owned if each.topic in read),
+            sorted(member.topics),
+            sorted(assignment[member.id]),
+        )
+        for member in group.members
+    )
 
 
 @pytest.mark.parametrize("by", ["instance id", "client id"])
