@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from assignors.columns import bounds
+from assignors.optimal.grouping import sums
 from partitioning.columns import ranges
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ class Arcs(NamedTuple):
     cost: Ints
 
     @classmethod
-    def of(cls, tail: Ints, head: Ints, capacity: Ints | int, used: Ints | int = 0, cost: int = 0) -> Arcs:
+    def of(
+        cls, tail: Ints, head: Ints, capacity: Ints | int, used: Ints | int = 0, cost: Ints | int = 0
+    ) -> Arcs:
         """Arcs of one sort; a number stands for all of them."""
         size = len(tail)
         return cls(tail, head, *(np.broadcast_to(each, size) for each in (capacity, used, cost)))
@@ -149,7 +152,7 @@ class Network:
         limits = []
         for rows in reversed(layers):
             limit = np.minimum(self._left[rows], coming[self._tail[rows]])
-            coming += _sums(self._head[rows], limit, nodes)
+            coming += sums(self._head[rows], limit, nodes)
             np.minimum(coming, most, out=coming)
             limits.append(limit)
         wanted = np.maximum(-self.excess, 0)
@@ -158,23 +161,19 @@ class Network:
             useful = limit > 0
             rows, limit = rows[useful], limit[useful]  # noqa: PLW2901
             share = _shares(wanted, self._head[rows], limit)
-            wanted -= _sums(self._head[rows], share, nodes)
-            wanted += _sums(self._tail[rows], share, nodes)
+            wanted -= sums(self._head[rows], share, nodes)
+            wanted += sums(self._tail[rows], share, nodes)
             useful = share > 0
             asked.append((rows[useful], share[useful]))
         for rows, share in reversed(asked):
             order = self._tail_key[rows].argsort(kind="stable")
             rows = rows[order]  # noqa: PLW2901
             sent = _shares(supply, self._tail[rows], share[order])
-            supply -= _sums(self._tail[rows], sent, nodes)
-            supply += _sums(self._head[rows], sent, nodes)
+            supply -= sums(self._tail[rows], sent, nodes)
+            supply += sums(self._head[rows], sent, nodes)
             self._left[rows] -= sent
             self._left[self._back[rows]] += sent
         self.excess = np.minimum(self.excess, 0) + supply
-
-
-def _sums(node: NDArray[np.intp], amount: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
-    return np.bincount(node, amount, nodes).astype(np.int64)  # exact: sums are far below 2**53
 
 
 def _shares(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.int64]) -> NDArray[np.int64]:
