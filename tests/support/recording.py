@@ -20,10 +20,10 @@ class EvenAssignor:
     """Members keep what they have up to their share; what that leaves free goes to who has the fewest."""
 
     name = "even"
-    protocols = frozenset({RebalanceProtocol.COOPERATIVE})
 
     def __init__(self, *, cooperative: bool = False) -> None:
         self._cooperative = cooperative
+        self.protocols = frozenset({RebalanceProtocol(cooperative)})
 
     def assign(self, group: Group) -> Assignment:
         return self.assign_recorded(group, unrecorded)
