@@ -58,14 +58,14 @@ class Pair:
     live: GroupState | None = None
 
 
-def read_source(name: str, config: Mapping[str, str] | None = None, group: str | None = None) -> Source:
+def read_source(name: str, config: Mapping[str, str] | None = None, *, group: str | None = None) -> Source:
     """The group that a source names.
 
     Args:
         name: a path (a snapshot, a capture or a scenario, which stands for its first step), "-" for standard
             input, `live:GROUP`, or `scenario.yaml#STEP`.
         config: librdkafka settings for `live:GROUP`.
-        group: which group of a capture that holds several.
+        group: which group of a file that holds several.
 
     Raises:
         SourceError: it cannot be read; the message names the source and what to do.

@@ -168,3 +168,5 @@ def test_old_captures_have_no_group_column():
     state, _ = parse_capture("\n".join(lines))
     assert state.name is None
     assert owners(state) == {("t", 0): "c"}
+    state, _ = parse_capture("\n".join(lines), "billing")
+    assert state.assumed == ("the capture names no group; taken for 'billing'",)
