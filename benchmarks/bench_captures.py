@@ -30,17 +30,8 @@ ROUNDS = 7
 PARTITIONS = 1_000
 HERE = Path(__file__).parent
 SIZES = {"1,000 x 20": (1, 20), "100,000 x 2,000": (100, 2_000)}
-COLUMNS = [
-    "GROUP",
-    "TOPIC",
-    "PARTITION",
-    "CURRENT-OFFSET",
-    "LOG-END-OFFSET",
-    "LAG",
-    "CONSUMER-ID",
-    "HOST",
-    "CLIENT-ID",
-]
+COLUMNS = ["GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"]
+COLUMNS += ["CONSUMER-ID", "HOST", "CLIENT-ID"]
 
 
 @cache

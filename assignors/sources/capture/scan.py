@@ -143,7 +143,7 @@ class _Scanner:
             named = {_OF_RPK.get(name, name): start for name, start in columns.items()}
             table = Table(named, number + 1, len(line), rpk, self._facts)
             self.tables.append((kind, table, self._noticed))
-            self._facts = {}
+            self._facts, self._in_summary = {}, False
         elif line.startswith("GROUP ") and not (self.tables and "GROUP" in self.tables[-1][1].columns):
             self._in_summary = True
             self._facts = {"GROUP": line.removeprefix("GROUP ").strip()}
