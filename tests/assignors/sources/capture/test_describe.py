@@ -8,7 +8,7 @@ from assignors.diff import diff
 from assignors.errors import SourceError
 from assignors.sources import parse_capture
 
-CAPTURES = Path(__file__).parent / "captures"
+CAPTURES = Path(__file__).parents[1] / "captures"
 
 TABLE = "{:15} {:15} {:10} {:15} {:15} {:15} {:15} {:15} {}"
 HEADER = TABLE.format(
@@ -168,3 +168,5 @@ def test_old_captures_have_no_group_column():
     state, _ = parse_capture("\n".join(lines))
     assert state.name is None
     assert owners(state) == {("t", 0): "c"}
+    state, _ = parse_capture("\n".join(lines), "billing")
+    assert state.assumed == ("the capture names no group; taken for 'billing'",)
