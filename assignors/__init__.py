@@ -1,71 +1,10 @@
 """Who consumes what: Kafka's assignors with the JVM's answers, simulated and compared before they run."""
 
-from assignors.assignment import Assignment, AssignmentArrays
-from assignors.diff import AssignmentDiff, diff
-from assignors.errors import (
-    AssignorError,
-    AssignorsError,
-    DiffError,
-    InvalidGroupError,
-    ProtocolError,
-    ScenarioError,
-    SourceError,
-)
-from assignors.explain import Explainer, Explanation, explain
-from assignors.group import Group, Member, StickyUserData, Topic
-from assignors.interface import Assignor, RebalanceProtocol, RecordingAssignor
-from assignors.partition_list import PartitionList
-from assignors.protocol import (
-    Subscription,
-    decode_assignment,
-    decode_sticky_user_data,
-    decode_subscription,
-    encode_assignment,
-    encode_sticky_user_data,
-    encode_subscription,
-)
-from assignors.reasons import Reason, Recorder, Step
-from assignors.registry import get_assignor, list_assignors, register_assignor
-from assignors.simulation import Scenario, SimulationResult, simulate, simulate_seeds
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Assignment",
-    "AssignmentArrays",
-    "AssignmentDiff",
-    "Assignor",
-    "AssignorError",
-    "AssignorsError",
-    "DiffError",
-    "Explainer",
-    "Explanation",
-    "Group",
-    "InvalidGroupError",
-    "Member",
-    "PartitionList",
-    "ProtocolError",
-    "Reason",
-    "RebalanceProtocol",
-    "Recorder",
-    "RecordingAssignor",
-    "Scenario",
-    "ScenarioError",
-    "SimulationResult",
-    "SourceError",
-    "Step",
-    "StickyUserData",
-    "Subscription",
-    "Topic",
-    "decode_assignment",
-    "decode_sticky_user_data",
-    "decode_subscription",
-    "diff",
-    "encode_assignment",
-    "encode_sticky_user_data",
-    "encode_subscription",
-    "explain",
-    "get_assignor",
-    "list_assignors",
-    "register_assignor",
-    "simulate",
-    "simulate_seeds",
-]
+from partitioning.lazy import load_lazily
+
+if TYPE_CHECKING:
+    from assignors.api import *  # noqa: F403 - the names of `api` are those of the package
+
+load_lazily(__name__)

@@ -233,7 +233,7 @@ class Explainer:
                 told[partition] = steps if before is None else _continued(before, steps)
             return assignment
 
-        *_, assignment = settle(decide, self._group, self._follow_ups)
+        _, assignment = settle(decide, self._group, self._follow_ups)
         return _Decision(assignment, told)
 
     def _is_subscribed(self, partition: TopicPartition) -> bool:

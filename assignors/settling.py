@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from assignors.assignment import Assignment
     from assignors.group import Group
 
 
-def settle(decide: Callable[[Group], Assignment], group: Group, follow_ups: int) -> Iterator[Assignment]:
-    """The answers to a group and to what becomes of it, while partitions are held back.
+def settle(decide: Callable[[Group], Assignment], group: Group, follow_ups: int) -> tuple[Group, Assignment]:
+    """The group at its last rebalance, and the answer to it, after which no partition is held back.
 
     Args:
         decide: answers one rebalance.
@@ -20,10 +20,9 @@ def settle(decide: Callable[[Group], Assignment], group: Group, follow_ups: int)
         follow_ups: the most rebalances after the first.
     """
     assignment = decide(group)
-    yield assignment
     for _ in range(follow_ups):
         if not assignment.transferring:
-            return
+            break
         group = group.next(assignment)
         assignment = decide(group)
-        yield assignment
+    return group, assignment

@@ -59,7 +59,8 @@ def test_the_commands_are_installed(installed: Path, command: str) -> None:
 @pytest.mark.parametrize("package", ["partitioning", "assignors"])
 def test_importing_a_core_package_pulls_in_no_optional_one(installed: Path, package: str) -> None:
     code = (
-        f"import sys, {package} as p; assert p.__file__.startswith({str(installed)!r}); print(*sys.modules)"
+        f"import sys, {package} as p; assert p.__all__ and p.__file__.startswith({str(installed)!r}); "
+        "print(*sys.modules)"
     )
     modules = {name.partition(".")[0] for name in run(installed, code).split()}
     assert modules & OPTIONAL == set()

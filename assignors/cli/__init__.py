@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from importlib.util import find_spec
 
 
 def copartition() -> None:
@@ -17,16 +18,20 @@ def assignment_diff() -> None:
 
 
 def _run(name: str) -> None:
-    try:
-        import click  # noqa: F401, PLC0415 - the extra "cli" may be missing
-        import rich  # noqa: F401, PLC0415
-    except ModuleNotFoundError as error:
+    missing = next((package for package in ("click", "rich") if find_spec(package) is None), None)
+    if missing is not None:  # the extra "cli" may be
         sys.stderr.write(
-            f"{name} needs the package {error.name}; install it with: pip install 'copartition[cli]'\n"
+            f"{name} needs the package {missing}; install it with: pip install 'copartition[cli]'\n"
         )
         sys.exit(2)
-    from assignors.cli.main import copartition, diff  # noqa: PLC0415 - needs click
-
     if hasattr(signal, "SIGPIPE"):  # `copartition ... | head` ends quietly, as other filters do
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    (diff if name == "assignment-diff" else copartition)(prog_name=name)
+    # The modules need click, and a command does without those of the others.
+    if name == "assignment-diff":
+        from assignors.cli.diff import diff  # noqa: PLC0415
+
+        diff(prog_name=name)
+    else:
+        from assignors.cli.main import copartition  # noqa: PLC0415
+
+        copartition(prog_name=name)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from assignors.cli.java_settings import librdkafka_settings
 from assignors.errors import SourceError
-from assignors.files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +22,11 @@ _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 def client_settings(server: str | None, settings: tuple[str, ...], path: str | None) -> dict[str, str]:
     """The settings of a file, then those of `-X`, then the server; the last wins.
 
+    They may be those of Java's clients, `client.properties`, as far as librdkafka can do the same.
+
     Raises:
-        click.BadParameter: a line or an `-X` that is no setting, or a file that is no text.
+        click.BadParameter: a line or an `-X` that is no setting, a file that is no text, or a
+            setting that librdkafka has no counterpart to.
     """
     config = {} if path is None else _from_file(path)
     for number, setting in enumerate(settings, 1):
@@ -35,10 +38,12 @@ def client_settings(server: str | None, settings: tuple[str, ...], path: str | N
         config[key.strip()] = value.strip()
     if server is not None:
         config["bootstrap.servers"] = server
-    return config
+    return librdkafka_settings(config)
 
 
 def _from_file(path: str) -> dict[str, str]:
+    from assignors.files import read_text  # noqa: PLC0415 - help and completion do without
+
     try:
         text = read_text(path).replace("\r\n", "\n").replace("\r", "\n")
     except SourceError as error:

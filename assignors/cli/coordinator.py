@@ -12,8 +12,6 @@ from assignors.cli.client_settings import client_settings
 from assignors.cli.shell import HELP, QuietCommand, output_options, paint, write
 from assignors.errors import SourceError
 from assignors.extras import needs
-from assignors.reports.tables import cell, table
-from partitioning.coordinator import coordinator_partition
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
@@ -61,6 +59,8 @@ def coordinator(
 
     That broker is the group's coordinator. Transactional ids are kept in __transaction_state instead.
     """
+    from partitioning.coordinator import coordinator_partition  # noqa: PLC0415 - help does without numpy
+
     topic = "__transaction_state" if transactional else "__consumer_offsets"
     config = client_settings(bootstrap_server, settings, command_config)
     leaders: list[Broker | None] | None = None
@@ -77,6 +77,8 @@ def coordinator(
             json.dumps([_row(each, topic, place, leaders) for each, place in places.items()], indent=2) + "\n"
         )
         return
+    from assignors.reports.tables import cell, table  # noqa: PLC0415 - only a table needs rich
+
     kind = "TRANSACTIONAL ID" if transactional else "GROUP"
     listing = table([kind, "PARTITION", *(["COORDINATOR"] if leaders else [])])
     for each, place in places.items():

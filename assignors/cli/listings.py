@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
-from rich.text import Text
+import click
 
-from assignors.cli.shell import paint, write
-from assignors.reports.tables import cell, table
+from assignors.cli.shell import HELP, QuietCommand, output_options, paint, write
+from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,7 +17,35 @@ if TYPE_CHECKING:
     from partitioning.registry import StrategyInfo
 
 
-def placements(
+@click.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("keys", nargs=-1, required=True, metavar="KEY...")
+@click.option(
+    "-n",
+    "--partitions",
+    type=click.IntRange(1, MAX_PARTITIONS),
+    required=True,
+    help="Partitions of the topic.",
+)
+@click.option("--profile", "profiles", multiple=True, help="Only this client's rule; repeatable.")
+@output_options("text", "json")
+def partition(
+    keys: tuple[str, ...],
+    *,
+    partitions: int,
+    profiles: tuple[str, ...],
+    form: str,
+    color: str,
+    width: int | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """Where every client puts each KEY (as UTF-8 bytes) of a topic with N partitions.
+
+    A dash: that client does not hash such a key.
+    """
+    _placements([os.fsencode(key) for key in keys], partitions, profiles, form, color, width)
+
+
+def _placements(
     keys: Sequence[bytes], partitions: int, names: Sequence[str], form: str, color: str, width: int | None
 ) -> None:
     """The partition of each key under each profile."""
@@ -36,6 +65,10 @@ def placements(
         ]
         write(json.dumps({"num_partitions": partitions, "keys": rows}, indent=2) + "\n")
         return
+    from rich.text import Text  # noqa: PLC0415 - only tables need it
+
+    from assignors.reports.tables import table  # noqa: PLC0415
+
     listing = table(["PROFILE", *(repr(key) for key in shown), "CLIENT"], right=range(1, len(keys) + 1))
     for profile in profiles:
         cells = [Text("-" if place is None else str(place)) for place in places[profile.name]]
@@ -80,14 +113,29 @@ def print_rows(rows: Sequence[dict[str, str]], form: str, color: str, width: int
     if form == "json":
         write(json.dumps(rows, indent=2) + "\n")
         return
+    from assignors.reports.tables import cell, table  # noqa: PLC0415 - only tables need rich
+
     listing = table([name.upper() for name in rows[0]])
     for row in rows:
         listing.add_row(*(cell(value) for value in row.values()))
     paint(lambda console: console.print(listing), color=color, width=width)
 
 
-LISTINGS: dict[str, Callable[[str, str, int | None], None]] = {
-    "profiles": _profiles,
-    "partitioners": _partitioners,
-    "assignors": _assignors,
-}
+def _listing(name: str, summary: str, print_all: Callable[[str, str, int | None], None]) -> click.Command:
+    @click.command(name, cls=QuietCommand, context_settings=HELP, help=summary)
+    @output_options("text", "json")
+    def command(
+        *,
+        form: str,
+        color: str,
+        width: int | None,
+        verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    ) -> None:
+        print_all(form, color, width)
+
+    return command
+
+
+profiles = _listing("profiles", "Every client's rule for keys.", _profiles)
+partitioners = _listing("partitioners", "Partitioners by name, plug-ins included.", _partitioners)
+assignors = _listing("assignors", "Assignors by name, plug-ins included.", _assignors)

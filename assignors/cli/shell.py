@@ -6,13 +6,10 @@ import io
 import os
 import re
 import sys
-import traceback
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
-from rich.console import Console
 
 from assignors.errors import AssignorsError
 from assignors.limits import MAX_REPORT_WIDTH
@@ -21,6 +18,8 @@ from partitioning.errors import PartitioningError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from rich.console import Console
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -48,6 +47,8 @@ class QuietCommand(click.Command):
             ctx.exit(TROUBLE)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user gets a line and exit code 2
             if ctx.params.get("verbose"):
+                import traceback  # noqa: PLC0415 - few ask for it
+
                 for line in traceback.format_exc().rstrip().split("\n"):
                     click.echo(visible(line), err=True)
             expected = isinstance(error, AssignorsError | PartitioningError)
@@ -109,13 +110,16 @@ def write(text: str, out: str | None = None) -> None:
         click.echo(text, nl=False, color=True)  # colours were decided before; click would drop them in a pipe
         return
     try:
-        Path(out).write_text(text, encoding="utf-8")
+        with open(out, "w", encoding="utf-8") as file:  # noqa: PTH123 - help does without pathlib
+            file.write(text)
     except OSError as error:
         raise click.UsageError(f"cannot write {visible(out)}: {error.strerror}") from error
 
 
 def paint(draw: Callable[[Console], None], *, color: str, width: int | None, out: str | None = None) -> None:
     """Let `draw` print to a console that looks like where the output goes, and write what it printed."""
+    from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
+
     screen = sys.stdout if out is None else None
     terminal = {"always": True, "never": False}.get(color)
     if terminal is None and screen is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
     from assignors.explain import Explainer
     from partitioning.topic_partition import TopicPartition
+
+
+TopicRacks: TypeAlias = tuple[tuple[str, ...], ...]
+"""The racks of a topic's replicas, one tuple a partition."""
 
 
 class MemberIdentity(NamedTuple):
@@ -63,6 +67,7 @@ class GroupState:
         strategy: the assignor that the group uses, such as "range", where known.
         protocol: "classic" or "consumer" (KIP-848), where known.
         topic_ids: the id of each topic, None where unknown; empty where none is known.
+        racks: the racks of each topic's replicas, None where unknown; empty where none is known.
         warnings: what a reader of this state should know about its origin.
         assumed: what was taken for granted because no source tells, such as subscriptions; a decision that
             rests on this state rests on that.
@@ -82,6 +87,7 @@ class GroupState:
     strategy: str | None = None
     protocol: str | None = None
     topic_ids: tuple[UUID | None, ...] = ()
+    racks: tuple[TopicRacks | None, ...] = ()
     warnings: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     explainer: Explainer | None = None
@@ -104,10 +110,12 @@ class GroupState:
         for name in partitions.names:
             number.setdefault(name, len(number))
         topic = np.array([number[name] for name in partitions.names], np.int32)[partitions.topics]
+        unknown = (None,) * (len(number) - len(self.topics))
         return replace(
             self,
             topics=tuple(number),
-            topic_ids=self.topic_ids and (*self.topic_ids, *[None] * (len(number) - len(self.topics))),
+            topic_ids=self.topic_ids and (*self.topic_ids, *unknown),
+            racks=self.racks and (*self.racks, *unknown),
             member=np.concatenate([self.member, np.full(len(topic), -1, np.int32)]),
             topic=np.concatenate([self.topic, topic]),
             partition=np.concatenate([self.partition, partitions.partitions]),

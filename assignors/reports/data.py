@@ -1,14 +1,11 @@
-"""Reports for programs: JSON, one change a line, CSV.
+"""Runs for programs, as JSON; of diffs see `assignors.reports.diff_data`.
 
 Keys are snake_case and stable: a minor version adds, never renames. No clock and no path is in them, so equal
-inputs give equal bytes. JSON holds names as they are, in ASCII, which every stream can take; CSV is opened by
-spreadsheets, so it holds them as people are shown them.
+inputs give equal bytes. JSON holds names as they are, in ASCII, which every stream can take.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from dataclasses import asdict, fields
@@ -17,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assignors.reports.scenarios import assumptions
-from assignors.reports.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from assignors.diff import AssignmentDiff, Change
     from assignors.simulation import RecordsResult, Runs, Scenario, SimulationResult, Timeline
 
 FORMAT_VERSION = "1.0"
@@ -33,56 +28,15 @@ _NEVER = {
 }
 _NO_LOAD = "the scenario has no load"
 
-_FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a spreadsheet takes for the beginning of a formula, in both widths."""
-
-
-def diff_json(diff: AssignmentDiff, *, every: bool = False) -> str:
-    """The whole diff as one object; `every` lists kept partitions too."""
-    return _dump(
-        {
-            "format_version": FORMAT_VERSION,
-            "group": diff.after.name or diff.before.name,
-            "summary": asdict(diff.summary),
-            "matching": {
-                "rule": diff.matching.rule,
-                "renames": [asdict(rename) for rename in diff.matching.renames],
-            },
-            "members": [member._asdict() for member in diff.members],
-            "flows": [
-                {"from": flow.source, "to": flow.target, "partitions": len(flow.partitions)}
-                for flow in diff.flows
-            ],
-            "changes": [_change(change) for change in diff.changes(every=every)],
-            "conflicts": [conflict._asdict() for conflict in diff.conflicts],
-            "warnings": list(diff.warnings),
-        }
-    )
-
-
-def diff_lines(diff: AssignmentDiff, *, every: bool = False) -> Iterator[str]:
-    """One change a line (ndjson)."""
-    for change in diff.changes(every=every):
-        yield json.dumps(_change(change)) + "\n"
-
-
-def diff_csv(diff: AssignmentDiff, *, every: bool = False) -> str:
-    """One change a row, under a header; an apostrophe precedes what a spreadsheet would compute."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["topic", "partition", "action", "from", "to", "lag", "reason"])
-    writer.writerows(map(_cell, _change(change).values()) for change in diff.changes(every=every))
-    return text.getvalue()
-
 
 def simulation_json(results: Sequence[SimulationResult]) -> str:
     """Every run: assumptions, summary, outages by cause, rebalances, records by partition."""
-    return _dump({"format_version": FORMAT_VERSION, "runs": list(map(_run, results))})
+    return dump({"format_version": FORMAT_VERSION, "runs": list(map(_run, results))})
 
 
 def runs_json(plans: Sequence[Runs]) -> str:
     """Every scenario: the median and the 95th percentile of each figure, and the summary of each seed."""
-    return _dump(
+    return dump(
         {
             "format_version": FORMAT_VERSION,
             "scenarios": [
@@ -162,24 +116,6 @@ def _records(records: RecordsResult, timeline: Timeline) -> dict[str, Any]:
     }
 
 
-def _change(change: Change) -> dict[str, Any]:
-    return {
-        "topic": change.topic,
-        "partition": change.partition,
-        "action": change.action.label,
-        "from": change.source,
-        "to": change.target,
-        "lag": change.lag,
-        "reason": None if change.reason is None else change.reason.value,
-    }
-
-
-def _cell(value: str | int | None) -> str | int | None:
-    if not isinstance(value, str):
-        return value
-    text = visible(value)
-    return f"'{text}" if text.startswith(_FORMULAS) else text
-
-
-def _dump(value: dict[str, Any]) -> str:
-    return json.dumps(value, indent=2, allow_nan=False) + "\n"
+def dump(value: Mapping[str, Any]) -> str:
+    """JSON that people can read too."""
+    return json.dumps(value, indent=2, allow_nan=False, default=asdict) + "\n"

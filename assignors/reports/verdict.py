@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assignors.diff.members import Presence
 from assignors.reports.ranges import count, duration
 
 if TYPE_CHECKING:
-    from assignors.diff import AssignmentDiff, Flow
+    from assignors.diff import AssignmentDiff, Change, Flow, MemberChange
+
+_PRESENCE = {Presence.JOINED: "new", Presence.LEFT: "gone"}
+
+STOP_TITLES = ("stop on", "protocol", "members", "partitions", "mean pause", "noticed after")
 
 
 def verdict(diff: AssignmentDiff) -> str:
-    """What moved, and how long that stops how much under each protocol."""
+    """What moved, what is unknown, and what was taken for granted."""
+    return " ".join([answer(diff), *(f"Assumed: {each}." for each in diff.assumed)])
+
+
+def answer(diff: AssignmentDiff) -> str:
+    """The verdict without what was taken for granted, for a report that lists this apart."""
+    return " ".join([_counts(diff), *_unknown(diff)])
+
+
+def _counts(diff: AssignmentDiff) -> str:
     numbers = diff.summary
     if diff.same:
         return f"Nothing changed: {count(numbers.kept, 'partition')} kept."
-    parts = [f"{numbers.moved} moved", f"{numbers.kept} kept"]
+    parts = [f"{number(numbers.moved)} moved", f"{number(numbers.kept)} kept"]
     parts += [
-        f"{value} {word}"
+        f"{number(value)} {word}"
         for word, value in (
             ("assigned", numbers.assigned),
             ("added", numbers.added),
@@ -26,35 +40,39 @@ def verdict(diff: AssignmentDiff) -> str:
         )
         if value
     ]
-    parts.append(f"{numbers.unassigned} unassigned")
-    return f"{', '.join(parts)}.{_pauses(diff)}"
+    return f"{', '.join(parts)}, {number(numbers.unassigned)} unassigned."
 
 
-def _pauses(diff: AssignmentDiff) -> str:
-    """What the first thing that happened costs, by protocol."""
-    stopped = [
-        f"{stop.protocol} stops {count(stop.partitions, 'partition')} for {duration(stop.pause_ms)}"
-        for stop in diff.stops
-        if stop.event == diff.stops[0].event
-    ]
-    return f" On {diff.stops[0].event}, {', '.join(stopped)} on average." if stopped else ""
-
-
-def movement(diff: AssignmentDiff) -> str:
-    """How good the change is: moves against the fewest, balance, idle members."""
+def _unknown(diff: AssignmentDiff) -> list[str]:
+    """What cannot be known; of lag the line of numbers tells, as many sources carry none."""
     numbers = diff.summary
-    at_least, at_most = ("", "") if numbers.needed_moves_exact else ("at least ", "at most ")
-    needed = f"{at_least}{numbers.needed_moves}" if numbers.needed_moves is not None else _known(None)
-    avoidable = f"{at_most}{numbers.avoidable_moves}" if numbers.needed_moves is not None else _known(None)
+    sides = {"before": numbers.members_before, "after": numbers.members_after}
+    hidden = [side for side, members in sides.items() if members is None]
+    unknown = [f"members without partitions {' and '.join(hidden)}"] if hidden else []
+    unknown += ["needed moves"] if numbers.needed_moves is None else []
+    return [f"Unknown: {', '.join(unknown)}."] if unknown else []
+
+
+def movement(diff: AssignmentDiff) -> list[str]:
+    """How good the change is: moves against the fewest there can be, balance, idle members, lag."""
+    numbers = diff.summary
+    return [
+        f"avoidable moves {_avoidable(diff)}",
+        f"spread {number(numbers.spread_before)} -> {number(numbers.spread_after)}",
+        f"idle {number(numbers.idle_before)} -> {number(numbers.idle_after)}",
+        f"lag moved {number(numbers.lag_moved)}",
+    ]
+
+
+def _avoidable(diff: AssignmentDiff) -> str:
+    numbers = diff.summary
+    if numbers.needed_moves is None:
+        return f"unknown, of {number(numbers.moved)}"
+    most, least = ("", "") if numbers.needed_moves_exact else ("at most ", "at least ")
     return (
-        f"avoidable moves {avoidable} of {numbers.moved} ({needed} needed)   "
-        f"spread {_known(numbers.spread_before)} -> {_known(numbers.spread_after)}   "
-        f"idle {_known(numbers.idle_before)} -> {_known(numbers.idle_after)}"
+        f"{most}{number(numbers.avoidable_moves)} of {number(numbers.moved)} "
+        f"({least}{number(numbers.needed_moves)} needed)"
     )
-
-
-def _known(number: int | None) -> str:
-    return "unknown" if number is None else str(number)
 
 
 def heading(diff: AssignmentDiff) -> list[str]:
@@ -66,19 +84,40 @@ def heading(diff: AssignmentDiff) -> list[str]:
         parts.append(" -> ".join(dict.fromkeys(statuses)))
     before = sum(member.before_id is not None for member in diff.members)
     after = sum(member.after_id is not None for member in diff.members)
-    seen = count(after, "member")
-    parts.append(
-        f"{before if numbers.members_before is not None else f'at least {before}'} -> "
-        f"{seen if numbers.members_after is not None else f'at least {seen}'}"
-    )
+    least = [
+        "at least " if known is None else "" for known in (numbers.members_before, numbers.members_after)
+    ]
+    parts.append(f"{least[0]}{before:,} -> {least[1]}{count(after, 'member')}")
     parts.append(count(numbers.partitions, "partition"))
     parts.append(f"matched by {diff.matching.rule}")
     return parts
 
 
-def reason(flow: Flow) -> str:
-    """What set the partitions of a flow in motion."""
-    return "unknown" if flow.reason is None else flow.reason.value
+def presence(member: MemberChange) -> str:
+    """What is special about a member: that it came or went, or has nothing."""
+    if member.presence is Presence.STAYED:
+        return "" if member.after else "idle"
+    return _PRESENCE.get(member.presence, str(member.presence))
+
+
+def stop_rows(diff: AssignmentDiff) -> list[tuple[str, ...]]:
+    """What the change costs, a row for each event and protocol, under `STOP_TITLES`."""
+    return [
+        (
+            stop.event,
+            stop.protocol,
+            f"{stop.members:,}",
+            f"{stop.partitions:,}",
+            duration(stop.pause_ms),
+            duration(stop.detection_ms) if stop.detection_ms else "",
+        )
+        for stop in diff.stops
+    ]
+
+
+def reason(what: Flow | Change) -> str:
+    """What set a partition, or those of a flow, in motion."""
+    return "unknown" if what.reason is None else what.reason.value
 
 
 def renames(diff: AssignmentDiff) -> list[str]:
@@ -87,3 +126,8 @@ def renames(diff: AssignmentDiff) -> list[str]:
         f"{rename.before} is taken for {rename.after}: they share {rename.score} % of their partitions"
         for rename in diff.matching.renames
     ]
+
+
+def number(value: float | None) -> str:
+    """A number of a summary, with its thousands apart; unknown is said."""
+    return "unknown" if value is None else f"{value:,}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from assignors.errors import SourceError
 from assignors.files import read_text
 from assignors.limits import parse_number
 from assignors.simulation import Scenario, simulate
-from assignors.sources.capture import parse_capture
+from assignors.sources.capture import check_head, is_capture, parse_capture
 from assignors.sources.live import read_live
 from assignors.sources.plan import WhatIf, as_complete, plan
 from assignors.sources.replay import step_state
@@ -31,13 +31,14 @@ class Source:
 
     Attributes:
         state: the group.
-        later: what it will be, where the source knows: the target of a KIP-848 group, the last step of a
-            scenario.
+        target: what it is on its way to, if it is one with targets (KIP-848).
+        last: the last step, if it is a whole scenario.
         live: whether it was read from a cluster.
     """
 
     state: GroupState
-    later: GroupState | None = None
+    target: GroupState | None = None
+    last: GroupState | None = None
     live: bool = False
 
 
@@ -49,22 +50,27 @@ class Pair:
         before: the first.
         after: the second.
         planned: whether one was made from the other, so that equal member ids are equal members.
-        live: the side that was read from a cluster, if one was.
+        kept: the side to keep as a snapshot: the plan, else the live group, else the later one.
     """
 
     before: GroupState
     after: GroupState
-    planned: bool = False
-    live: GroupState | None = None
+    planned: bool
+    kept: Source
+
+    def swapped(self) -> Pair:
+        """The same pair the other way round."""
+        return replace(self, before=self.after, after=self.before)
 
 
-def read_source(name: str, config: Mapping[str, str] | None = None) -> Source:
+def read_source(name: str, config: Mapping[str, str] | None = None, *, group: str | None = None) -> Source:
     """The group that a source names.
 
     Args:
         name: a path (a snapshot, a capture or a scenario, which stands for its first step), "-" for standard
             input, `live:GROUP`, or `scenario.yaml#STEP`.
         config: librdkafka settings for `live:GROUP`.
+        group: which group of a file that holds several.
 
     Raises:
         SourceError: it cannot be read; the message names the source and what to do.
@@ -78,7 +84,7 @@ def read_source(name: str, config: Mapping[str, str] | None = None) -> Source:
     path, hash_, step = name.rpartition("#")
     if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
         return _scenario_step(path, step)
-    return _scenario(name) if Path(name).suffix.lower() in _SCENARIOS else _file(name)
+    return _file(name, group)
 
 
 def read_pair(
@@ -87,6 +93,7 @@ def read_pair(
     *,
     config: Mapping[str, str] | None = None,
     what_if: WhatIf | None = None,
+    group: str | None = None,
 ) -> Pair:
     """Both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other.
 
@@ -99,30 +106,32 @@ def read_pair(
     if what_if and not planning:
         raise SourceError("--add-members, --remove-member and --partitions change a plan; add plan:ASSIGNOR")
     if after is None:
-        only = read_source(before, config)
-        if only.later is None:
+        only = read_source(before, config, group=group)
+        later = only.last if only.target is None else only.target
+        if later is None:
             raise SourceError(
                 f"{before} holds one state of the group; name a second source to compare it with"
             )
-        return Pair(only.state, only.later, live=only.state if only.live else None)
+        return Pair(only.state, later, planned=False, kept=only)
     if planning:
         name = before if after == planning[-1] else after
-        known = read_source(name, config)
+        known = read_source(name, config, group=group)
         try:
             given = as_complete(known.state)
+            # A coordinator that has a target makes the next one of that, whatever the members have got of it.
+            start = given if known.target is None else as_complete(known.target)
         except SourceError as error:
             raise SourceError(f"{_told(name)}: {error}") from error
-        made = plan(given, planning[-1].removeprefix("plan:"), what_if)
+        made = plan(start, planning[-1].removeprefix("plan:"), what_if)
         sides = (given, made) if after == planning[-1] else (made, given)
-        return Pair(*sides, planned=True, live=known.state if known.live else None)
-    old, new = read_source(before, config), read_source(after, config)
-    live = next((side.state for side in (new, old) if side.live), None)
-    return Pair(old.state, new.state, live=live)
+        return Pair(*sides, planned=True, kept=Source(made))
+    old, new = read_source(before, config, group=group), read_source(after, config, group=group)
+    return Pair(old.state, new.state, planned=False, kept=old if old.live and not new.live else new)
 
 
-def _file(name: str) -> Source:
+def _file(name: str, group: str | None) -> Source:
     try:
-        text = read_text(None if name == "-" else name)
+        text = read_text(None if name == "-" else name, check_head=check_head)
     except FileNotFoundError:
         raise SourceError(
             f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR or scenario.yaml#STEP"
@@ -131,14 +140,23 @@ def _file(name: str) -> Source:
         raise SourceError(f"{name}: {error.strerror}") from error
     except SourceError as error:
         raise SourceError(f"{_told(name)}: {error}") from error
-    if Path(name).suffix.lower() == ".json" and '"group-snapshot"' not in text:
+    snapshot = '"group-snapshot"' in text
+    if Path(name).suffix.lower() in {*_SCENARIOS, ".json"} and not (snapshot or is_capture(text)):
         return _scenario(name)
     try:
-        if text.lstrip().startswith("{"):
-            return Source(parse_snapshot(text))
-        return Source(*parse_capture(text))
+        if snapshot or (text.lstrip().startswith("{") and not is_capture(text)):
+            found = Source(*parse_snapshot(text))
+            _check_group(found.state, group)
+        else:
+            found = Source(*parse_capture(text, group))
     except SourceError as error:
         raise SourceError(f"{_told(name)}: {error}") from error
+    return found
+
+
+def _check_group(state: GroupState, group: str | None) -> None:
+    if group is not None and state.name not in {None, group}:
+        raise SourceError(f"it holds the group {state.name!r}, not {group!r}")
 
 
 def _told(name: str) -> str:
@@ -147,7 +165,7 @@ def _told(name: str) -> str:
 
 def _scenario(path: str) -> Source:
     result = simulate(Scenario.from_file(path))
-    return Source(step_state(result, 0), step_state(result, -1))
+    return Source(step_state(result, 0), last=step_state(result, -1))
 
 
 def _scenario_step(path: str, step: str) -> Source:

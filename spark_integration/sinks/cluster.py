@@ -36,22 +36,21 @@ def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WIT
     """
     from confluent_kafka import KafkaException, Producer  # noqa: PLC0415 - optional
 
-    from partitioning.clients.delivery import told  # noqa: PLC0415 - needs it, too
+    from partitioning.clients import errors  # noqa: PLC0415 - needs it, too
+    from partitioning.clients.contact import cluster_metadata  # noqa: PLC0415 - needs it, too
 
-    reasons: list[KafkaError] = []
+    heard: list[KafkaError] = []
     try:
-        client = Producer({**config, "error_cb": reasons.append, "log_level": 0})
+        client = Producer({**config, "error_cb": heard.append, "log_level": 0})
     except (KafkaException, ValueError, TypeError) as error:
         raise SinkConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
     with client:
         try:
-            topics = client.list_topics(timeout=timeout_s).topics
-        except KafkaException as error:
-            client.poll(0)
-            why = told([error.args[0], *reasons])
+            topics = cluster_metadata(client, heard, timeout_s=timeout_s).topics
+        except errors.BrokerUnreachableError as error:
             raise BrokerUnreachableError(
-                f"no broker of {config['bootstrap.servers']!r} answered within {timeout_s:g} s: {why}. "
-                "Is the address right, the broker up, and are the security settings those of the cluster?"
+                f"no broker of {config['bootstrap.servers']!r} answers, given up to {timeout_s:g} s: "
+                f"{error}. Is the address right, the broker up, and do the security settings fit the cluster?"
             ) from error
     return {name: len(topic.partitions) for name, topic in topics.items() if topic.partitions}
 

@@ -47,7 +47,7 @@ def check(case: tuple[str, dict[str, Any]]) -> None:
         generation=made["generation"],
     )
     strategy = get_assignor(assignor)
-    *_, assignment = settle(strategy.assign, group, 4)
+    _, assignment = settle(strategy.assign, group, 4)
     explainer = Explainer(group, assignment, assignor=assignor, follow_ups=4)
     for topic in group.topics:
         for number in range(min(topic.partitions, 4)):

@@ -62,11 +62,11 @@ def make_snapshot(rng: Random) -> bytes:
 
 
 def check_snapshot(content: bytes) -> None:
-    _use(parse_snapshot(decode_text(content)))
+    _use(parse_snapshot(decode_text(content))[0])
 
 
 def _use(state: GroupState) -> None:
-    kept = diff(state, parse_snapshot(snapshot_bytes(state)))
+    kept = diff(state, parse_snapshot(snapshot_bytes(state))[0])
     assert kept.same or kept.conflicts
     diff(state, plan(state, "cooperative-sticky", WhatIf(add_members=1)))
 

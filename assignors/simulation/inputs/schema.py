@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import MISSING, fields
 from inspect import getdoc
 from typing import Any
 
+from assignors.docstrings import described
 from assignors.limits import MAX_TOPIC_NAME
 from assignors.simulation.inputs import conditions
 from assignors.simulation.inputs.durations import Milliseconds
@@ -20,7 +20,6 @@ _TEXT = kind_of(str).schema
 _FLAG = kind_of(bool).schema
 _COUNT = kind_of(Count).schema
 _CONSUMER = {"$ref": "#/definitions/Consumer"}
-_ATTRIBUTE = re.compile(r"^ +(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
 def scenario_schema() -> dict[str, Any]:
@@ -67,21 +66,20 @@ def scenario_schema() -> dict[str, Any]:
 
 def _object(type_: type[Any]) -> dict[str, Any]:
     """The schema of a dataclass."""
-    text = getdoc(type_) or ""
-    described = {name: " ".join(said.split()) for name, said in _ATTRIBUTE.findall(text)}
+    descriptions = described(type_)
     properties, required = {}, []
     for field in fields(type_):
         schema = kinds_of(type_)[field.name].schema
         notes: dict[str, Any] = {}
-        if field.name in described:
-            notes["description"] = described[field.name]
+        if field.name in descriptions:
+            notes["description"] = descriptions[field.name]
         if field.default is MISSING and field.default_factory is MISSING:
             required.append(field.name)
         elif isinstance(field.default, int | float | str) and field.default != math.inf:
             notes["default"] = field.default
         # Draft 7 ignores what stands beside a reference.
         properties[field.name] = ({"allOf": [schema]} if "$ref" in schema and notes else schema) | notes
-    summary = text.partition("\n\n")[0]
+    summary = (getdoc(type_) or "").partition("\n\n")[0]
     return object_of(properties, required) | {"description": " ".join(summary.split())}
 
 

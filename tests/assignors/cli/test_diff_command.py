@@ -30,7 +30,6 @@ def test_checks_turn_differences_within_limits_into_0(run, reconciling):
         (["MEMBERS", "MEMBERS", "--match", "instance-id"], "cannot match by instance-id"),
         (["MEMBERS", "MEMBERS", "--match", "nonsense"], "'nonsense' is not one of"),
         (["MEMBERS", "MEMBERS", "-o", "html"], "-o html needs --out FILE"),
-        (["MEMBERS", "MEMBERS", "--save", "x"], "--save keeps a live group"),
         (["MEMBERS", "MEMBERS", "--reasons"], "name plan:ASSIGNOR as AFTER"),
         (["plan:sticky", "MEMBERS", "--reasons"], "name plan:ASSIGNOR as AFTER"),
         (["MEMBERS", "live:g"], "name it with -b HOST:PORT"),
@@ -44,6 +43,26 @@ def test_checks_turn_differences_within_limits_into_0(run, reconciling):
         (["MEMBERS", "plan:sticky", "--partitions", "orders=16777217"], "with N up to 16777216"),
         (["MEMBERS", "plan:sticky", "--partitions", "orders=" + "9" * 5000], "with N up to 16777216"),
         (["MEMBERS", "x.yaml#" + "9" * 5000], "a step is a number"),
+        (["MEMBERS", "plan:sticky", "--partitions", "orders=99999999999999999999"], "with N up to 16777216"),
+        (["MEMBERS", "plan:sticky", "--add-members", "100000000"], "not in the range 0<=x<=1048576"),
+        (["MEMBERS", "plan:sticky", "--add-members", "9" * 30], "not in the range 0<=x<=1048576"),
+        (["MEMBERS", "plan:sticky", "--add-member", ":pod"], "':pod' is not CLIENT[:INSTANCE][@TOPIC,..]"),
+        (["MEMBERS", "plan:sticky", "--add-member", "new:"], "'new:' is not CLIENT[:INSTANCE][@TOPIC,..]"),
+        (["MEMBERS", "plan:sticky", "--add-member", "new@a,,b"], "'new@a,,b' has an empty name"),
+        (["MEMBERS", "plan:sticky", "--subscribe", "orders"], "'orders' is not MEMBER=TOPIC,.."),
+        (["MEMBERS", "plan:sticky", "--subscribe", "a="], "'a=' has an empty name among its topics"),
+        (["MEMBERS", "MEMBERS", "--rolling-restart"], "add plan:ASSIGNOR"),
+        (["MEMBERS", "MEMBERS", "--set", "session.timeout.ms"], "is not KEY=VALUE"),
+        (["MEMBERS", "MEMBERS", "--set", "sesion.timeout.ms=1"], "session.timeout.ms"),
+        (["MEMBERS", "MEMBERS", "--set", "session.timeout.ms=-1"], "session.timeout.ms"),
+        (["MEMBERS", "MEMBERS", "--topic", "("], "'(' is no regular expression"),
+        (["MEMBERS", "MEMBERS", "--member", "a{99999999999}"], "is no regular expression"),
+        (["MEMBERS", "MEMBERS", "--group", "other"], "it holds the group 'billing', not 'other'"),
+        (["MEMBERS", "MEMBERS", "-o", "html", "--out", "x", "--full"], "-o html shows everything"),
+        (["MEMBERS", "MEMBERS", "-o", "json", "--by", "topic"], "leave --by out"),
+        (["MEMBERS", "MEMBERS", "-o", "stat", "--by", "partition"], "--by is member or topic"),
+        (["MEMBERS", "MEMBERS", "--check", "lag_moved<=1"], "lag_moved is unknown"),
+        (["MEMBERS", "plan:range", "--strict"], "--strict: assumed: subscriptions are unknown"),
     ],
 )
 def test_trouble_is_2_and_said_on_stderr_only(run, members, arguments, fault):
@@ -52,6 +71,85 @@ def test_trouble_is_2_and_said_on_stderr_only(run, members, arguments, fault):
     assert fault in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+def test_strict_names_everything_that_is_assumed(run, members):
+    result = run("diff", members, "plan:range", "--strict", "--exit-zero")
+    lines = result.stderr.splitlines()
+    assert (result.exit_code, result.stdout, len(lines)) == (2, "", 2)
+    assert all("--strict: assumed: " in line for line in lines)
+
+
+def test_strict_has_nothing_against_what_is_known(run, reconciling):
+    assert run("diff", reconciling, "--strict").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["RECONCILING"], 0), (["RECONCILING", "--check", "moved<=1"], 0), (["nowhere", "nowhere"], 2)],
+)
+def test_exit_zero_hides_differences_and_no_trouble(run, reconciling, arguments, code):
+    arguments = [reconciling if each == "RECONCILING" else each for each in arguments]
+    assert run("diff", *arguments, "--exit-zero").exit_code == code
+
+
+def test_swapped_sides_are_the_way_back(run, reconciling):
+    there, back = (
+        [json.loads(line) for line in run("diff", reconciling, "-o", "ndjson", *options).stdout.splitlines()]
+        for options in ([], ["--swap"])
+    )
+    assert [(each["from"], each["to"]) for each in back] == [(each["to"], each["from"]) for each in there]
+
+
+def test_filters_change_what_is_shown_and_not_the_exit_code(run, reconciling):
+    result = run("diff", reconciling, "--topic", "^clicks$", "-o", "csv")
+    assert (result.exit_code, result.stdout.count("\n")) == (1, 1)
+
+
+def test_rows_are_topics_when_asked_for(run, reconciling):
+    assert (
+        run("diff", reconciling, "--by", "topic", "-o", "csv").stdout.splitlines()[1]
+        == "orders,4,1,3,0,0,0,0,0,"
+    )
+
+
+def test_a_named_group_is_the_one_of_the_file(run, reconciling):
+    assert run("diff", reconciling, "--group", "shipping").exit_code == 1
+
+
+def test_a_member_joins_under_its_own_names(run, members):
+    arguments = ["--add-member", "worker-9:pod-9@orders", "--add-member", "late"]
+    report = json.loads(run("diff", members, "plan:range", *arguments, "-o", "json").stdout)
+    joined = {each["name"] for each in report["members"] if each["presence"] == "joined"}
+    assert joined == {"pod-9", "late"}
+    assert {change["topic"] for change in report["changes"] if change["to"] == "pod-9"} == {"orders"}
+
+
+def test_a_subscription_can_be_told(run, members):
+    arguments = ["--subscribe", "worker-2=orders", "--subscribe", "pod-4=clicks", "--all", "-o", "json"]
+    report = json.loads(run("diff", members, "plan:roundrobin", *arguments).stdout)
+    assert {change["topic"] for change in report["changes"] if change["to"] == "pod-4"} <= {"clicks"}
+
+
+def test_timeouts_are_those_of_the_predicted_stop(run, reconciling):
+    slow, fast = (
+        [
+            stop["pause_ms"]
+            for stop in json.loads(run("diff", reconciling, "-o", "json", "--set", setting).stdout)["stops"]
+        ]
+        for setting in ("heartbeat.interval.ms=9000", "heartbeat.interval.ms=10 ms")
+    )
+    assert sum(slow) > sum(fast)
+
+
+def test_the_schema_is_that_of_the_report(run, reconciling):
+    import fastjsonschema
+
+    result = run("diff", "--schema")
+    assert (result.exit_code, result.stderr) == (0, "")
+    fastjsonschema.compile(json.loads(result.stdout))(
+        json.loads(run("diff", reconciling, "-o", "json").stdout)
+    )
 
 
 def test_verbose_shows_where_an_error_comes_from(run, without_topics):
@@ -96,8 +194,9 @@ def test_a_topic_that_grows(run, members):
 @pytest.mark.parametrize(
     ("form", "begins"),
     [
-        ("text", "shipping   PreparingRebalance"),
-        ("json", '{\n  "format_version": "1.0"'),
+        ("text", "shipping   rebalancing"),
+        ("stat", "  first   |  3  ---\n  second  |  3  +++\n3 moved, 3 kept"),
+        ("json", '{\n  "format_version": "1.1"'),
         ("ndjson", '{"topic": "orders", "partition": 1, "action": "move"'),
         ("csv", "topic,partition,action,from,to,lag,reason\norders,1,move,first,second,"),
         ("markdown", "**3 moved, 3 kept"),
@@ -107,7 +206,7 @@ def test_every_format(run, reconciling, form, begins):
     assert run("diff", reconciling, "-o", form).stdout.startswith(begins)
 
 
-@pytest.mark.parametrize("form", ["text", "json", "ndjson", "csv", "markdown", "html"])
+@pytest.mark.parametrize("form", ["text", "stat", "json", "ndjson", "csv", "markdown", "html"])
 def test_every_format_goes_to_a_file(run, reconciling, tmp_path, form):
     out = tmp_path / "report"
     result = run("diff", reconciling, "-o", form, "--out", out)

@@ -1,9 +1,14 @@
 """Diffs and runs that every report is made from."""
 
+import math
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from assignors.assignment import Assignment
 from assignors.diff import GroupState, MemberIdentity, diff
+from assignors.diff.stops import Stop
 from assignors.group import Topic
 from assignors.simulation import Consumer, Crash, Join, Scenario, simulate
 from assignors.sources import WhatIf, plan
@@ -84,3 +89,47 @@ def named():
     identity = (MemberIdentity("m", client_id="app"),)
     full = GroupState(identity, state.topics, state.member, state.topic, state.partition, **kwargs)
     return diff(full, full)
+
+
+@pytest.fixture(scope="session")
+def assuming():
+    """A group that does not change, of which something is assumed."""
+    state = replace(GroupState.of({"m": orders([0, 1])}), assumed=("everybody subscribes to orders",))
+    return diff(state, state)
+
+
+@pytest.fixture
+def with_stops(grown):
+    """A diff with made-up costs, a check-list of what reports tell of them."""
+    made = replace(grown)
+    made.__dict__["stops"] = (
+        Stop("crash", "eager", 8, 120, 45_000.0, 46_500.0, 5_580.0),
+        Stop("leave", "consumer", 1, 30, 0.0, math.inf, math.inf),
+    )
+    return made
+
+
+def a_crowd(members, partitions=20, *, prefix="billing-service-prod-7f9c4d8b6-", shuffled=False, seed=0):
+    """Every member hands its partitions to the next; shuffled: to anybody."""
+    total = members * partitions
+    names = tuple(
+        MemberIdentity(f"{prefix}{number:04}-{number % 7}", client_id=f"{prefix}{number:04}")
+        for number in range(members)
+    )
+    owner = np.arange(total) * members // total
+    later = np.random.default_rng(seed).permutation(owner) if shuffled else (owner + 1) % members
+    topic, number = (each.astype(np.int32) for each in np.divmod(np.arange(total), (total + 1) // 2))
+    sides = (
+        GroupState(
+            names,
+            ("orders", "payments"),
+            side.astype(np.int32),
+            topic,
+            number,
+            lag=np.full(total, 10),
+            complete=True,
+            members_complete=True,
+        )
+        for side in (owner, later)
+    )
+    return diff(*sides, match="member-id")

@@ -60,7 +60,7 @@ def test_a_topic_that_only_old_commits_name_is_not_handed_out():
     assert ("legacy" in result.topics) <= (
         "legacy" not in {result.topics[t] for t in result.topic[result.member >= 0]}
     )
-    assert "subscriptions are unknown; taken for everybody's: clicks, orders" in result.warnings
+    assert "subscriptions are unknown; taken for everybody's: clicks, orders" in result.assumed
 
 
 @pytest.mark.parametrize(

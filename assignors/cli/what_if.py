@@ -1,0 +1,94 @@
+"""The options that change a plan, from their texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from assignors.limits import MAX_GROUP_PARTITIONS, parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assignors.simulation.inputs.settings import Settings
+    from assignors.sources import Joiner, WhatIf
+
+
+def read_what_if(
+    *,
+    add_members: int,
+    add_member: Sequence[str],
+    remove_member: tuple[str, ...],
+    partitions: Sequence[str],
+    subscribe: Sequence[str],
+    rolling_restart: bool,
+) -> WhatIf:
+    """The change that the options ask for.
+
+    Raises:
+        click.BadParameter: the text of one is none.
+    """
+    from assignors.sources import WhatIf  # noqa: PLC0415 - help and completion do without
+
+    return WhatIf(
+        add_members=add_members,
+        joining=tuple(map(_joiner, add_member)),
+        remove_members=remove_member,
+        partitions=dict(map(_growth, partitions)),
+        subscribe=dict(map(_subscription, subscribe)),
+        rolling_restart=rolling_restart,
+    )
+
+
+def read_timing(changes: Sequence[str]) -> Settings:
+    """The timeouts that --set changes, as `copartition simulate` reads them.
+
+    Raises:
+        click.BadParameter: one is no KEY=VALUE.
+        ScenarioError: no such timeout, or one that cannot be.
+    """
+    from assignors.simulation.inputs.file import scenario_from_dict  # noqa: PLC0415 - needs msgspec
+
+    given = {}
+    for text in changes:
+        key, sign, value = text.partition("=")
+        if not key.strip() or not sign:
+            raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="--set")
+        given[key.strip()] = int(value) if value.strip().isdecimal() and len(value) < 19 else value.strip()
+    return scenario_from_dict({"topics": {"any": 1}, "consumers": 1, "settings": given}).settings
+
+
+def _joiner(text: str) -> Joiner:
+    """CLIENT[:INSTANCE][@TOPIC,..]; no topic has an @ in its name."""
+    from assignors.sources import Joiner  # noqa: PLC0415 - help and completion do without
+
+    who, at, topics = text.rpartition("@") if "@" in text else (text, "", "")
+    client, colon, instance = who.partition(":")
+    if not client or (colon and not instance):
+        raise click.BadParameter(f"{text!r} is not CLIENT[:INSTANCE][@TOPIC,..]", param_hint="--add-member")
+    return Joiner(client, instance or None, _topics(topics, text, "--add-member") if at else None)
+
+
+def _subscription(text: str) -> tuple[str, tuple[str, ...]]:
+    member, _, topics = text.rpartition("=")
+    if not member:
+        raise click.BadParameter(f"{text!r} is not MEMBER=TOPIC,..", param_hint="--subscribe")
+    return member, _topics(topics, text, "--subscribe")
+
+
+def _topics(text: str, whole: str, option: str) -> tuple[str, ...]:
+    topics = tuple(topic.strip() for topic in text.split(","))
+    if not all(topics):
+        raise click.BadParameter(f"{whole!r} has an empty name among its topics", param_hint=option)
+    return tuple(dict.fromkeys(topics))
+
+
+def _growth(text: str) -> tuple[str, int]:
+    topic, _, digits = text.rpartition("=")
+    count = parse_number(digits, MAX_GROUP_PARTITIONS)
+    if not topic or count is None:
+        raise click.BadParameter(
+            f"{text!r} is not TOPIC=N with N up to {MAX_GROUP_PARTITIONS}", param_hint="--partitions"
+        )
+    return topic, count

@@ -1,0 +1,39 @@
+"""Names of members where there is little room for them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, chop_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+CUT = ".."
+"""Stands for the part of a name that is not shown."""
+
+_WORTH_CUTTING = 10
+"""A shorter prefix is left in place: a line that tells it would take more room than it saves."""
+
+
+def common_prefix(names: Collection[str]) -> str:
+    """What all names begin with, up to the end of a word; nothing where that is short."""
+    if len(names) < 3:
+        return ""
+    first, last = min(names), max(names)  # what these share, those between them share too
+    differs = (place for place, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1])
+    prefix = first[: next(differs, len(first))]
+    if prefix in names:  # of that one nothing would be left
+        prefix = prefix[:-1]
+    words = re.match(r".*[-._:/@]", prefix, re.DOTALL)
+    return words[0] if words is not None and len(words[0]) >= _WORTH_CUTTING else ""
+
+
+def shorten(text: str, width: int) -> str:
+    """The text in so many columns; of one that is wider, the beginning and the end."""
+    if len(text) * 2 <= width or cell_len(text) <= width:
+        return text
+    room = max(width - len(CUT), 2)
+    end = chop_cells(text[::-1], room // 2)[0][::-1]
+    return chop_cells(text, room - room // 2)[0] + CUT + end

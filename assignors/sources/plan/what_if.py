@@ -1,0 +1,49 @@
+"""What may be changed about a group before it is assigned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Joiner(NamedTuple):
+    """A member that joins.
+
+    Attributes:
+        client_id: its `client.id`.
+        instance_id: its `group.instance.id`.
+        topics: what it subscribes to; None for every topic that the group reads.
+    """
+
+    client_id: str
+    instance_id: str | None = None
+    topics: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """A change to the group before it is assigned.
+
+    Attributes:
+        add_members: how many members join; they subscribe to every topic that the group reads.
+        joining: members that join under names of their own.
+        remove_members: who leaves, by instance id, client id or member id.
+        partitions: new partition counts of topics; also of one that somebody newly subscribes to.
+        subscribe: what members subscribe to, by instance id, client id or member id, where no source tells
+            or to try another subscription.
+        rolling_restart: whether every member is restarted, one after the other: a static one is back before
+            its session ends, the others leave and join.
+    """
+
+    add_members: int = 0
+    joining: tuple[Joiner, ...] = ()
+    remove_members: tuple[str, ...] = ()
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    subscribe: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rolling_restart: bool = False
+
+    def __bool__(self) -> bool:
+        return self != WhatIf()

@@ -1,0 +1,54 @@
+"""The first question to a cluster, and why it sends a client away."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import KafkaException
+
+from partitioning.clients.delivery import told
+from partitioning.clients.errors import BrokerUnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from confluent_kafka import KafkaError
+
+_FIRST_WAIT_S = 0.25
+_FINAL = {"_AUTHENTICATION", "_SSL", "_RESOLVE"}
+"""What another try does not mend: a wrong password, a certificate, a name that nobody knows."""
+
+
+def cluster_metadata(
+    client: Any, heard: Sequence[KafkaError], *, timeout_s: float, patience_s: float | None = None
+) -> Any:
+    """The brokers and the topics that this client may see, or at once why it may not come in.
+
+    librdkafka tries again and again, whatever it hears, until the time is up; this listens in between.
+
+    Args:
+        client: a producer, consumer or admin client, as yet unused.
+        heard: what its `error_cb` was called with, so far and from now on.
+        timeout_s: how long to wait for a cluster that says nothing.
+        patience_s: how long to wait for one whose brokers are down or hang up; None for as long.
+
+    Raises:
+        BrokerUnreachableError: nobody answers; the message is what librdkafka says.
+    """
+    begun = time.monotonic()
+    wait_s = _FIRST_WAIT_S
+    while True:
+        left_s = timeout_s - (time.monotonic() - begun)
+        try:
+            return client.list_topics(timeout=max(min(wait_s, left_s), 0.001))
+        except KafkaException as error:
+            client.poll(0)
+            final = [each for each in heard if each.name() in _FINAL]
+            passed_s = time.monotonic() - begun
+            impatient = patience_s is not None and heard and passed_s >= patience_s
+            if final or impatient or passed_s >= timeout_s:
+                raise BrokerUnreachableError(told(final or heard or [error.args[0]])) from error
+            # A call that fails at once would turn this into a busy loop.
+            time.sleep(min(0.05, max(timeout_s - passed_s, 0)))
+            wait_s *= 2

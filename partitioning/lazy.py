@@ -1,0 +1,35 @@
+"""Packages whose public names are loaded when one of them is asked for: a command's `--help` needs none."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+class LazyPackage(ModuleType):
+    """A package whose names are those of its module `api`, which is not imported before one is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__" or not name.startswith("__"):
+            api = import_module(f"{self.__name__}.api")
+            self.__dict__.update({public: getattr(api, public) for public in ("__all__", *api.__all__)})
+            for names, key in ((self.__dict__, name), (sys.modules, f"{self.__name__}.{name}")):
+                if key in names:
+                    return names[key]
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # The import system puts modules into their package. `assignors.diff` is a function and a module: the
+        # function is public, so modules stay out, and `__getattr__` finds those that no name hides.
+        if not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.__all__})
+
+
+def load_lazily(package: str) -> None:
+    """Make a package lazy; type checkers see its names by `from PACKAGE.api import *`."""
+    sys.modules[package].__class__ = LazyPackage

@@ -1,0 +1,37 @@
+"""Names where there is little room."""
+
+import pytest
+from rich.cells import cell_len
+
+from assignors.reports.names import common_prefix, shorten
+
+
+@pytest.mark.parametrize(
+    ("names", "prefix"),
+    [
+        (["billing-service-1", "billing-service-2", "billing-service-30"], "billing-service-"),
+        (["billing-service-ab1", "billing-service-ab2", "billing-service-ab3"], "billing-service-"),
+        (["billing-service-", "billing-service-1", "billing-service-2"], ""),
+        (["billing-service-1", "billing-service-2"], ""),
+        (["worker-1", "worker-2", "worker-3"], ""),
+        (["billingservice1", "billingservice2", "billingservice3"], ""),
+        (["consumers.eu.west:1", "consumers.eu.west:2", "consumers.eu.east:1"], "consumers.eu."),
+        ([], ""),
+    ],
+)
+def test_what_all_names_begin_with_ends_with_a_word(names, prefix):
+    assert common_prefix(names) == prefix
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "shown"),
+    [
+        ("consumer-1", 10, "consumer-1"),
+        ("consumer-10", 10, "cons..r-10"),
+        ("consumer-10", 8, "con..-10"),
+        ("中中中中中中", 10, "中中..中中"),
+    ],
+)
+def test_a_long_name_keeps_its_beginning_and_its_end(name, width, shown):
+    assert shorten(name, width) == shown
+    assert cell_len(shown) <= width

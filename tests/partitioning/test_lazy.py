@@ -1,0 +1,33 @@
+"""Packages load what is in them when it is asked for."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def printed(code):
+    return subprocess.check_output([sys.executable, "-c", code], text=True).split()
+
+
+@pytest.mark.parametrize("package", ["partitioning", "assignors"])
+def test_a_package_alone_loads_no_numpy(package):
+    assert "numpy" not in printed(f"import sys, {package}; print(*sys.modules)")
+
+
+@pytest.mark.parametrize("name", ["diff", "explain"])
+@pytest.mark.parametrize("first", ["import assignors.{0}", "from assignors import Assignment"])
+def test_a_function_is_not_hidden_by_the_module_of_its_name(first, name):
+    code = f"{first}\nfrom assignors import {{0}}\nprint(type({{0}}).__name__)".format(name)
+    assert printed(code) == ["function"]
+
+
+def test_modules_are_found_in_their_package():
+    assert printed("import partitioning.hashing\nprint(partitioning.hashing.__name__)") == [
+        "partitioning.hashing"
+    ]
+
+
+def test_a_name_that_is_not_there_is_told():
+    with pytest.raises(AttributeError, match="module 'partitioning' has no attribute 'partitoner'"):
+        __import__("partitioning").partitoner  # noqa: B018
