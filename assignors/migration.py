@@ -18,10 +18,6 @@ from assignors.simulation.group.clients import PROFILES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-CLIENTS = ("java", "librdkafka", "kafka-python")
-POLICIES = ("disabled", "upgrade", "downgrade", "bidirectional")
-"""`group.consumer.migration.policy` of the brokers; the last is their default."""
-
 _JAVA = "org.apache.kafka.clients.consumer."
 _NAMES = {
     "java": {
@@ -88,8 +84,9 @@ def plan_migration(
         before: the strategies that all members have now, the preferred one first; one of a broker stands for
             the consumer protocol (KIP-848).
         after: those they are to have.
-        clients: the kinds of clients in the group, see `CLIENTS`.
-        policy: `group.consumer.migration.policy` of the brokers, see `POLICIES`.
+        clients: the kinds of clients in the group: "java", "librdkafka" or "kafka-python".
+        policy: `group.consumer.migration.policy` of the brokers: "disabled", "upgrade", "downgrade" or
+            "bidirectional", their default.
 
     Raises:
         MigrationError: a list that is empty, names a strategy twice, or has one of a broker beside others; or

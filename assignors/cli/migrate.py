@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from assignors.cli.shell import HELP, QuietCommand, output_options, write
-from assignors.migration import CLIENTS, POLICIES, plan_migration
 from assignors.reports.visible import visible
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 @click.option(
     "--client",
     "clients",
-    type=click.Choice(CLIENTS),
+    type=click.Choice(["java", "librdkafka", "kafka-python"]),
     multiple=True,
     default=("java",),
     show_default=True,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--migration-policy",
     "policy",
-    type=click.Choice(POLICIES),
+    type=click.Choice(["disabled", "upgrade", "downgrade", "bidirectional"]),
     default="bidirectional",
     show_default=True,
     help="group.consumer.migration.policy of the brokers, 4.0 or later.",
@@ -57,6 +56,8 @@ def migrate(
 
     Exit code: 0 there is a way, 1 there is none but to stop the whole group, 2 trouble.
     """
+    from assignors.migration import plan_migration  # noqa: PLC0415 - help does without
+
     old, new = ([name.strip() for name in text.split(",") if name.strip()] for text in (before, after))
     found = plan_migration(old, new, clients=tuple(dict.fromkeys(clients)), policy=policy)
     write(json.dumps(asdict(found), indent=2) + "\n" if form == "json" else "".join(_lines(found)))
