@@ -55,5 +55,9 @@ class ScenarioError(AssignorsError, ValueError):
         return message if self.path is None else f"{message} - at `{self.path}`"
 
 
+class MigrationError(AssignorsError, ValueError):
+    """Strategies that no client can be configured with."""
+
+
 class SourceError(AssignorsError, ValueError):
     """A snapshot, capture or live group that cannot be read."""

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import json
-import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from assignors.cli.client_settings import client_settings
 from assignors.cli.shell import HELP, QuietCommand, output_options, paint, write
 from assignors.errors import SourceError
-from assignors.extras import needs
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TIMEOUT_S = 10.0
+    from assignors.sources.live.cluster import Broker
+
 PARTITIONS = 50
 """Kafka's default of `offsets.topic.num.partitions` and `transaction.state.log.num.partitions`."""
-
-
-class Broker(NamedTuple):
-    """A broker of the cluster."""
-
-    id: int
-    address: str
 
 
 @click.command(cls=QuietCommand, context_settings=HELP)
@@ -77,7 +69,7 @@ def coordinator(
             json.dumps([_row(each, topic, place, leaders) for each, place in places.items()], indent=2) + "\n"
         )
         return
-    from assignors.reports.tables import cell, table  # noqa: PLC0415 - only a table needs rich
+    from assignors.reports.tables import cell, table  # noqa: PLC0415 - only a table needs rich  # noqa: PLC0415 - only text needs it
 
     kind = "TRANSACTIONAL ID" if transactional else "GROUP"
     listing = table([kind, "PARTITION", *(["COORDINATOR"] if leaders else [])])
@@ -97,22 +89,13 @@ def _row(id_: str, topic: str, place: int, leaders: list[Broker | None] | None) 
 
 
 def _leaders(config: Mapping[str, str], topic: str) -> list[Broker | None]:
-    """The leader of each partition of a topic, None where it has none."""
-    with needs("a cluster", "kafka"):
-        from confluent_kafka import KafkaException  # noqa: PLC0415 - an optional package
-        from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an optional package
-    silent = logging.getLogger("copartition.librdkafka")
-    silent.addHandler(logging.NullHandler())
-    silent.propagate = False
-    try:
-        # All topics, as asking for one by name may create it.
-        cluster = AdminClient(dict(config), logger=silent).list_topics(timeout=TIMEOUT_S)
-    except KafkaException as error:
-        raise SourceError(f"{config['bootstrap.servers']}: {error.args[0].str()}") from error
-    found = cluster.topics.get(topic)
-    if found is None:
-        raise SourceError(f"the cluster has no topic {topic} yet; it is made for the first id it has to keep")
-    brokers = {
-        broker.id: Broker(broker.id, f"{broker.host}:{broker.port}") for broker in cluster.brokers.values()
-    }
-    return [brokers.get(found.partitions[number].leader) for number in range(len(found.partitions))]
+    """The leader of each partition of an internal topic."""
+    from assignors.sources.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it
+
+    cluster = Cluster(topic, config)
+    if topic not in cluster.counts:
+        raise SourceError(
+            f"{topic}: the cluster has no such topic that this user may see; it is made for the first id "
+            "that it has to keep"
+        )
+    return cluster.leaders(topic)

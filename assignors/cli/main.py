@@ -25,6 +25,8 @@ COMMANDS = {
     "profiles": _Entry("listings", "Every client's rule for keys."),
     "partitioners": _Entry("listings", "Partitioners by name, plug-ins included."),
     "assignors": _Entry("listings", "Assignors by name, plug-ins included."),
+    "assign": _Entry("assign", "What an assignor gives to members."),
+    "migrate": _Entry("migrate", "Safe rolling bounces from one strategy to another."),
     "coordinator": _Entry("coordinator", "Which broker looks after a group."),
     "completion": _Entry("completion", "A script that lets a shell complete commands and options."),
 }

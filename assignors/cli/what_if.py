@@ -33,9 +33,9 @@ def read_what_if(
 
     return WhatIf(
         add_members=add_members,
-        joining=tuple(map(_joiner, add_member)),
+        joining=tuple(read_member(text, "--add-member") for text in add_member),
         remove_members=remove_member,
-        partitions=dict(map(_growth, partitions)),
+        partitions=dict(read_count(text, "--partitions") for text in partitions),
         subscribe=dict(map(_subscription, subscribe)),
         rolling_restart=rolling_restart,
     )
@@ -59,15 +59,19 @@ def read_timing(changes: Sequence[str]) -> Settings:
     return scenario_from_dict({"topics": {"any": 1}, "consumers": 1, "settings": given}).settings
 
 
-def _joiner(text: str) -> Joiner:
-    """CLIENT[:INSTANCE][@TOPIC,..]; no topic has an @ in its name."""
+def read_member(text: str, option: str) -> Joiner:
+    """CLIENT[:INSTANCE][@TOPIC,..]; no topic has an @ in its name.
+
+    Raises:
+        click.BadParameter: the text of the option is no such thing.
+    """
     from assignors.sources import Joiner  # noqa: PLC0415 - help and completion do without
 
     who, at, topics = text.rpartition("@") if "@" in text else (text, "", "")
     client, colon, instance = who.partition(":")
     if not client or (colon and not instance):
-        raise click.BadParameter(f"{text!r} is not CLIENT[:INSTANCE][@TOPIC,..]", param_hint="--add-member")
-    return Joiner(client, instance or None, _topics(topics, text, "--add-member") if at else None)
+        raise click.BadParameter(f"{text!r} is not CLIENT[:INSTANCE][@TOPIC,..]", param_hint=option)
+    return Joiner(client, instance or None, _topics(topics, text, option) if at else None)
 
 
 def _subscription(text: str) -> tuple[str, tuple[str, ...]]:
@@ -84,11 +88,16 @@ def _topics(text: str, whole: str, option: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(topics))
 
 
-def _growth(text: str) -> tuple[str, int]:
+def read_count(text: str, option: str) -> tuple[str, int]:
+    """TOPIC=N.
+
+    Raises:
+        click.BadParameter: the text of the option is no such thing.
+    """
     topic, _, digits = text.rpartition("=")
     count = parse_number(digits, MAX_GROUP_PARTITIONS)
     if not topic or count is None:
         raise click.BadParameter(
-            f"{text!r} is not TOPIC=N with N up to {MAX_GROUP_PARTITIONS}", param_hint="--partitions"
+            f"{text!r} is not TOPIC=N with N up to {MAX_GROUP_PARTITIONS}", param_hint=option
         )
     return topic, count

@@ -77,7 +77,7 @@ PROFILES = {
         mixes_protocols=False,
         leaves_when_late=False,
     ),
-    "kafka-python": Profile(late_ms=(1.2, 1.5), recheck_ms=100),
+    "kafka-python": Profile(late_ms=(1.2, 1.5), recheck_ms=100, mixes_protocols=False),
     "connect": Profile(
         late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True
     ),  # Java's client without a poll loop

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.errors import SourceError
 from assignors.extras import needs
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 TIMEOUT_S = 10.0
 PATIENCE_S = 1.5
 """How long brokers that are down or hang up are given to change their minds."""
+
+
+class Broker(NamedTuple):
+    """A broker as clients reach it."""
+
+    id: int
+    address: str
 
 
 class Cluster:
@@ -63,6 +70,16 @@ class Cluster:
         self.counts = {
             name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.partitions
         }
+        self._metadata = metadata
+
+    def leaders(self, topic: str) -> list[Broker | None]:
+        """The leader of each partition of a topic that there is, None where it has none."""
+        brokers = {
+            broker.id: Broker(broker.id, f"{broker.host}:{broker.port}")
+            for broker in self._metadata.brokers.values()
+        }
+        partitions = self._metadata.topics[topic].partitions
+        return [brokers.get(partitions[number].leader) for number in range(len(partitions))]
 
     def refusal(self, error: Any) -> SourceError:
         """What a broker answers instead of what was asked for."""
