@@ -72,6 +72,8 @@ def scan(text: str) -> dict[str | None, Scanned]:
     scanner = _Scanner(text.split("\n"))
     for kind, table, noticed in scanner.tables:
         for name, part in _by_group(table, noticed):
+            if name is None and not part.lines and len(scanner.tables) > 1:
+                continue  # the header of an empty group, which is named on the other stream only
             found = scanner.groups.setdefault(name, Scanned())
             if kind in found.tables:
                 raise SourceError(
@@ -79,10 +81,7 @@ def scan(text: str) -> dict[str | None, Scanned]:
                     f"{found.tables[kind].header}; keep one capture per file"
                 )
             found.tables[kind] = part
-    groups = scanner.groups
-    if len(groups) > 1 and None in groups and not any(each.lines for each in groups[None].tables.values()):
-        del groups[None]  # headers of empty groups, which are named on the other stream only
-    return groups
+    return scanner.groups
 
 
 class _Scanner:

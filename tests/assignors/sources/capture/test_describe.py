@@ -8,7 +8,7 @@ from assignors.diff import diff
 from assignors.errors import SourceError
 from assignors.sources import parse_capture
 
-CAPTURES = Path(__file__).parent / "captures"
+CAPTURES = Path(__file__).parents[1] / "captures"
 
 TABLE = "{:15} {:15} {:10} {:15} {:15} {:15} {:15} {:15} {}"
 HEADER = TABLE.format(
