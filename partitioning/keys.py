@@ -115,7 +115,8 @@ def key_column(keys: Keys) -> KeyColumn:
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
         # Also a pandas Series, which Arrow would read otherwise: it takes text for keys.
         keys = np.asarray(keys)
-    if hasattr(keys, "__arrow_c_array__") or hasattr(keys, "__arrow_c_stream__"):
+    # PyArrow before 16 lets nobody else read its chunked arrays.
+    if any(hasattr(keys, name) for name in ("__arrow_c_array__", "__arrow_c_stream__", "combine_chunks")):
         return _from_arrow(keys)
     if isinstance(keys, np.ndarray):
         return _from_list(_object_list(keys))
