@@ -18,10 +18,10 @@ PAGE = """\
 `plans/measured.json`, against what Java consumers then had by their own words. How they were measured is told
 in `plans/README.md`.
 
-**{equal} of {known} changes came as predicted, partition by partition, of which all that decides was known
-beforehand.** In {rest} more the change itself brings something that decides and that nobody knew; {lucky} of
-these came as predicted too, and {told} of {rest} are what a plan says that is told of it. Of all these {rest} the
-plans said beforehand that something is unknown.
+All that decides was known beforehand of {known} changes: **{equal} of {known} came as predicted, partition by
+partition.** In {rest} more the change itself brings something that decides and that nobody knew; {lucky} of
+these came as predicted too, and {told} of {rest} are what a plan says that is told of it. The plans of all
+{rest} said beforehand that something is unknown.
 
 A line is a change of one group; a group's changes follow one another. Its partitions before are those after
 the line above. "the same" stands for real owners that are the predicted ones. Moved are partitions with
@@ -36,10 +36,14 @@ another owner than before, new ones included.
 {reasons}
 """
 REASONS = {
-    "join": "a KIP-848 client draws its member id when it starts, and without instance ids the broker's `range` "
-    "goes by it. {count} of {draws} drawn ids give the owners that there were",
-    "growth": "the controller draws the racks that new partitions go to. {count} of {draws} draws give the owners "
-    "that there were",
+    "join": (
+        "a KIP-848 client draws its member id when it starts, and without instance ids the broker's `range` "
+        "goes by it. {count} of {draws} drawn ids give the owners that there were"
+    ),
+    "growth": (
+        "the controller draws the racks that new partitions go to. {count} of {draws} draws give the owners "
+        "that there were"
+    ),
 }
 
 
