@@ -18,9 +18,10 @@ PAGE = """\
 `plans/measured.json`, against what Java consumers then had by their own words. How they were measured is told
 in `plans/README.md`.
 
-**{equal} of {known} changes of which all ids that matter were known beforehand came as predicted**, partition
-by partition. In {rest} more the owners depend on a member id that nobody knew yet; {lucky} of these came as
-predicted too, and with the ids that were drawn {told} of {rest} are.
+All that decides was known beforehand of {known} changes: **{equal} of {known} came as predicted, partition by
+partition.** In {rest} more the change itself brings something that decides and that nobody knew; {lucky} of
+these came as predicted too, and {told} of {rest} are what a plan says that is told of it. The plans of all
+{rest} said beforehand that something is unknown.
 
 A line is a change of one group; a group's changes follow one another. Its partitions before are those after
 the line above. "the same" stands for real owners that are the predicted ones. Moved are partitions with
@@ -34,10 +35,16 @@ another owner than before, new ones included.
 
 {reasons}
 """
-REASON = (
-    "{count} of {draws} ids that the joiner may draw give the owners that there were; a KIP-848 client draws "
-    "its member id when it starts, and the broker's `range` goes by it where there is no instance id."
-)
+REASONS = {
+    "join": (
+        "a KIP-848 client draws its member id when it starts, and without instance ids the broker's `range` "
+        "goes by it. {count} of {draws} drawn ids give the owners that there were"
+    ),
+    "growth": (
+        "the controller draws the racks that new partitions go to. {count} of {draws} draws give the owners "
+        "that there were"
+    ),
+}
 
 
 def page(compared: Sequence[Change]) -> str:
@@ -52,7 +59,8 @@ def page(compared: Sequence[Change]) -> str:
         told=sum(change.told == change.real for change in rest),
         rows="\n".join(map(_row, compared)),
         reasons="\n".join(
-            f"- {_title(change)}: {REASON.format(count=change.drawn, draws=DRAWS)}" for change in rest
+            f"- {_title(change)}: {REASONS[change.event].format(count=change.drawn, draws=DRAWS)}."
+            for change in rest
         ),
     )
 
@@ -77,7 +85,11 @@ def _moved(change: Change) -> int:
 
 def _told(change: Change, owners: Owners) -> str:
     """As "apple a0 a1 b3; kiwi a2"."""
+    short = {
+        name: sorted((change.names[topic], number) for topic, number in partitions)
+        for name, partitions in owners.items()
+    }
     return "; ".join(
-        f"{name} {' '.join(f'{change.names[topic]}{number}' for topic, number in owners[name]) or '-'}"
-        for name in sorted(owners)
+        f"{name} {' '.join(f'{topic}{number}' for topic, number in short[name]) or '-'}"
+        for name in sorted(short)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.plans.__main__ import COMPARED, saved
-from benchmarks.plans.cells import CELLS, EVENTS
+from benchmarks.plans.cells import CELLS, EVENTS, SHAPES
 from benchmarks.plans.comparing import page
 from benchmarks.plans.predicting import Change, changes
 
@@ -29,14 +29,20 @@ def test_what_is_known_beforehand_comes_as_predicted(compared: list[Change]) -> 
     assert [told(change) for change in compared if change.known and not change.equal] == []
 
 
-def test_with_the_ids_that_were_drawn_the_rest_does_too(compared: list[Change]) -> None:
+def test_what_is_not_known_does_too_once_it_is_told(compared: list[Change]) -> None:
     assert [told(change) for change in compared if change.told != change.real] == []
 
 
-def test_only_the_ids_of_dynamic_members_of_the_brokers_range_are_not_known(compared: list[Change]) -> None:
-    assert {told(change)[:2] + told(change)[3:] for change in compared if not change.known} == {
-        ("broker-range", False, "join")
+def test_a_plan_says_beforehand_that_something_is_not_known(compared: list[Change]) -> None:
+    assert [told(change) for change in compared if not (change.known or change.assumed)] == []
+
+
+def test_only_drawn_ids_and_racks_are_not_known(compared: list[Change]) -> None:
+    unknown = {told(change) for change in compared if not change.known}
+    assert {(assignor, shape, event) for assignor, _, shape, event in unknown if event == "join"} == {
+        ("broker-range", shape, "join") for shape in SHAPES
     }
+    assert {(shape, event) for _, _, shape, event in unknown if event != "join"} == {("racks", "growth")}
 
 
 def test_every_event_moves_something(compared: list[Change]) -> None:

@@ -1,7 +1,6 @@
 """Groups of a real broker."""
 
 import socket
-import time
 import uuid
 
 import pytest
@@ -11,35 +10,7 @@ from confluent_kafka.admin import AdminClient
 from assignors.diff import diff
 from assignors.errors import SourceError
 from assignors.sources import read_live
-from tests.assignors.sources.worker import Worker
-
-
-def settings(broker):
-    return {"bootstrap.servers": broker.bootstrap_servers}
-
-
-def wait_for(read, ready, seconds=40):
-    """Read until it is ready; groups settle in their own time."""
-    deadline = time.monotonic() + seconds
-    while not ready(state := read()):
-        assert time.monotonic() < deadline, f"the group never got there: {state}"
-        time.sleep(0.2)
-    return state
-
-
-@pytest.fixture
-def workers(broker):
-    """Starts members of a group; all leave in the end."""
-    started = []
-
-    def start(group, topic, client_id, **config):
-        started.append(Worker(broker.bootstrap_servers, group, [topic], client_id, **config))
-        return started[-1]
-
-    yield start
-    for worker in started:
-        worker.still.clear()
-        worker.stop()
+from tests.assignors.sources.worker import read_or_nobody, settings, wait_for
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -59,14 +30,6 @@ def test_a_live_group_shows_members_partitions_and_what_nobody_has(broker, worke
     assert (state.name, state.complete) == (group, True)
     assert (target is None) is (protocol == "classic")
     assert target is None or diff(state, target).same
-
-
-def read_or_nobody(group, broker):
-    """The group, or one without members while the coordinator has not heard of it yet."""
-    try:
-        return read_live(group, settings(broker))
-    except SourceError:
-        return diff({}, {}).before, None
 
 
 def test_a_kip_848_group_on_its_way_shows_its_target(broker, workers):

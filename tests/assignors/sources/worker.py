@@ -1,10 +1,14 @@
-"""A real consumer that polls in the background."""
+"""A real consumer that polls in the background, and what its group has come to."""
 
 import time
 from collections.abc import Sequence
 from threading import Event, Thread
 
 from confluent_kafka import Consumer
+
+from assignors.diff import diff
+from assignors.errors import SourceError
+from assignors.sources import read_live
 
 
 class Worker:
@@ -34,3 +38,24 @@ class Worker:
         self._stopped.set()
         self._thread.join()
         self._consumer.close()
+
+
+def settings(broker):
+    return {"bootstrap.servers": broker.bootstrap_servers}
+
+
+def wait_for(read, ready, seconds=40):
+    """Read until it is ready; groups settle in their own time."""
+    deadline = time.monotonic() + seconds
+    while not ready(state := read()):
+        assert time.monotonic() < deadline, f"the group never got there: {state}"
+        time.sleep(0.2)
+    return state
+
+
+def read_or_nobody(group, broker):
+    """The group, or one without members while the coordinator has not heard of it yet."""
+    try:
+        return read_live(group, settings(broker))
+    except SourceError:
+        return diff({}, {}).before, None

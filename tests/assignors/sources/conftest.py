@@ -1,0 +1,20 @@
+"""Members of real groups."""
+
+import pytest
+
+from tests.assignors.sources.worker import Worker
+
+
+@pytest.fixture
+def workers(broker):
+    """Starts members of a group; all leave in the end."""
+    started = []
+
+    def start(group, topic, client_id, **config):
+        started.append(Worker(broker.bootstrap_servers, group, [topic], client_id, **config))
+        return started[-1]
+
+    yield start
+    for worker in started:
+        worker.still.clear()
+        worker.stop()
