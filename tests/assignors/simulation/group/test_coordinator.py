@@ -16,6 +16,7 @@ from assignors.simulation import (
     Restart,
     Scenario,
     Settings,
+    SlowPoll,
     simulate,
 )
 from partitioning.errors import UnknownStrategyError
@@ -126,6 +127,18 @@ def test_the_barrier_goes_on_without_a_static_member_and_keeps_it():
     assert list(first.assignment) == ["c0#1", "c1#1", "c2#1", "new#1"]
     assert second.causes == ("session of c1 timed out",)
     assert second.started_ms == 312_000 + 900_000
+
+
+def test_a_static_member_whose_batch_outlasts_the_barrier_has_its_partitions_when_it_joins():
+    slow = (Join(12_000, Consumer("new")), SlowPoll(12_100, "c1", 299_999))
+    result = run(group(3, static=True), *slow, assignor="range")
+    timeline, barrier_ms, polls_ms = result.timeline, 312_000, 312_099
+    assert [each.completed_ms for each in result.rebalances] == [barrier_ms]
+    zombies = zip(*(column.tolist() for column in timeline.zombies), strict=True)
+    assert sorted(zombies) == [(partition, barrier_ms, polls_ms, 1) for partition in (4, 5, 6, 7)]
+    stands = (timeline.phase == Phase.UNNOTICED) & (timeline.end > barrier_ms)
+    assert timeline.partition[stands].tolist() == [3, 4, 5]
+    assert set(timeline.end[stands].tolist()) == {polls_ms}
 
 
 def test_a_barrier_that_nobody_passes_waits_on():
