@@ -137,7 +137,7 @@ class Coordinator:
                 # It takes the topics it finds for those that are assigned, so it overlooks what grew while it
                 # was away (KIP-814).
                 self.generations.brain.counts = list(self._world.partitions.counts)
-                self.metadata.watch()
+            self.metadata.watch()
             return
         if members.carries[member]:
             self.generations.brain.gone.add(self._world.memberships.ids[member])
@@ -195,6 +195,7 @@ class Coordinator:
         if self.state is State.COMPLETING and member == self.generations.leader and self._answer is None:
             self._complete()
             return False
+        self.metadata.watch()
         return self.state is State.PREPARING and not self._members.joins_ms[member] <= self._world.now_ms
 
     def silence_of(self, member: int) -> tuple[float, int] | None:

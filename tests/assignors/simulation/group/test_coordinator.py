@@ -17,6 +17,7 @@ from assignors.simulation import (
     Scenario,
     Settings,
     SlowPoll,
+    Stall,
     simulate,
 )
 from partitioning.errors import UnknownStrategyError
@@ -160,6 +161,22 @@ def test_a_quick_restart_is_one_rebalance_that_moves_nothing():
     result = run(group(4), Restart(10_000, "c1", 500))
     assert [each.causes for each in result.rebalances] == [("c1 left", "c1 joined")]
     assert result.summary.moved_partitions == 0
+
+
+@pytest.mark.parametrize(
+    ("event", "cause", "begins_ms"),
+    [
+        pytest.param(
+            Crash(5_500, "c0"), "session of c0 timed out", pytest.approx(50_500, abs=5_000), id="dead"
+        ),
+        pytest.param(
+            Stall(5_500, "c0", 20_000), "partitions added (orders to 15)", 25_500, id="stands still"
+        ),
+    ],
+)
+def test_a_leader_that_is_away_notices_nothing(event, cause, begins_ms):
+    result = run(group(3, static=True), Grow(5_000, "orders", 15), event, metadata_max_age_ms=15_000)
+    assert (result.rebalances[0].causes[0], result.rebalances[0].started_ms) == (cause, begins_ms)
 
 
 def test_a_growth_is_unnoticed_then_assigned():
