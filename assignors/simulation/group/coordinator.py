@@ -43,7 +43,8 @@ class Coordinator:
         down_ms: until when it answers nobody.
         generations: the leader, and what it decides.
         metadata: who notices new partitions, and when.
-        expelled: told of a member that the barrier waits for no longer, and the cause of what is not read.
+        expelled: told of a member that the barrier waits for no longer, and the cause of what is not read; a
+            static one is still a member, and has what it was given when it joins again.
     """
 
     expelled: Callable[[int, int], object]
@@ -136,7 +137,7 @@ class Coordinator:
                 # It takes the topics it finds for those that are assigned, so it overlooks what grew while it
                 # was away (KIP-814).
                 self.generations.brain.counts = list(self._world.partitions.counts)
-                self.metadata.watch()
+            self.metadata.watch()
             return
         if members.carries[member]:
             self.generations.brain.gone.add(self._world.memberships.ids[member])
@@ -194,6 +195,7 @@ class Coordinator:
         if self.state is State.COMPLETING and member == self.generations.leader and self._answer is None:
             self._complete()
             return False
+        self.metadata.watch()
         return self.state is State.PREPARING and not self._members.joins_ms[member] <= self._world.now_ms
 
     def silence_of(self, member: int) -> tuple[float, int] | None:
@@ -288,11 +290,15 @@ class Coordinator:
         late = members.rows[members.joins_ms[members.rows] > now_ms]
         for member in late.tolist():
             consumer = self._world.memberships.consumers[member]
+            text = f"{consumer.name} did not rejoin in time"
             if not consumer.static:  # a static one stays, to be missed when its session is over
-                text = f"{consumer.name} did not rejoin in time"
                 cause = self._world.partitions.cause(text)
                 self.expelled(member, cause)
                 self.drop(member, text, cause)
+            elif members.alive[member]:
+                cause = self._world.partitions.cause(text)
+                self.expelled(member, cause)
+                self.silent(member, now_ms, cause)
         if self.state is not State.PREPARING:
             return
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():

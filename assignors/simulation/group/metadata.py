@@ -142,7 +142,10 @@ class Metadata:
         return refresh_ms
 
     def _notice(self, member: int) -> None:
-        """A member rejoins for what it has seen."""
+        """A member rejoins for what it has seen; one that is dead or stands still leaves that to others."""
+        if not self._members.alive[member]:
+            self.watch()
+            return
         world, partitions = self._world, self._world.partitions
         unseen = dict.fromkeys(each.topic for each in self._unseen())
         names = [f"{partitions.topics[each]} to {partitions.counts[each]}" for each in unseen]

@@ -312,7 +312,7 @@ class Partitions:
         zombies = Zombies(partition, start, end, consumer.astype(np.int32))
         consumer_of = self._memberships.consumer
         return build_timeline(
-            rows, consumer_of, self.topics, self.first, consumers, tuple(self.causes), zombies
+            rows, consumer_of, self.topics, self.first, consumers, tuple(self.causes), zombies, until_ms
         )
 
     def _do(self, name: str, *arguments: object) -> None:

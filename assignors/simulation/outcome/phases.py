@@ -342,16 +342,9 @@ class Phases:
         if self._rows is not None:
             lasted = (self._since[partitions] < end) & (self.phase[partitions] != Phase.ABSENT)
             rows = partitions[lasted].astype(np.int32)
-            self._rows.append(
-                (
-                    rows,
-                    self._since[rows],
-                    end[lasted],
-                    self.phase[rows],
-                    self.owner[rows],
-                    self._cause[rows],
-                )
-            )
+            phase = self.phase[rows]
+            about = np.where(phase == _CONSUMING, self.owner[rows], self._cause[rows])
+            self._rows.append((rows, self._since[rows], phase, about))
         if self._watched is not None:
             twice = self._watched[partitions] & (self.phase[partitions] == _CONSUMING)
             rows = partitions[twice].astype(np.int32)

@@ -30,7 +30,7 @@ class Phase(IntEnum):
 
 
 Rows = list[tuple["NDArray[Any]", ...]]
-"""Parts of a timeline as columns: partition, start, end, phase, member, cause."""
+"""Parts of a timeline as columns: partition, start, phase, and who reads, or the cause that nobody does."""
 
 
 class Zombies(NamedTuple):
@@ -94,37 +94,38 @@ def build_timeline(
     consumers: tuple[str, ...],
     causes: tuple[str, ...],
     zombies: Zombies,
+    until_ms: float,
 ) -> Timeline:
-    """A timeline from rows in the order in which they ended.
+    """A timeline from rows in the order in which they ended, each when the next one of its partition began.
 
     Args:
-        rows: parts of partition, start, end, phase, member and cause.
+        rows: parts of a timeline; emptied.
         consumer_of: the consumer behind every member.
         topics: see `Timeline`, as the others.
         first: likewise.
         consumers: likewise.
         causes: likewise.
         zombies: likewise.
+        until_ms: when the run ended.
     """
-    kinds = (np.int32, np.float64, np.float64, np.int8, np.int32, np.int32)
-    nothing = tuple(np.empty(0, kind) for kind in kinds)
-    partition, start, end, phase, member, cause = map(np.concatenate, zip(nothing, *rows, strict=True))
+    nothing = tuple(np.empty(0, kind) for kind in (np.int32, np.float64, np.int8, np.int32))
+    parts = list(map(list, zip(nothing, *rows, strict=True)))
+    rows.clear()
+
+    def column() -> NDArray[Any]:
+        # There may be millions of rows: parts are let go of as soon as they are joined.
+        joined: NDArray[Any] = np.concatenate(parts.pop(0))
+        return joined
+
+    partition = column()
     order = np.argsort(partition, kind="stable")
-    phase, member, cause = phase[order], member[order], cause[order]
+    partition, start, phase, cause = partition[order], column()[order], column()[order], column()[order]
+    del order
+    end = np.full(len(start), until_ms)
+    end[:-1] = start[1:]
+    end[:-1][partition[1:] != partition[:-1]] = until_ms
     read = phase == Phase.CONSUMING
-    consumer = np.full(len(order), -1, np.int32)
-    consumer[read] = consumer_of[member[read]]
+    consumer = np.full(len(start), -1, np.int32)
+    consumer[read] = consumer_of[cause[read]]
     cause[read] = -1
-    return Timeline(
-        topics,
-        first,
-        consumers,
-        partition[order],
-        start[order],
-        end[order],
-        phase,
-        consumer,
-        causes,
-        cause,
-        zombies,
-    )
+    return Timeline(topics, first, consumers, partition, start, end, phase, consumer, causes, cause, zombies)

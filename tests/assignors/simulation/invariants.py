@@ -23,8 +23,6 @@ def check_timeline(result):
     """Phases of a partition follow one another from its birth to the end; each has a reader or a cause."""
     timeline, end_ms = result.timeline, result.summary.duration_ms
     assert (timeline.start < timeline.end).all()
-    same = timeline.partition[1:] == timeline.partition[:-1]
-    assert (timeline.end[:-1][same] == timeline.start[1:][same]).all()
     first = np.flatnonzero(np.diff(timeline.partition, prepend=-1))
     last = np.flatnonzero(np.diff(timeline.partition, append=2**31 - 1))
     births = _births(result)

@@ -16,6 +16,8 @@ from assignors.simulation import (
     Restart,
     Scenario,
     Settings,
+    SlowPoll,
+    Stall,
     simulate,
 )
 from partitioning.errors import UnknownStrategyError
@@ -128,6 +130,18 @@ def test_the_barrier_goes_on_without_a_static_member_and_keeps_it():
     assert second.started_ms == 312_000 + 900_000
 
 
+def test_a_static_member_whose_batch_outlasts_the_barrier_has_its_partitions_when_it_joins():
+    slow = (Join(12_000, Consumer("new")), SlowPoll(12_100, "c1", 299_999))
+    result = run(group(3, static=True), *slow, assignor="range")
+    timeline, barrier_ms, polls_ms = result.timeline, 312_000, 312_099
+    assert [each.completed_ms for each in result.rebalances] == [barrier_ms]
+    zombies = zip(*(column.tolist() for column in timeline.zombies), strict=True)
+    assert sorted(zombies) == [(partition, barrier_ms, polls_ms, 1) for partition in (4, 5, 6, 7)]
+    stands = (timeline.phase == Phase.UNNOTICED) & (timeline.end > barrier_ms)
+    assert timeline.partition[stands].tolist() == [3, 4, 5]
+    assert set(timeline.end[stands].tolist()) == {polls_ms}
+
+
 def test_a_barrier_that_nobody_passes_waits_on():
     """ "could not complete rebalance because no members rejoined": sessions decide, not the poll interval."""
     both = (Crash(10_000, "c0"), Crash(10_000, "c1"), Leave(11_000, "c2"))
@@ -147,6 +161,22 @@ def test_a_quick_restart_is_one_rebalance_that_moves_nothing():
     result = run(group(4), Restart(10_000, "c1", 500))
     assert [each.causes for each in result.rebalances] == [("c1 left", "c1 joined")]
     assert result.summary.moved_partitions == 0
+
+
+@pytest.mark.parametrize(
+    ("event", "cause", "begins_ms"),
+    [
+        pytest.param(
+            Crash(5_500, "c0"), "session of c0 timed out", pytest.approx(50_500, abs=5_000), id="dead"
+        ),
+        pytest.param(
+            Stall(5_500, "c0", 20_000), "partitions added (orders to 15)", 25_500, id="stands still"
+        ),
+    ],
+)
+def test_a_leader_that_is_away_notices_nothing(event, cause, begins_ms):
+    result = run(group(3, static=True), Grow(5_000, "orders", 15), event, metadata_max_age_ms=15_000)
+    assert (result.rebalances[0].causes[0], result.rebalances[0].started_ms) == (cause, begins_ms)
 
 
 def test_a_growth_is_unnoticed_then_assigned():
