@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from assignors.group import StickyUserData
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.deciding import decide
 from assignors.optimal.decision import Decision
-from assignors.optimal.reading import Memory, read_group
-from assignors.partition_list import PartitionList
-from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
+from assignors.optimal.memory import owned, remembered
+from assignors.optimal.reading import read_group
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from assignors.assignment import Assignment
-    from assignors.group import Group, Member
+    from assignors.group import Group
     from assignors.reasons import Recorder
 
 
@@ -53,7 +48,7 @@ class OptimalAssignor(_Optimal):
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
 
     def _decide(self, group: Group) -> Decision:
-        reading = read_group(group, _remembered(group.members))
+        reading = read_group(group, remembered(group.members))
         owner = decide(reading)
         return Decision(reading, owner, np.zeros(len(owner), np.bool_))
 
@@ -72,37 +67,10 @@ class CooperativeOptimalAssignor(_Optimal):
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
 
     def _decide(self, group: Group) -> Decision:
-        reading = read_group(group, _owned(group.members))
+        reading = read_group(group, owned(group.members))
         owner = decide(reading)
         member, partition = reading.claims
         gets = owner[partition]
         waits = np.zeros(len(owner), np.bool_)
         waits[partition[(gets != member) & (gets != reading.rightful[partition])]] = True
         return Decision(reading, owner, waits)
-
-
-def _remembered(members: Sequence[Member]) -> Memory:
-    """What the members of an eager group remember."""
-    partitions, generations = [], []
-    for data in map(attrgetter("user_data"), members):
-        if isinstance(data, StickyUserData):
-            had, generation = data.partitions, data.generation
-        else:
-            had, generation = decode_sticky_user_data(data or b"")
-        partitions.append(had)
-        generations.append(-1 if generation is None else generation)
-    return Memory(partitions, generations)
-
-
-def _owned(members: Sequence[Member]) -> Memory:
-    """What the members of a cooperative group own.
-
-    The generation is in the subscription (KIP-792), or else in the user data, where it was before.
-    """
-    generations = []
-    for member in members:
-        generation = member.generation
-        if (generation is None or generation < 0) and member.user_data is not None:
-            generation = decode_cooperative_user_data(bytes(member.user_data))
-        generations.append(-1 if generation is None else generation)
-    return Memory([PartitionList.of(member.owned) for member in members], generations)
