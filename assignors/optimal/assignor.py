@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from assignors.assignment import Assignment
-from assignors.columns import group_rows
-from assignors.group import StickyUserData
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.deciding import decide
-from assignors.optimal.reading import Memory, read_group
-from assignors.partition_list import PartitionList
-from assignors.protocol import (
-    decode_cooperative_user_data,
-    decode_sticky_user_data,
-    encode_sticky_user_data,
-)
+from assignors.optimal.decision import Decision
+from assignors.optimal.memory import owned, remembered
+from assignors.optimal.reading import read_group
+from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.group import Group, Member
-    from assignors.optimal.reading import Reading
+    from assignors.assignment import Assignment
+    from assignors.group import Group
+    from assignors.partition_list import PartitionList
+    from assignors.reasons import Recorder
 
 
-class OptimalAssignor:
+class _Optimal(ABC):
+    """What both assignors share."""
+
+    def assign(self, group: Group) -> Assignment:
+        """Who gets what: every partition that somebody subscribes to has an owner, or one it waits for."""
+        return self._decide(group).assignment(group)
+
+    def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
+        """As `assign`, telling each step."""
+        decision = self._decide(group)
+        decision.tell(group, record)
+        return decision.assignment(group)
+
+    @abstractmethod
+    def _decide(self, group: Group) -> Decision:
+        """Who gets what, and what waits."""
+
+
+class OptimalAssignor(_Optimal):
     """The best loads there are, with the fewest moves, whatever members subscribe to; racks are ignored.
 
     Members remember in user data, in the form of "sticky"; what cannot be read counts as nothing. The answer
@@ -39,86 +49,38 @@ class OptimalAssignor:
     name: ClassVar[str] = "optimal"
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
 
-    def assign(self, group: Group) -> Assignment:
-        """Who gets what: every partition that somebody subscribes to has an owner."""
-        reading = read_group(group, _remembered(group.members))
-        return _assignment(group, reading, decide(reading))
+    def _decide(self, group: Group) -> Decision:
+        reading = read_group(group, remembered(group.members))
+        owner = decide(reading)
+        return Decision(reading, owner, np.zeros(len(owner), np.bool_))
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
         """What "sticky" sends: nothing before the first assignment."""
         return encode_sticky_user_data(owned, generation) if generation >= 0 else None
 
 
-class CooperativeOptimalAssignor:
+class CooperativeOptimalAssignor(_Optimal):
     """As "optimal", but a partition waits a round before it moves, so that its old owner can give it up.
 
     What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
     In the second round nothing moves any more.
+
+    A partition is held back if a member that does not get it says it has it. Only the member whose claim
+    counts, because it is of the latest generation, need not wait for one with an earlier claim.
     """
 
     name: ClassVar[str] = "cooperative-optimal"
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
 
-    def assign(self, group: Group) -> Assignment:
-        """Who gets what in this round.
-
-        A partition is held back if a member that does not get it says it has it. Only the member whose claim
-        counts, because it is of the latest generation, need not wait for one with an earlier claim.
-        """
-        reading = read_group(group, _owned(group.members))
+    def _decide(self, group: Group) -> Decision:
+        reading = read_group(group, owned(group.members))
         owner = decide(reading)
         member, partition = reading.claims
         gets = owner[partition]
         waits = np.zeros(len(owner), np.bool_)
-        waits[partition[(gets != member) & (gets != reading.holder[partition])]] = True
-        return _assignment(group, reading, owner, waits)
+        waits[partition[(gets != member) & (gets != reading.rightful[partition])]] = True
+        return Decision(reading, owner, waits)
 
-
-def _remembered(members: Sequence[Member]) -> Memory:
-    """What the members of an eager group remember."""
-    partitions, generations = [], []
-    for data in map(attrgetter("user_data"), members):
-        if isinstance(data, StickyUserData):
-            had, generation = data.partitions, data.generation
-        else:
-            had, generation = decode_sticky_user_data(data or b"")
-        partitions.append(had)
-        generations.append(-1 if generation is None else generation)
-    return Memory(partitions, generations)
-
-
-def _owned(members: Sequence[Member]) -> Memory:
-    """What the members of a cooperative group own.
-
-    The generation is in the subscription (KIP-792), or else in the user data, where it was before.
-    """
-    generations = []
-    for member in members:
-        generation = member.generation
-        if (generation is None or generation < 0) and member.user_data is not None:
-            generation = decode_cooperative_user_data(bytes(member.user_data))
-        generations.append(-1 if generation is None else generation)
-    return Memory([PartitionList.of(member.owned) for member in members], generations)
-
-
-def _assignment(
-    group: Group, reading: Reading, owner: NDArray[np.intp], waits: NDArray[np.bool_] | None = None
-) -> Assignment:
-    """The answer; partitions that wait are held back."""
-    member = reading.members[owner].astype(np.int32)
-    topic = reading.topic_of.astype(np.int32)
-    number = (np.arange(len(owner)) - reading.starts[topic]).astype(np.int32)
-    transferring = None
-    if waits is not None and waits.any():
-        transferring = PartitionList(reading.topics, topic[waits], number[waits]), member[waits]
-        member, topic, number = (column[~waits] for column in (member, topic, number))
-    order, offsets = group_rows(member, len(group.members))
-    return Assignment(
-        members=tuple(member.id for member in group.members),
-        topics=reading.topics,
-        counts=reading.counts,
-        offsets=offsets,
-        topic=topic[order],
-        partition=number[order],
-        transferring=transferring,
-    )
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
+        """What "cooperative-sticky" sends: the generation of the claim that travels beside it."""
+        return encode_cooperative_user_data(generation)

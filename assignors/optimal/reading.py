@@ -63,8 +63,9 @@ class Reading(NamedTuple):
         topic_of: the topic of each partition.
         readers: who may get what.
         claims: what members had, as far as it exists; none twice.
-        holder: the member that had each partition, -1 where that is nobody who may get it again: claims of
-            the latest generation count, and none where that has two.
+        rightful: the member whose claim counts for each partition, -1 where none does: claims of the latest
+            generation count, and none where that has two.
+        holder: the same where that member may get it again.
     """
 
     members: NDArray[np.intp]
@@ -74,6 +75,7 @@ class Reading(NamedTuple):
     topic_of: NDArray[np.intp]
     readers: Readers
     claims: Owned
+    rightful: NDArray[np.intp]
     holder: NDArray[np.intp]
 
 
@@ -103,12 +105,14 @@ def read_group(group: Group, memory: Memory) -> Reading:
         of_member[members], [np.array(each, np.intp) for each in distinct], len(topics)
     )
     topic_of = np.repeat(np.arange(len(topics)), counts)
-    holder = _holders(claims, generation, int(starts[-1]))
+    rightful = _rightful(claims, generation, int(starts[-1]))
+    holder = rightful
     if len(distinct) > 1:
-        held = np.flatnonzero(holder >= 0)
-        lost = held[~readers.has(readers.of_member[holder[held]], topic_of[held])]
+        held = np.flatnonzero(rightful >= 0)
+        lost = held[~readers.has(readers.of_member[rightful[held]], topic_of[held])]
+        holder = rightful.copy()
         holder[lost] = -1
-    return Reading(members, topics, counts, starts, topic_of, readers, claims, holder)
+    return Reading(members, topics, counts, starts, topic_of, readers, claims, rightful, holder)
 
 
 def _classes(members: Sequence[Member]) -> tuple[NDArray[np.intp], list[frozenset[str]]]:
@@ -163,7 +167,7 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
     return np.array(sorted(range(len(members)), key=keys.__getitem__), np.intp)
 
 
-def _holders(claims: Owned, generation: NDArray[np.int64], partitions: int) -> NDArray[np.intp]:
+def _rightful(claims: Owned, generation: NDArray[np.int64], partitions: int) -> NDArray[np.intp]:
     """The member whose claim counts for each partition, -1 where none does."""
     holder = np.full(partitions, -1, np.intp)
     member, partition = claims

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignors import Group, Member, Topic, get_assignor
+from assignors import Group, Member, Reason, Topic, explain, get_assignor
 from tests.assignors.optimal.groups import NAMES, best, found, groups, owning
 
 UUIDS = [f"{number:08x}-0000-4000-8000-{number:012x}" for number in range(100)]
@@ -176,3 +176,38 @@ def test_a_topic_is_spread_over_members_with_equal_subscriptions():
     assignment = get_assignor("optimal").assign(Group(topics, people))
     for partitions in assignment.values():
         assert set(np.unique([each.topic for each in partitions], return_counts=True)[1]) <= {2, 3}
+
+
+@pytest.mark.parametrize(
+    ("members", "partition", "steps"),
+    [
+        ([("a", ["t"], [0], 4), ("b", ["t"], [0], 5)], 0, [(Reason.OUTDATED, "a"), (Reason.KEPT, "b")]),
+        (
+            [("a", ["t"], [0], 5), ("b", ["u"], [1], 5)],
+            1,
+            [(Reason.UNSUBSCRIBED, "b"), (Reason.BEST, "a"), (Reason.HELD_BACK, "a")],
+        ),
+        (
+            [("a", ["t"], [0, 1], 5), ("b", ["t"], [], 5)],
+            0,
+            [(Reason.GIVEN_UP, "a"), (Reason.BEST, "b"), (Reason.HELD_BACK, "b")],
+        ),
+        (
+            [("a", ["t"], [0], 5), ("b", ["t"], [0, 1], 5)],
+            0,
+            [
+                (Reason.CONTESTED, "a"),
+                (Reason.CONTESTED, "b"),
+                (Reason.BEST, "a"),
+                (Reason.HELD_BACK, "a"),
+            ],
+        ),
+    ],
+    ids=["outdated", "unsubscribed", "given up", "contested"],
+)
+def test_every_step_is_told(members, partition, steps):
+    people = [owning(name, topics, [("t", each) for each in had], at) for name, topics, had, at in members]
+    group = Group([Topic("t", 2), Topic("u", 1)], people)
+    assignor = get_assignor("cooperative-optimal")
+    explanation = explain(group, assignor.assign(group), ("t", partition), assignor=assignor)
+    assert list(explanation.steps) == steps
