@@ -104,12 +104,12 @@ def _events(diff: AssignmentDiff, settings: Settings) -> Iterator[_Event]:
     if left.any():
         static = {member.id for member in diff.before.members if member.instance_id}
         had = np.bincount(diff.source[lost], minlength=len(left))
-        gone = [(had[index], diff.members[index].before_id in static) for index in np.flatnonzero(left)]
+        gone = [(int(had[index]), diff.members[index].before_id in static) for index in np.flatnonzero(left)]
         rest = reading & ~lost, handed & ~lost & ~won
         # A static member does not say that it closes, but commits then.
         silent = tuple(0.0 if rows else math.inf for rows, is_static in gone if is_static)
         told = len(silent) < len(gone)
-        missed = sum(int(rows) for rows, is_static in gone if is_static) / max(1, lost.sum()) if told else 1.0
+        missed = sum(rows for rows, is_static in gone if is_static) / max(1, int(lost.sum())) if told else 1.0
         yield _Event("leave", after, lost, *rest, silent, told, missed)
         silent = tuple(settings.auto_commit_interval_ms if rows else math.inf for rows, _ in gone)
         yield _Event("crash", after, lost, *rest, silent, told=False, missed=1.0)

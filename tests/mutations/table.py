@@ -28,6 +28,7 @@ JAVA = "tests/partitioning/java"
 GOLDEN = "tests/assignors/test_golden.py"
 ODD_RULES = "tests/assignors/rules/test_rules_of_odd_groups.py"
 DIFF = "tests/assignors/diff"
+STOPS = "tests/assignors/diff/test_stops.py"
 REPORTS = "tests/assignors/reports"
 COMMAND = "tests/assignors/cli/test_diff_command.py"
 RECORDS = "tests/spark_integration/sinks/test_records.py"
@@ -295,6 +296,47 @@ MUTATIONS = [
             DIFF,
         ),
         ("assignors/diff/matching.py", "score[row] >= RENAME_PCT", "score[row] > RENAME_PCT", DIFF),
+        (
+            "assignors/diff/matching.py",
+            '"member-id": "id", "host": "host"}',
+            '"host": "host", "member-id": "id"}',
+            "tests/assignors/diff/test_matching.py",
+        ),
+        (
+            "assignors/diff/compare.py",
+            "return not (came_or_went or self.matching.renames or",
+            "return not (came_or_went or",
+            "tests/assignors/diff/test_matching.py",
+        ),
+        (
+            "assignors/diff/needed.py",
+            "min(loads, default=0) if all_known else 0",
+            "min(loads, default=0)",
+            "tests/assignors/diff/test_needed.py",
+        ),
+        (
+            "assignors/diff/needed.py",
+            "held = here & (rows.source >= 0)",
+            "held = rows.source >= 0",
+            "tests/assignors/diff/test_needed.py",
+        ),
+        ("assignors/diff/stops.py", "event.members - grows", "event.members", STOPS),
+        ("assignors/diff/stops.py", "again_ms *= others > 0", "again_ms *= 1", STOPS),
+        ("assignors/diff/stops.py", "tuple(0.0 if rows else", "tuple(5e3 if rows else", STOPS),
+        ("assignors/diff/stops.py", "won if left.any() else handed", "handed", STOPS),
+        ("assignors/simulation/timing.py", "missed_ms], axis=1).max", "], axis=1).max", STOPS),
+        (
+            "assignors/migration.py",
+            "both = (*new, *old)",
+            "both = (*old, *new)",
+            "tests/assignors/test_migration.py",
+        ),
+        (
+            "assignors/simulation/group/clients.py",
+            "recheck_ms=100, mixes_protocols=False",
+            "recheck_ms=100",
+            "tests/assignors/test_migration.py",
+        ),
         ("assignors/comparison.py", '"<=": operator.le', '"<=": operator.lt', f"{DIFF} {COMMAND}"),
         (
             "assignors/simulation/group/partitions.py",
