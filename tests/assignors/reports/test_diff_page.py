@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
@@ -83,20 +82,23 @@ def test_numbers_that_cannot_be_known_are_told_as_unknown(grown):
     assert "? → 0" in text
 
 
-def test_ribbons_of_a_row_fill_it_on_both_sides(grown):
+def ends(picture):
+    """Where ribbons begin and where they end, in pixels from above, those of each side sorted."""
+    # A path is M0 top C50 top 50 other-top 100 other-top V other-low C50 other-low 50 low 0 low z.
+    places = [[float(each) for each in re.findall(r"\d+\.\d", ribbon.path)] for ribbon in picture.ribbons]
+    return sorted((each[0], each[-1]) for each in places), sorted((each[2], each[5]) for each in places)
+
+
+def test_ribbons_fill_their_rows_and_lie_beside_each_other(grown):
     picture = ownership(grown)
-    left, right = Counter(), Counter()
-    for ribbon in picture.ribbons:
-        # M0 start C50 start 50 end 100 end V low C50 low 50 high 0 high z
-        start, _, end, _, _, low, _, high = (float(each) for each in re.findall(r"-?\d+\.\d", ribbon.path))
-        left[row_of(picture, start)] += high - start
-        right[row_of(picture, end)] += low - end
-    assert left == {row.name: pytest.approx(row.before, abs=1) for row in picture.rows if row.before}
-    assert right == {row.name: pytest.approx(row.after, abs=1) for row in picture.rows}
-
-
-def row_of(picture, y):
-    return max((row for row in picture.rows if row.y <= y + 0.06), key=lambda row: row.y).name
+    for side, heights in zip(ends(picture), ("before", "after"), strict=True):
+        rows = [(row.y, getattr(row, heights)) for row in picture.rows if getattr(row, heights)]
+        for top, height in rows:
+            inside = [each for each in side if top - 0.1 <= each[0] < top + height]
+            assert inside[0][0] == pytest.approx(top, abs=0.11)
+            assert inside[-1][1] == pytest.approx(top + height, abs=0.11)
+            assert all(later[0] == pytest.approx(earlier[1], abs=0.11) for earlier, later in pairwise(inside))
+        assert len(rows) == {"before": 6, "after": 8}[heights]
 
 
 def test_rows_of_a_picture_never_overlap():
@@ -112,6 +114,14 @@ def test_ribbons_are_told_by_who_came_and_went(planned):
         ("to a member that joined", 2),
         ("from or to nobody", 1),
     }
+
+
+def test_partitions_with_two_owners_are_not_called_kept(odd):
+    assert [(label, number) for _, number, label in ownership(odd).keys] == [
+        ("kept", 4),
+        ("from or to nobody", 3),
+        ("with two owners", 1),
+    ]
 
 
 def test_a_picture_of_its_own_takes_members_together():
