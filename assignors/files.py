@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -71,31 +72,28 @@ def _chunks(file: BinaryIO, limit: int) -> Iterator[bytes]:
 
 
 def _decoded(chunks: Iterator[bytes], check_head: Callable[[str], None] | None = None) -> str:
-    chunk = next(chunks, b"")
-    packed = next((name for magic, name in _PACKED.items() if chunk.startswith(magic)), None)
+    start = next(chunks, b"")
+    packed = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
     if packed is not None:
         raise SourceError(f"the file is compressed ({packed}); unpack it first")
-    encoding = _encoding(chunk)
+    encoding = _encoding(start)
     decoder = codecs.getincrementaldecoder(encoding)()
     texts: list[str] = []
     characters = 0
-    while True:
-        following = next(chunks, b"")
+    for chunk in chain([start], chunks, [b""]):
         try:
-            text = decoder.decode(chunk, final=not following)
+            text = decoder.decode(chunk, final=not chunk)
         except UnicodeDecodeError as error:
             named = encoding.removesuffix("-sig").upper()
             raise SourceError(f"the file is not {named} text ({error}); save it as UTF-8") from error
         if "\0" in text:
             place = characters + text.index("\0")
             raise SourceError(f"the file is binary, character {place} is a null; give text, saved as UTF-8")
-        if following and not texts and check_head is not None:
+        if not texts and len(chunk) == _CHUNK and check_head is not None:
             check_head(text)
         texts.append(text)
         characters += len(text)
-        if not following:
-            return "".join(texts)
-        chunk = following
+    return "".join(texts)
 
 
 def _encoding(start: bytes) -> str:

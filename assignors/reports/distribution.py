@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.reports.ranges import count, duration
-from assignors.reports.runs.axis import WIDTH, Tick, Window, ticks
+from assignors.reports.runs.axis import WIDTH, Tick, Window, number_ticks, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,7 +65,7 @@ def distribution(figure: str, samples: Mapping[str, NDArray[np.float64]]) -> Dis
         WIDTH,
         HEIGHT,
         spreads,
-        ticks(window) if timed else _marks(window),
+        ticks(window) if timed else number_ticks(window),
         f"{title}. " + " ".join(f"{each.label}: {each.facts}." for each in spreads),
     )
 
@@ -83,15 +83,6 @@ def _spread(label: str, values: NDArray[np.float64], window: Window, words: Call
         return float(window.x(value)) if np.isfinite(value) else None
 
     return Spread(label or "all runs", facts, f"M0 {HEIGHT:g}{steps}V{HEIGHT:g}z", place(median), place(p95))
-
-
-def _marks(window: Window) -> tuple[Tick, ...]:
-    """About six round numbers."""
-    rough = (window.end - window.start) / 6
-    power = 10.0 ** np.floor(np.log10(rough))
-    step = next(base * power for base in (1, 2, 5, 10) if base * power >= rough)
-    marks = np.arange(np.ceil(window.start / step), np.floor(window.end / step) + 1) * step
-    return tuple(Tick(float(window.x(mark)), f"{mark:,.10g}") for mark in marks.tolist())
 
 
 def _number(value: float) -> str:

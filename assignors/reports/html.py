@@ -7,16 +7,22 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from assignors.extras import needs
+from assignors.reports.diff_page.fate import fates, notes
+from assignors.reports.diff_page.groups import FEW
+from assignors.reports.diff_page.heat import heat
+from assignors.reports.diff_page.load import HEIGHT, load
+from assignors.reports.diff_page.ownership import ownership
+from assignors.reports.diff_page.tables import flow_rows, member_rows
+from assignors.reports.diff_page.timeline import timeline
 from assignors.reports.distribution import distribution
-from assignors.reports.ownership import COLOURS, ownership
-from assignors.reports.ranges import clock, count, duration, partition_ranges
+from assignors.reports.ranges import clock, count, duration
 from assignors.reports.runs.axis import WIDTH
 from assignors.reports.runs.chart import DRAWN, charts, run_title, whole_run
 from assignors.reports.runs.lanes import DEPTHS
-from assignors.reports.runs.legend import SHADES, colour_legend, phase_legend
+from assignors.reports.runs.legend import COLOURS, SHADES, colour_legend, phase_legend
 from assignors.reports.runs.tables import REBALANCES, causes, outage_rows
 from assignors.reports.scenarios import assumptions
-from assignors.reports.verdict import heading, reason, renames, verdict
+from assignors.reports.verdict import answer, heading, number, presence
 from assignors.reports.visible import visible
 
 with needs("an HTML report", "report"):
@@ -33,22 +39,34 @@ if TYPE_CHECKING:
 
 _TOPICS = 8
 """The most topics that a page's head names."""
+_RIBBONS = 150
+"""More ribbons than this are a tangle."""
 
 
 def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
-    """A page with a diff: the numbers, who owned what before and after, members, flows.
+    """A page with a diff: the verdict and what it rests on, who owned what, the loads, the stop, the details.
 
     Args:
         diff: the diff.
         reasons: show flows by what set their partitions in motion.
     """
+    picture = ownership(diff) if 0 < len(diff.members) <= FEW else None
+    if picture is not None and len(picture.ribbons) > _RIBBONS:
+        picture = None
+    exchanged = bool((diff.source != diff.target).any())
     return _render(
         "diff.html.j2",
         diff=diff,
-        picture=ownership(diff),
         heading=heading(diff),
-        verdict=verdict(diff),
-        renames=renames(diff),
+        verdict=answer(diff),
+        fates=fates(diff),
+        notes=notes(diff),
+        picture=picture,
+        heat=heat(diff) if exchanged and picture is None else None,
+        load=load(diff),
+        timeline=timeline(diff),
+        members=member_rows(diff),
+        flows=flow_rows(diff, reasons=reasons),
         reasons=reasons,
     )
 
@@ -82,7 +100,7 @@ def _assumed(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]
 
 def ownership_svg(diff: AssignmentDiff) -> str:
     """Who owned what before and after, as a file of its own."""
-    return _render("ownership.svg.j2", picture=ownership(diff), alone=True)
+    return _render("ownership.svg.j2", picture=ownership(diff))
 
 
 def availability_svg(results: Sequence[SimulationResult]) -> str:
@@ -128,6 +146,11 @@ def _longest(milliseconds: float) -> str:
     return "no end" if milliseconds == inf else duration(milliseconds)
 
 
+def _place(pixels: float) -> str:
+    """A place or a width on an axis that is as wide as there is room."""
+    return f"{100 * pixels / WIDTH:.2f}%"
+
+
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -146,11 +169,13 @@ def _environment() -> jinja2.Environment:
         "longest": _longest,
         "causes": causes,
         "run_title": run_title,
-        "ranges": partition_ranges,
         "count": count,
-        "reason": reason,
+        "place": _place,
+        "number": number,
+        "presence": presence,
     }
     environment.globals |= {"colours": COLOURS, "shades": SHADES, "depths": len(DEPTHS)}
+    environment.globals |= {"spread_height": HEIGHT}
     return environment
 
 

@@ -98,7 +98,8 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
         for name, (_, _, lost, gained) in zip(names, sizes, strict=True)
     ]
     columns = [Column("", "name"), Column("", "word"), Column(""), Column("", "bar")]
-    console.print(Grid(columns, rows), crop=False)
+    if rows:
+        console.print(Grid(columns, rows), crop=False)
     _more(console, left_out, shown.view.by or "member")
     _conclude(diff, console)
 

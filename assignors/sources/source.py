@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,10 +57,6 @@ class Pair:
     after: GroupState
     planned: bool
     kept: Source
-
-    def swapped(self) -> Pair:
-        """The same pair the other way round."""
-        return replace(self, before=self.after, after=self.before)
 
 
 def read_source(name: str, config: Mapping[str, str] | None = None, *, group: str | None = None) -> Source:
@@ -145,18 +141,17 @@ def _file(name: str, group: str | None) -> Source:
         return _scenario(name)
     try:
         if snapshot or (text.lstrip().startswith("{") and not is_capture(text)):
-            found = Source(*parse_snapshot(text))
-            _check_group(found.state, group)
-        else:
-            found = Source(*parse_capture(text, group))
+            return _one_group(Source(*parse_snapshot(text)), group)
+        return Source(*parse_capture(text, group))
     except SourceError as error:
         raise SourceError(f"{_told(name)}: {error}") from error
-    return found
 
 
-def _check_group(state: GroupState, group: str | None) -> None:
-    if group is not None and state.name not in {None, group}:
-        raise SourceError(f"it holds the group {state.name!r}, not {group!r}")
+def _one_group(source: Source, group: str | None) -> Source:
+    name = source.state.name
+    if group is not None and name not in {None, group}:
+        raise SourceError(f"the snapshot holds the group {name!r}, not {group!r}")
+    return source
 
 
 def _told(name: str) -> str:

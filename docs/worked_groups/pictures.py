@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import jinja2
 
-from assignors.reports.ownership import COLOURS
+from assignors.reports.runs.legend import COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -27,6 +27,9 @@ ASSIGNORS = [
     b"",
     b"none",
 ]
+JOINERS = ["new", "new:pod-9@orders", "new@orders,clicks", "\x1b[2J", ":", "a@", "@", ""]
+SUBSCRIPTIONS = ["worker-1=orders", "c=orders,none", "=", "worker-1=", "x\x1b=y"]
+PATTERNS = ["orders", "^$", "(", "[", ".*", "a{99999999999}", "\x1b", ""]
 FOLDER = tempfile.TemporaryDirectory(prefix="copartition-fuzz-")
 
 
@@ -49,7 +52,7 @@ def make(rng: Random) -> tuple[list[str], dict[str, bytes]]:
         "scenario.json": JSON,
         "config": CONFIG if rng.random() < 0.5 else mutate(rng, CONFIG),
     }
-    shape = maybe("-o", rng.choice(["json", "ndjson", "csv", "markdown", "html"])) + maybe(
+    shape = maybe("-o", rng.choice(["stat", "json", "ndjson", "csv", "markdown", "html"])) + maybe(
         "--width", number()
     )
     command = rng.choice(["diff", "diff", "diff", "simulate", "partition"])
@@ -70,11 +73,18 @@ def make(rng: Random) -> tuple[list[str], dict[str, bytes]]:
     rng.shuffle(sides)
     what_if = maybe("--add-members", number()) + maybe("--partitions", f"orders={number()}")
     what_if += maybe("--remove-member", rng.choice(["worker-1", "c", number()]))
+    what_if += maybe("--add-member", rng.choice(JOINERS)) + maybe("--subscribe", rng.choice(SUBSCRIPTIONS))
+    what_if += maybe("--rolling-restart") + maybe("--set", f"session.timeout.ms={number()}")
+    shown = maybe("--by", rng.choice(["member", "topic", "partition"])) + maybe(
+        "--topic", rng.choice(PATTERNS)
+    )
+    shown += maybe("--member", rng.choice(PATTERNS)) + maybe("--full") + maybe("--swap")
     limits = maybe("--check", f"moved_pct<={number()}") + maybe(
         "--match", rng.choice(["host", "overlap", "auto"])
     )
+    limits += maybe("--strict") + maybe("--exit-zero") + maybe("--group", rng.choice(["billing", "g"]))
     rest = maybe("--all") + maybe("--reasons") + maybe("--out", "out") + maybe("--command-config", "config")
-    return ["diff", *sides, *what_if, *limits, *rest, *shape], files
+    return ["diff", *sides, *what_if, *shown, *limits, *rest, *shape], files
 
 
 def check(case: tuple[list[str], dict[str, bytes]]) -> None:

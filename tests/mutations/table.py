@@ -383,11 +383,13 @@ MUTATIONS = [
         ("assignors/reports/html.py", "autoescape=True", "autoescape=False", REPORTS),
         ("assignors/reports/markdown.py", "    text = visible(text)\n", "", REPORTS),
         (
-            "assignors/cli/main.py",
-            "ctx.exit(bool(failed) if limits else not found.same)",
-            "ctx.exit(bool(failed) or not found.same)",
+            "assignors/cli/diff.py",
+            "ctx.exit(0 if exit_zero else bool(failed) if limits else not found.same)",
+            "ctx.exit(0 if exit_zero else bool(failed) or not found.same)",
             COMMAND,
         ),
+        ("assignors/cli/diff.py", "if strict and found.assumed:", "if strict and found.warnings:", COMMAND),
+        ("assignors/reports/view.py", "np.argsort(-sizes", "np.argsort(sizes", REPORTS),
         ("assignors/cli/shell.py", "TROUBLE = 2", "TROUBLE = 1", COMMAND),
         # What Spark's executors do without Spark.
         (

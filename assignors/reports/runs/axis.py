@@ -59,6 +59,15 @@ def ticks(window: Window) -> tuple[Tick, ...]:
     return tuple(Tick(float(window.x(at)), clock(at)) for at in times.tolist())
 
 
+def number_ticks(window: Window, *, least: float = 0) -> tuple[Tick, ...]:
+    """About six marks, at round numbers that lie at least so far apart."""
+    rough = max(least, (window.end - window.start) / 6)
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next(base * power for base in (1, 2, 5, 10) if base * power >= rough)
+    marks = np.arange(np.ceil(window.start / step), np.floor(window.end / step) + 1) * step
+    return tuple(Tick(float(window.x(mark)), f"{mark:,.10g}") for mark in marks.tolist())
+
+
 def _steps() -> Iterator[float]:
     """Ever longer steps; none is 20 s or 100 s, whose multiples are odd minutes."""
     counted = (number * unit for unit in (1_000, 60_000, 3_600_000) for number in (1, 2, 5, 10, 15, 30))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.reports.ownership import COLOURS
 from assignors.reports.visible import visible
 
 if TYPE_CHECKING:
@@ -12,11 +11,13 @@ if TYPE_CHECKING:
 
     from assignors.simulation import SimulationResult
 
+COLOURS = 8
+"""Colours in the style sheet (Okabe and Ito's, safe for colour-blind readers)."""
 SHADES = 3
 """Each colour comes pale and paler too, when there are more consumers than colours."""
 _NAMED = 24
 """More consumers than this have no legend: they share colours, and tooltips tell them apart."""
-_LETTER = 6.2
+LETTER = 6.2
 """Width of a letter, in pixels."""
 _SWATCH = 28
 _GAP = 18
@@ -67,7 +68,7 @@ def _placed(said: Sequence[tuple[str, str]], width: float) -> tuple[Key, ...]:
     keys = []
     x = y = 0.0
     for style, text in said:
-        takes = _SWATCH + len(text) * _LETTER
+        takes = _SWATCH + len(text) * LETTER
         if x and x + takes > width:
             x, y = 0.0, y + _LINE
         keys.append(Key(style, text, x, y))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.reports.ranges import clock, count
 from assignors.reports.runs.axis import WIDTH
+from assignors.reports.runs.legend import LETTER
 from assignors.reports.visible import visible
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ ROWS = 2
 """Lines of text that labels are spread over."""
 _NEAR = 4.0
 """Pixels within which marks are one."""
-_LETTER = 6.2
-"""Width of a letter of a label, in pixels."""
 _LONGEST = 28
 _LISTED = 8
 _LINES = 40
@@ -70,11 +69,11 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
     for group in groups:
         x = float(window.x(group[0].at_ms))
         label = _label(group)
-        width = len(label) * _LETTER
+        width = len(label) * LETTER
         left = min(x + 3, WIDTH - width)
         row = next((row for row in range(ROWS) if free[row] <= left), None)
         if row is not None:
-            free[row] = left + width + _LETTER
+            free[row] = left + width + LETTER
         placed.append(Mark(x, _hint(group), label, left, row))
     return tuple(placed)
 

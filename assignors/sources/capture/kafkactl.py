@@ -97,6 +97,8 @@ def parse_object(text: str) -> GroupState:
         raise SourceError(
             f"more than {MAX_SLOW_BYTES:,} bytes of YAML; take -o json, which is read at any size"
         )
+    if text.rstrip().endswith(":"):
+        raise SourceError(f"the file ends within a list: it is cut off; {AGAIN}")
     try:
         value = decode_json(text) if as_json else decode_yaml(text)
         described = msgspec.convert(_lower(value), _Description)

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from assignors.errors import SourceError
 from assignors.limits import MAX_ID
 from assignors.sources.capture.table import AGAIN, Table
@@ -72,6 +74,8 @@ def scan(text: str) -> dict[str | None, Scanned]:
     scanner = _Scanner(text.split("\n"))
     for kind, table, noticed in scanner.tables:
         for name, part in _by_group(table, noticed):
+            if name is None and not part.lines and len(scanner.tables) > 1:
+                continue  # the header of an empty group, which is named on the other stream only
             found = scanner.groups.setdefault(name, Scanned())
             if kind in found.tables:
                 raise SourceError(
@@ -79,10 +83,7 @@ def scan(text: str) -> dict[str | None, Scanned]:
                     f"{found.tables[kind].header}; keep one capture per file"
                 )
             found.tables[kind] = part
-    groups = scanner.groups
-    if len(groups) > 1 and None in groups and not any(each.lines for each in groups[None].tables.values()):
-        del groups[None]  # headers of empty groups, which are named on the other stream only
-    return groups
+    return scanner.groups
 
 
 class _Scanner:
@@ -144,7 +145,7 @@ class _Scanner:
             named = {_OF_RPK.get(name, name): start for name, start in columns.items()}
             table = Table(named, number + 1, len(line), rpk, self._facts)
             self.tables.append((kind, table, self._noticed))
-            self._facts = {}
+            self._facts, self._in_summary = {}, False
         elif line.startswith("GROUP ") and not (self.tables and "GROUP" in self.tables[-1][1].columns):
             self._in_summary = True
             self._facts = {"GROUP": line.removeprefix("GROUP ").strip()}
@@ -160,13 +161,14 @@ def _by_group(table: Table, noticed: str | None) -> Iterable[tuple[str | None, T
     if "GROUP" not in table.columns:
         return [(table.facts.get("GROUP"), table)]
     groups = table.texts("GROUP")
+    for row in np.flatnonzero(groups.codes < 0)[:1].tolist():
+        raise table.fault(row, f"GROUP is missing; {AGAIN}")
     if len(groups.values) < 2:  # the tools print a table for each group
         return [(groups.values[0] if groups.values else noticed, table)]
-    codes = groups.codes.tolist()
-    return [
-        (name, table.part([row for row, each in enumerate(codes) if each == code]))
-        for code, name in enumerate(groups.values)
-    ]
+    rows: dict[str, list[int]] = {name: [] for name in groups.values}
+    for row, code in enumerate(groups.codes.tolist()):
+        rows[groups.values[code]].append(row)
+    return [(name, table.part(part)) for name, part in rows.items()]
 
 
 def _columns(line: str) -> dict[str, int]:

@@ -171,8 +171,8 @@ def _unknown_ids(state: GroupState, seats: Sequence[Seat], assignor: str, *, bro
     if unknown:
         random = " (clients draw them at random)" if broker_side else ""
         assumed.append(
-            f"the new member ids of {names_of([seat.identity for seat in unknown])} are not known{random}, and "
-            f"{assignor!r} goes by them: the numbers are right, who gets which partition may differ"
+            f"the new member ids of {names_of([seat.identity for seat in unknown])} are not known{random}, "
+            f"and {assignor!r} goes by them: the numbers are right, who gets which partition may differ"
         )
     if state.protocol is not None and (state.protocol == "consumer") is not broker_side:
         other = "consumer" if broker_side else "classic"

@@ -57,7 +57,7 @@ def test_checks_turn_differences_within_limits_into_0(run, reconciling):
         (["MEMBERS", "MEMBERS", "--set", "session.timeout.ms=-1"], "session.timeout.ms"),
         (["MEMBERS", "MEMBERS", "--topic", "("], "'(' is no regular expression"),
         (["MEMBERS", "MEMBERS", "--member", "a{99999999999}"], "is no regular expression"),
-        (["MEMBERS", "MEMBERS", "--group", "other"], "it holds the group 'billing', not 'other'"),
+        (["MEMBERS", "MEMBERS", "--group", "other"], "the capture holds no group 'other' but: billing"),
         (["MEMBERS", "MEMBERS", "-o", "html", "--out", "x", "--full"], "-o html shows everything"),
         (["MEMBERS", "MEMBERS", "-o", "json", "--by", "topic"], "leave --by out"),
         (["MEMBERS", "MEMBERS", "-o", "stat", "--by", "partition"], "--by is member or topic"),

@@ -13,6 +13,7 @@ from assignors.group import Topic
 from assignors.simulation import Consumer, Crash, Join, Scenario, simulate
 from assignors.sources import WhatIf, plan
 from partitioning.topic_partition import TopicPartition
+from tests.support.diffs import shuffled
 from tests.support.recording import strangers
 
 __all__ = ["strangers"]
@@ -38,6 +39,12 @@ def planned(strangers):
     before = GroupState.of(Assignment.of({"a": orders(range(6)), "gone": orders([6])}))
     what_if = WhatIf(add_members=1, remove_members=("gone",), partitions={"orders": 8})
     return diff(before, plan(before, "even", what_if), match="member-id")
+
+
+@pytest.fixture(scope="session")
+def large():
+    """A hundred thousand partitions of two thousand members, all of which move."""
+    return shuffled(2_000, 100_000)
 
 
 @pytest.fixture(scope="session")

@@ -2,16 +2,12 @@
 
 import re
 from dataclasses import replace
-from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from assignors.assignment import Assignment
-from assignors.diff import diff
 from assignors.group import Topic
 from assignors.reports.html import availability_svg, diff_html, ownership_svg, simulation_html
-from assignors.reports.ownership import ownership
 from assignors.simulation import Scenario, simulate
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -56,7 +52,7 @@ def test_names_are_not_markup(odd, runs):
 def test_reasons_part_the_flows_when_asked_for(planned):
     assert "over quota" not in diff_html(planned)
     page = diff_html(planned, reasons=True)
-    assert "<th>to</th><th>because</th>" in page
+    assert ">because</th>" in page
     assert "<td>new-0</td><td>over quota</td>" in page
 
 
@@ -64,27 +60,6 @@ def test_pictures_stand_alone(grown, runs):
     for text in (ownership_svg(grown), availability_svg(runs)):
         picture = ET.fromstring(text)
         assert picture.find(f"{SVG}style") is not None
-
-
-def test_ownership_covers_its_width_once(grown):
-    blocks = ownership(grown).blocks
-    assert blocks[0].x == 0
-    assert all(one.x + one.width == pytest.approx(other.x) for one, other in pairwise(blocks))
-    assert sum(block.width for block in blocks) == pytest.approx(1_000)
-
-
-def test_ownership_has_a_block_a_flow_and_a_block_a_member(grown):
-    blocks = ownership(grown).blocks
-    assert sum(block.kept for block in blocks) == 6
-    moved = [block for block in blocks if not block.kept]
-    assert [block.width for block in moved] == pytest.approx([5 / 120 * 1_000] * 6)
-    assert moved[0].hint == "5 partitions, worker-0 → worker-6: orders:15-19"
-
-
-def test_ownership_of_many_partitions_stays_small():
-    numbers = [("t", number) for number in range(100_000)]
-    side = Assignment.of({"a": numbers[:50_000], "b": numbers[50_000:]})
-    assert len(ownership(diff(side, side)).blocks) == 2
 
 
 def test_a_run_in_which_nothing_happened_has_a_picture(quiet_run):

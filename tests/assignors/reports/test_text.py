@@ -249,3 +249,7 @@ def test_statistics_are_a_line_a_member_and_the_verdict(grown):
 def test_statistics_are_a_line_a_topic():
     lines = drawn(print_stat, a_crowd(4), view=View(by="topic"), width=60)
     assert lines[0] == "  orders    |  40  ----------------------------------------"
+
+
+def test_statistics_of_nothing_are_the_verdict(unchanged):
+    assert drawn(print_stat, unchanged) == ["Nothing changed: 3 partitions kept."]

@@ -152,8 +152,8 @@ def test_a_picture_is_well_formed(report, name):
 
 @each_name
 def test_a_picture_shows_the_name(name):
-    titles = ET.fromstring(REPORTS["svg"](name)).iter("{http://www.w3.org/2000/svg}title")
-    assert any(visible(name) in title.text for title in titles)
+    texts = ET.fromstring(REPORTS["svg"](name)).iter("{http://www.w3.org/2000/svg}text")
+    assert any(visible(name) in text.text for text in texts)
 
 
 @each_name

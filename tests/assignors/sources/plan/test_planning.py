@@ -6,15 +6,16 @@ import pytest
 
 from assignors import Reason, register_assignor
 from assignors.assignment import Assignment
-from assignors.diff import GroupState, diff
+from assignors.diff import GroupState, MemberIdentity, diff
 from assignors.errors import SourceError
 from assignors.sources import WhatIf, parse_capture, plan
 from partitioning.errors import UnknownStrategyError
+from tests.assignors.sources.plan import states
 from tests.support.recording import MuteAssignor, strangers
 
 __all__ = ["strangers"]
 
-CAPTURES = Path(__file__).parent / "captures"
+CAPTURES = Path(__file__).parents[1] / "captures"
 SIX = GroupState.of(Assignment.of({f"w{m}": [("orders", 20 * m + p) for p in range(20)] for m in range(6)}))
 
 
@@ -117,3 +118,83 @@ def test_a_plan_that_nobody_asks_does_not_record(strangers):
 def test_an_unknown_assignor_is_refused_with_close_names():
     with pytest.raises(UnknownStrategyError, match="cooperative-sticky"):
         planned("coperative-sticky")
+
+
+def as_range(**more):
+    """Two members that have what "range" gives."""
+    return states.group("ab", {"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]}, {"t": 4}, **more)
+
+
+ODD = {"a": [("t", 0), ("t", 2)], "b": [("t", 1), ("t", 3)]}
+
+
+def test_current_is_the_strategy_that_the_group_uses():
+    assert plan(as_range(strategy="roundrobin"), "current").strategy == "roundrobin"
+
+
+def test_current_needs_a_source_that_tells():
+    with pytest.raises(SourceError, match="plan:current: the source does not tell which assignor"):
+        plan(as_range(), "current")
+
+
+@pytest.mark.parametrize("assignor", ["range", "sticky"])
+def test_a_group_that_its_own_strategy_would_change_is_said(assignor):
+    state = states.group("ab", ODD, {"t": 4}, strategy="range", status="Stable")
+    said = plan(state, assignor).warnings[-1]
+    assert said.startswith(
+        "asked again with nothing changed, 'range' would move 2 partitions: another client"
+    )
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        as_range(strategy="range"),
+        states.group("ab", ODD, {"t": 4}),
+        states.group("ab", ODD, {"t": 4}, strategy="sticky"),
+        states.group("ab", ODD, {"t": 4}, strategy="range", status="PreparingRebalance"),
+        states.group("ab", {}, {"t": 4}, strategy="range"),
+    ],
+)
+def test_nothing_is_said_where_the_strategy_agrees_or_nobody_knows(state):
+    assert plan(state, state.strategy or "range").warnings == ()
+
+
+def test_a_told_subscription_counts_for_the_groups_own_decision_where_it_was_unknown():
+    unknown = [MemberIdentity("a"), MemberIdentity("b")]
+    owned = {"a": [("t", 0), ("t", 1)], "b": [("u", 0), ("u", 1)]}
+    state = states.group(unknown, owned, {"t": 2, "u": 2}, strategy="range")
+    told = WhatIf(subscribe={"a": ("t",), "b": ("u",)})
+    assert plan(state, "range", told).warnings == ()
+    assert plan(state, "range").warnings[0].startswith("asked again with nothing changed")
+
+
+def test_another_strategy_than_the_groups_is_said():
+    [said] = plan(as_range(strategy="range"), "sticky").warnings
+    assert said.startswith("the group uses 'range'; planned as if all members went over to 'sticky' at once")
+
+
+def test_an_own_strategy_that_is_not_known_here_is_said():
+    assert plan(as_range(strategy="theirs"), "range").warnings[-1] == (
+        "nothing is known here of the group's own assignor, 'theirs'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("protocol", "assignor", "said"),
+    [
+        ("classic", "broker-range", ("members keep their ids; to go over to the consumer protocol they",)),
+        ("consumer", "range", ("members keep their ids; to go over to the classic protocol they",)),
+        ("classic", "range", ()),
+        ("consumer", "broker-range", ()),
+    ],
+)
+def test_a_change_of_protocol_is_assumed_to_keep_ids(protocol, assignor, said):
+    assumed = plan(as_range(protocol=protocol), assignor).assumed
+    assert len(assumed) == len(said)
+    assert all(map(str.startswith, assumed, said))
+
+
+def test_a_plan_knows_its_strategy_and_protocol():
+    made = plan(as_range(), "uniform")
+    assert (made.strategy, made.protocol, made.status) == ("uniform", "consumer", "planned")
