@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import click
 
-from assignors.cli.shell import HELP
+from assignors.cli.shell import HELP, QuietCommand
 
 
 class _Entry(NamedTuple):
@@ -32,7 +32,7 @@ COMMANDS = {
 }
 
 
-class _Umbrella(click.Group):
+class _Umbrella(QuietCommand, click.Group):
     """Commands that are not imported before one is called; a list of them imports none."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface

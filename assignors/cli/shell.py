@@ -6,7 +6,7 @@ import io
 import os
 import re
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -17,7 +17,7 @@ from assignors.reports.visible import visible
 from partitioning.errors import PartitioningError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rich.console import Console
 
@@ -32,29 +32,52 @@ _PIPED_WIDTH = 1_000
 class QuietCommand(click.Command):
     """A command whose errors are one line on stderr and exit code 2; -v adds the traceback."""
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the arguments; --help, --version and --schema print here."""
+        path = f"{parent.command_path} {info_name}" if parent else str(info_name)
+        with _told_in_a_line(path, verbose=not {"-v", "--verbose"}.isdisjoint(args)):
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run it."""
-        try:
+        with _told_in_a_line(ctx.command_path, verbose=bool(ctx.params.get("verbose"))):
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit):
-            raise
-        except (KeyboardInterrupt, click.Abort):
-            complain(ctx, "interrupted")
-            ctx.exit(TROUBLE)
-        except OSError as error:
-            complain(ctx, f"{error.filename or 'output'}: {error.strerror or error}")
-            _discard(sys.stdout)
-            ctx.exit(TROUBLE)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the user gets a line and exit code 2
-            if ctx.params.get("verbose"):
-                import traceback  # noqa: PLC0415 - few ask for it
 
-                for line in traceback.format_exc().rstrip().split("\n"):
-                    click.echo(visible(line), err=True)
-            expected = isinstance(error, AssignorsError | PartitioningError)
-            what = str(error) if expected else f"{error!r}; this is a bug, run it with -v and report it"
-            complain(ctx, what)
-            ctx.exit(TROUBLE)
+
+@contextmanager
+def _told_in_a_line(path: str, *, verbose: bool) -> Iterator[None]:
+    """Turn whatever goes wrong into a line, and into exit code 2."""
+    try:
+        yield
+    except (click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):
+        raise
+    except (KeyboardInterrupt, click.Abort):
+        what = "interrupted"
+    except click.ClickException as error:
+        what = error.format_message()
+        if isinstance(error, click.UsageError) and not isinstance(error, click.BadParameter):
+            what = f"{what.rstrip('.')}; see {path} --help"
+    except OSError as error:
+        what = f"{error.filename or 'output'}: {error.strerror or error}"
+        _discard(sys.stdout)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the user gets a line and exit code 2
+        if verbose:
+            import traceback  # noqa: PLC0415 - few ask for it
+
+            for line in traceback.format_exc().rstrip().split("\n"):
+                click.echo(visible(line), err=True)
+        expected = isinstance(error, AssignorsError | PartitioningError)
+        what = str(error) if expected else f"{error!r}; this is a bug, run it with -v and report it"
+    else:
+        return
+    click.echo(f"{path}: {visible(what)}", err=True)
+    raise click.exceptions.Exit(TROUBLE)
 
 
 def complain(ctx: click.Context, what: str) -> None:
@@ -105,6 +128,8 @@ def output_options(*formats: str) -> Callable[[Callable[..., None]], Callable[..
 def write(text: str, out: str | None = None) -> None:
     """Write a report to standard output, or to a file, which is UTF-8."""
     if out is None:
+        if sys.stdout is None:
+            raise click.ClickException("standard output is closed")
         encoding = sys.stdout.encoding
         text = text.encode(encoding, "backslashreplace").decode(encoding)  # not all are UTF-8
         click.echo(text, nl=False, color=True)  # colours were decided before; click would drop them in a pipe
@@ -113,7 +138,7 @@ def write(text: str, out: str | None = None) -> None:
         with open(out, "w", encoding="utf-8") as file:  # noqa: PTH123 - help does without pathlib
             file.write(text)
     except OSError as error:
-        raise click.UsageError(f"cannot write {visible(out)}: {error.strerror}") from error
+        raise click.ClickException(f"cannot write {out}: {error.strerror}") from error
 
 
 def paint(draw: Callable[[Console], None], *, color: str, width: int | None, out: str | None = None) -> None:

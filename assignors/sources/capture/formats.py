@@ -17,7 +17,8 @@ _KAFKACTL_JSON = re.compile(r'\s*\{\s*"Group":\s*\{\s*"Name":')
 _REASSIGNMENT = re.compile(r'"topic"\s*:\s*"([A-Za-z0-9._-]+)"\s*,\s*"partition"\s*:\s*([0-9]{1,10})\b')
 _HEAD = 10_000
 """Characters in which a format shows itself."""
-_JSON_KEYS = ('"group-snapshot"', '"consumers"')
+_JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"')
+"""One of them is in the JSON of a snapshot or scenario, and not far from its start."""
 
 
 def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, GroupState | None]:

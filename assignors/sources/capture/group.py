@@ -134,7 +134,9 @@ def _notes(found: Scanned, about: _About) -> list[str]:
     if about.status not in _LASTING:
         notes.append(f"the group is {about.status}, what it has may not last")
     if any(table.unfinished for table in found.tables.values()):
-        notes.append("the capture does not end with a newline; rows may be missing")
+        notes.append(
+            "the capture ends without a newline, as those of Kafka 3.8 and 3.9; if it was cut, rows are missing"
+        )
     return notes
 
 

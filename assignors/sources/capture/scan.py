@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from assignors.errors import SourceError
 from assignors.limits import MAX_ID
 from assignors.sources.capture.table import AGAIN, Table
@@ -159,13 +161,14 @@ def _by_group(table: Table, noticed: str | None) -> Iterable[tuple[str | None, T
     if "GROUP" not in table.columns:
         return [(table.facts.get("GROUP"), table)]
     groups = table.texts("GROUP")
+    for row in np.flatnonzero(groups.codes < 0)[:1].tolist():
+        raise table.fault(row, f"GROUP is missing; {AGAIN}")
     if len(groups.values) < 2:  # the tools print a table for each group
         return [(groups.values[0] if groups.values else noticed, table)]
-    codes = groups.codes.tolist()
-    return [
-        (name, table.part([row for row, each in enumerate(codes) if each == code]))
-        for code, name in enumerate(groups.values)
-    ]
+    rows: dict[str, list[int]] = {name: [] for name in groups.values}
+    for row, code in enumerate(groups.codes.tolist()):
+        rows[groups.values[code]].append(row)
+    return [(name, table.part(part)) for name, part in rows.items()]
 
 
 def _columns(line: str) -> dict[str, int]:

@@ -80,6 +80,11 @@ def test_a_csv_has_a_row_a_partition(put, hostile):
         ["diff", "HOSTILE", "plan:\x1b[2J"],
         ["diff", "HOSTILE", "plan:range", "--remove-member", "nobody \x9b"],
         ["simulate", "HOSTILE", "--assignor", "\x1b[2J"],
+        ["diff", "HOSTILE", "HOSTILE", "\x1b[2J"],
+        ["diff", "HOSTILE", "HOSTILE", "--\x1b[2J"],
+        ["diff", "HOSTILE", "HOSTILE", "--topic", "(\x1b[2J"],
+        ["diff", "HOSTILE", "HOSTILE", "--command-config", "\x1b[2J"],
+        ["\x1b[2J"],
     ],
 )
 def test_error_messages_are_escaped_with_their_tracebacks(run, hostile, arguments, verbose):

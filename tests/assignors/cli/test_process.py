@@ -68,6 +68,35 @@ def test_a_full_disk_is_no_bug(start):
     assert (process.returncode, err) == (2, "copartition profiles: output: No space left on device\n")
 
 
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--schema"], ["--version"], ["RECONCILING", "-o", "json"]]
+)
+def test_a_full_disk_is_a_line_whatever_is_printed(start, reconciling, arguments):
+    arguments = [reconciling if each == "RECONCILING" else each for each in arguments]
+    with Path("/dev/full").open("w") as full:
+        process = start("assignment_diff", *arguments, stdout=full)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (2, "assignment-diff: output: No space left on device\n")
+
+
+def test_a_closed_stream_is_a_line(start, reconciling):
+    closed = "import sys; sys.stdout = None"
+    assert finished(start("assignment_diff", reconciling, before=closed)) == (
+        2,
+        "",
+        "assignment-diff: standard output is closed\n",
+    )
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-16-le"])
+def test_markdown_goes_to_a_stream_of_any_encoding(start, reconciling, encoding):
+    process = start("assignment_diff", reconciling, "-o", "markdown", env=plain(PYTHONIOENCODING=encoding))
+    process.stdout.reconfigure(encoding=encoding)
+    code, out, err = finished(process)
+    assert (code, err) == (1, "")
+    assert out.startswith("**3 moved, 3 kept")
+
+
 @pytest.mark.parametrize("missing", ["click", "rich"])
 def test_a_missing_package_is_named_with_its_extra(start, missing):
     hide = f"import sys; sys.modules[{missing!r}] = None"
