@@ -79,7 +79,7 @@ def state():
         (
             lambda: plan(state(), "range", WhatIf(add_members=2**40)),
             SourceError,
-            "--add-members 1099511627776: the group has 1,099,511,627,777 members",
+            "with 1099511627776 joining members the group has 1,099,511,627,777 members",
         ),
         (
             lambda: plan(state(), "range", WhatIf(partitions={"t": 2**31 - 1})),

@@ -102,7 +102,7 @@ def parse_object(text: str) -> GroupState:
     try:
         value = decode_json(text) if as_json else decode_yaml(text)
         described = msgspec.convert(_lower(value), _Description)
-    except ValueError as error:
+    except (ValueError, msgspec.MsgspecError) as error:
         raise SourceError(f"no whole output of kafkactl describe consumer-group: {error}; {AGAIN}") from error
     owners = [
         _Owner(
