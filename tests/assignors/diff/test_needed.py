@@ -1,5 +1,7 @@
 """The fewest moves that a change needed: held to brute force and to another solver."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -132,3 +134,15 @@ def test_nothing_is_known_where_no_valid_assignment_is_as_balanced():
     topic = np.array([0, 0, 1, 1])
     numbers = summary(topic, np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), [[0, 1], []])
     assert (numbers.moved, numbers.needed_moves) == (2, None)
+
+
+@pytest.mark.parametrize(
+    ("after", "complete"),
+    [([0, 0], True), ([0, 0], False), ([0, 0, -1], True)],
+    ids=["removed", "no row", "nobody's"],
+)
+def test_a_partition_that_nobody_has_after_is_no_move(after, complete):
+    before = state(np.array([0, 0, 0]), np.zeros(3, np.int64), 1)
+    sides = before, replace(state(np.array(after), np.zeros(len(after), np.int64), 1), complete=complete)
+    numbers = diff(*sides, match="member-id").summary
+    assert (numbers.moved, numbers.needed_moves, numbers.needed_moves_exact) == (0, 0, True)
