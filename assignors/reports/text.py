@@ -16,6 +16,7 @@ from assignors.reports.verdict import (
     number,
     presence,
     reason,
+    reasons_told,
     renames,
     stop_rows,
 )
@@ -67,7 +68,8 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
         _show(console, Grid(columns, stops))
     if not diff.same:
         console.print()
-        _fill(console, movement(diff), "yellow" if diff.summary.avoidable_moves else "", bold=0)
+        style = "yellow" if diff.summary.avoidable_moves else ""
+        _fill(console, [*movement(diff), *reasons_told(diff)], style, bold=0)
     _conclude(diff, console)
     for remark in (*([shown.filters] if shown.filters else []), *diff.warnings):
         console.print(cell(f"note: {remark}", "dim"))

@@ -222,6 +222,11 @@ def test_members_are_counted_in_the_topics_that_are_shown():
     assert lines[5].split()[:5] == ["..0000", "0", "20", "+20", "0"]
 
 
+def test_reasons_are_counted_below_a_plan(planned, grown):
+    assert any(line.endswith("   because 2 over quota, 2 filled") for line in drawn(print_diff, planned))
+    assert "because" not in "".join(drawn(print_diff, grown))
+
+
 def test_topics_are_told_with_their_lag():
     assert drawn(print_diff, a_crowd(4), view=View(by="topic"))[2:5] == [
         "  TOPIC     PARTITIONS  KEPT  MOVED  LAG MOVED",

@@ -59,3 +59,8 @@ def read_or_nobody(group, broker):
         return read_live(group, settings(broker))
     except SourceError:
         return diff({}, {}).before, None
+
+
+def wait_for_group(group, broker):
+    """The group as soon as the coordinator has heard of it."""
+    return wait_for(lambda: read_or_nobody(group, broker), lambda found: found[0].name == group)

@@ -164,6 +164,12 @@ def test_the_protocol_is_told_where_the_text_tells_it(name, protocol):
     assert parse_capture(captured(name))[0].protocol == protocol
 
 
+def test_owners_in_a_group_that_is_said_to_be_empty_are_refused():
+    content = "\nConsumer group 'billing' has no active members.\n" + captured("offsets-4.3.1")
+    with pytest.raises(SourceError, match="by its state the group has 0 members, but 4 are listed"):
+        parse_capture(content)
+
+
 def test_a_state_alone_is_no_group():
     with pytest.raises(SourceError, match="tells only the state of the group"):
         parse_capture(captured("state-4.3.1"))
