@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
 
 class _Optimal(ABC):
-    """What both assignors share."""
+    """What both assignors share.
+
+    Args:
+        spread: whether topics are spread over members as evenly as can be, up to 20,000 pairs of a member and
+            a topic it subscribes to; without it, and beyond, they are spread roughly and sooner.
+    """
+
+    def __init__(self, *, spread: bool = True) -> None:
+        self._spread = spread
 
     def assign(self, group: Group) -> Assignment:
         """Who gets what: every partition that somebody subscribes to has an owner, or one it waits for."""
@@ -51,7 +59,7 @@ class OptimalAssignor(_Optimal):
 
     def _decide(self, group: Group) -> Decision:
         reading = read_group(group, remembered(group.members))
-        owner = decide(reading)
+        owner = decide(reading, spread=self._spread)
         return Decision(reading, owner, np.zeros(len(owner), np.bool_))
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
@@ -74,7 +82,7 @@ class CooperativeOptimalAssignor(_Optimal):
 
     def _decide(self, group: Group) -> Decision:
         reading = read_group(group, owned(group.members))
-        owner = decide(reading)
+        owner = decide(reading, spread=self._spread)
         member, partition = reading.claims
         gets = owner[partition]
         waits = np.zeros(len(owner), np.bool_)

@@ -9,6 +9,8 @@ import numpy as np
 from assignors.optimal.grouping import first_of_each, ranks, sorted_by, sums
 from assignors.optimal.keeping import Claims, keep
 from assignors.optimal.levels import find_levels
+from assignors.optimal.spreading import Pairs, spread_topics
+from partitioning.columns import ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,9 +18,18 @@ if TYPE_CHECKING:
     from assignors.optimal.reading import Reading
 
 
-def decide(reading: Reading) -> NDArray[np.intp]:
-    """The member that gets each partition."""
-    return _Task(reading).decide()
+EXACT_PAIRS = 20_000
+"""Up to how many pairs of a member and a topic that it may get topics are spread as evenly as can be."""
+
+
+def decide(reading: Reading, *, spread: bool = True) -> NDArray[np.intp]:
+    """The member that gets each partition.
+
+    Args:
+        reading: the group.
+        spread: whether topics are spread as evenly as can be, where there are not too many pairs.
+    """
+    return _Task(reading, spread=spread).decide()
 
 
 class _Task:
@@ -29,7 +40,7 @@ class _Task:
     partitions.
     """
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, *, spread: bool) -> None:
         self._reading = reading
         self._levels = levels = find_levels(reading.counts, reading.readers)
         kind = reading.readers.of_member
@@ -45,6 +56,7 @@ class _Task:
         readers = levels.readers
         row = ~levels.complete[levels.part_of_topic[readers.topic]]
         self._readers = readers._replace(kind=readers.kind[row], topic=readers.topic[row])
+        self._spread = spread and int(readers.members[readers.kind].sum()) <= EXACT_PAIRS
 
     def decide(self) -> NDArray[np.intp]:
         """The member that gets each partition."""
@@ -69,6 +81,8 @@ class _Task:
             holder: the one that had it and may keep it, or -1.
             fresh: the one that would get it from nothing, or -1.
         """
+        if self._spread:
+            return self._spread_out(holder, fresh)
         owner = np.full(len(holder), -1, np.intp)
         club = self._part.copy()
         rows = np.flatnonzero(~self._open)
@@ -78,6 +92,35 @@ class _Task:
             owner[rows], club[rows] = self._keep_by_flow(rows, holder[rows], fresh[rows])
         pool = np.flatnonzero(owner < 0)
         owner[pool] = self._fill(club[pool], fresh[pool], self._loads(owner))
+        return owner
+
+    def _spread_out(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The same with topics spread as evenly as can be."""
+        readers, topic, members = self._levels.readers, self._reading.topic_of, len(self._low)
+        of_class = np.argsort(readers.of_member, kind="stable")
+        sizes = readers.members[readers.kind]
+        member = of_class[ranges((np.cumsum(readers.members) - readers.members)[readers.kind], sizes)]
+        keys = np.sort(np.repeat(readers.topic, sizes) * members + member)
+        cell_of_holder = np.searchsorted(keys, topic * members + holder)
+        cell_of_fresh = np.searchsorted(keys, topic * members + fresh)
+        free = (holder < 0) & (fresh >= 0)
+        held = np.bincount(cell_of_holder[holder >= 0], minlength=len(keys))
+        back = np.bincount(cell_of_fresh[free], minlength=len(keys))
+        of_topic, member = np.divmod(keys, members)
+        given = spread_topics(
+            self._reading.counts, Pairs(member, of_topic, held, back), self._low, self._high
+        )
+
+        keeps = np.minimum(given, held)
+        gets = np.minimum(given - keeps, back)
+        left = given - keeps - gets
+        dear = _reluctance(holder, fresh, sums(member, left, members) > 0)
+        owner = _granted(holder, fresh, (cell_of_holder, keeps, dear), (cell_of_fresh, gets))
+        pool = np.flatnonzero((owner < 0) & (fresh >= 0))
+        own = pool[first_of_each(cell_of_fresh[pool], left)]
+        owner[own] = fresh[own]
+        left -= np.bincount(cell_of_fresh[own], minlength=len(keys))
+        owner[owner < 0] = np.repeat(member, left)
         return owner
 
     def _keep_by_counting(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:

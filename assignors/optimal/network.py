@@ -28,7 +28,7 @@ class Arcs(NamedTuple):
         head: the node it goes to.
         capacity: how much it can still carry.
         used: how much of what it carries can be taken back.
-        cost: what one unit on it costs, 0 or more.
+        cost: what one unit on it costs.
     """
 
     tail: Ints
@@ -57,12 +57,16 @@ class Network:
     Args:
         excess: what each node has too much, negative for too little.
         sorts: arcs.
+        potential: what a unit at each node costs on its way, so that no arc is cheaper than the difference
+            between its ends; None where no arc costs less than nothing.
 
     Attributes:
         excess: what is left of it.
     """
 
-    def __init__(self, excess: NDArray[np.int64], sorts: Sequence[Arcs]) -> None:
+    def __init__(
+        self, excess: NDArray[np.int64], sorts: Sequence[Arcs], potential: NDArray[np.int64] | None = None
+    ) -> None:
         tail, head, capacity, used, cost = (np.concatenate(column) for column in zip(*sorts, strict=True))
         self.excess = excess
         self._size = len(tail)
@@ -78,7 +82,7 @@ class Network:
         self._place[order] = np.arange(len(order))
         self._back = self._place[np.where(order < self._size, order + self._size, order - self._size)]
         self._starts = bounds(np.bincount(self._head, minlength=len(excess)))
-        self._potential = np.zeros(len(excess), np.int64)
+        self._potential = np.zeros(len(excess), np.int64) if potential is None else potential
 
     def used(self) -> NDArray[np.int64]:
         """How much of each arc can be taken back, in the order of the arcs given."""

@@ -46,23 +46,40 @@ def owning(member, topics, partitions, generation=1, **more):
 
 
 def best(group):
-    """The best loads, greatest first, and the fewest moves with them."""
+    """What is best: loads, greatest first, then moves, then the sum of squares of shares of topics."""
     members = range(len(group.members))
-    reads = [set(member.topics) for member in group.members]
-    owner = {each: row for row in members for each in group.members[row].owned}
-    fewest = {(0,) * len(members): 0}
+    fewest = {(0,) * len(members): (0, 0)}
     for topic in group.topics:
-        readers = [row for row in members if topic.name in reads[row]]
-        for number in range(topic.partitions if readers else 0):
-            had = owner.get((topic.name, number))
-            longer = {}
-            for loads, moves in fewest.items():
-                for row in readers:
-                    more = (*loads[:row], loads[row] + 1, *loads[row + 1 :])
-                    moved = moves + (had in readers and had != row)
-                    longer[more] = min(longer.get(more, moved), moved)
-            fewest = longer
-    return min((sorted(loads, reverse=True), moves) for loads, moves in fewest.items())
+        readers = [row for row in members if topic.name in group.members[row].topics]
+        held = [len(had(group.members[row], topic)) for row in members]
+        longer = {}
+        for loads, (moves, squares) in fewest.items():
+            for shares in splits(topic.partitions, len(readers)):
+                share = dict(zip(readers, shares, strict=True))
+                more = tuple(load + share.get(row, 0) for row, load in enumerate(loads))
+                cost = (
+                    moves + sum(max(held[row] - share[row], 0) for row in readers),
+                    squares + sum(amount**2 for amount in shares),
+                )
+                longer[more] = min(longer.get(more, cost), cost)
+        fewest = longer or fewest
+    return min((sorted(loads, reverse=True), *cost) for loads, cost in fewest.items())
+
+
+def had(member, topic):
+    return [each for each in member.owned if each.topic == topic.name and each.partition < topic.partitions]
+
+
+def splits(total, shares):
+    """All ways to split a number into so many."""
+    if not shares:
+        return
+    if shares == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        for others in splits(total - first, shares - 1):
+            yield (first, *others)
 
 
 def found(group, assignment):
@@ -70,11 +87,8 @@ def found(group, assignment):
     given = {each: member for member, partitions in assignment.items() for each in partitions}
     given |= assignment.transferring
     reads = {member.id: set(member.topics) for member in group.members}
-    read = {
-        topic.name: topic.partitions
-        for topic in group.topics
-        if any(topic.name in each for each in reads.values())
-    }
+    names = set().union(*reads.values())
+    read = {topic.name: topic.partitions for topic in group.topics if topic.name in names}
     assert sorted(given) == sorted((name, number) for name, count in read.items() for number in range(count))
     assert all(partition.topic in reads[member] for partition, member in given.items())
     loads = Counter(given.values())
@@ -84,7 +98,10 @@ def found(group, assignment):
         for each in member.owned
         if each in given
     )
-    return sorted((loads[member.id] for member in group.members), reverse=True), moves
+    squares = sum(
+        amount**2 for amount in Counter((each.topic, member) for each, member in given.items()).values()
+    )
+    return sorted((loads[member.id] for member in group.members), reverse=True), moves, squares
 
 
 def groups(seed, count, **more):

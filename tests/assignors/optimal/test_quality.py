@@ -15,12 +15,12 @@ WORSE = {"a": [("t", 0), ("t", 2), ("t", 1), ("t", 3)], "b": [("u", 0), ("u", 1)
 
 
 def test_loads_and_moves_are_held_against_the_best():
-    for group in groups(30, 500):
+    for group in groups(30, 200):
         answer = get_assignor("uniform").assign(group)
         said = quality(group, answer)
         assert [(list(said.loads), said.moves), (list(said.best_loads), said.fewest_moves)] == [
-            found(group, answer),
-            best(group),
+            found(group, answer)[:2],
+            best(group)[:2],
         ]
 
 
