@@ -40,6 +40,10 @@ REASONS = {
         "a KIP-848 client draws its member id when it starts, and without instance ids the broker's `range` "
         "goes by it. {count} of {draws} drawn ids give the owners that there were"
     ),
+    "restart": (
+        "KIP-848 clients draw new member ids when they are restarted, and without instance ids the broker goes by "
+        "them. {count} of {draws} draws give the owners that there were"
+    ),
     "growth": (
         "the controller draws the racks that new partitions go to. {count} of {draws} draws give the owners "
         "that there were"
