@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -11,6 +12,7 @@ from assignors.errors import SourceError
 from assignors.limits import MAX_FILE_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from os import PathLike
 
 _MARKS = {  # UTF-32 first: its mark begins with that of UTF-16
@@ -23,30 +25,32 @@ _MARKS = {  # UTF-32 first: its mark begins with that of UTF-16
 _PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-def read_text(path: str | PathLike[str] | None, limit: int = MAX_FILE_BYTES) -> str:
-    """The text of a file, or of standard input where the path is None; UTF-8 unless it is marked otherwise.
+_CHUNK = 2**20
+_SAMPLE = 4096
+
+
+def read_text(
+    path: str | PathLike[str] | None,
+    limit: int = MAX_FILE_BYTES,
+    check_head: Callable[[str], None] | None = None,
+) -> str:
+    """The text of a file, or of standard input where the path is None; UTF-8 unless it shows otherwise.
+
+    What is no text is refused at the first megabyte that shows it.
 
     Args:
         path: the file.
         limit: how many bytes it may have.
+        check_head: sees the first megabyte of a longer file, and raises where that cannot be what is wanted.
 
     Raises:
         OSError: the file cannot be read.
         SourceError: it is no text, or longer; the message does not name the file.
     """
     if path is None:
-        return decode_text(_read(sys.stdin.buffer, limit))
+        return _decoded(_chunks(sys.stdin.buffer, limit), check_head)
     with Path(path).open("rb") as file:
-        return decode_text(_read(file, limit))
-
-
-def _read(file: BinaryIO, limit: int) -> bytes:
-    content = bytearray()
-    while chunk := file.read(2**20):
-        content += chunk
-        if len(content) > limit:
-            raise SourceError(f"the file has more than {limit:,} bytes, the most that is read")
-    return bytes(content)
+        return _decoded(_chunks(file, limit), check_head)
 
 
 def decode_text(content: bytes) -> str:
@@ -55,16 +59,50 @@ def decode_text(content: bytes) -> str:
     Raises:
         SourceError: they are no text; the message says what they are instead.
     """
-    packed = next((name for magic, name in _PACKED.items() if content.startswith(magic)), None)
+    return _decoded(iter([content]))
+
+
+def _chunks(file: BinaryIO, limit: int) -> Iterator[bytes]:
+    size = 0
+    while chunk := file.read(_CHUNK):
+        size += len(chunk)
+        if size > limit:
+            raise SourceError(f"the file has more than {limit:,} bytes, the most that is read")
+        yield chunk
+
+
+def _decoded(chunks: Iterator[bytes], check_head: Callable[[str], None] | None = None) -> str:
+    start = next(chunks, b"")
+    packed = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
     if packed is not None:
         raise SourceError(f"the file is compressed ({packed}); unpack it first")
-    encoding = next((name for mark, name in _MARKS.items() if content.startswith(mark)), "utf-8")
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise SourceError(f"the file is not UTF-8 text ({error}); save it as UTF-8") from error
-    if "\0" in text:
-        raise SourceError(
-            f"the file is binary, character {text.index(chr(0))} is a null; give text, saved as UTF-8"
-        )
-    return text
+    encoding = _encoding(start)
+    decoder = codecs.getincrementaldecoder(encoding)()
+    texts: list[str] = []
+    characters = 0
+    for chunk in chain([start], chunks, [b""]):
+        try:
+            text = decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            named = encoding.removesuffix("-sig").upper()
+            raise SourceError(f"the file is not {named} text ({error}); save it as UTF-8") from error
+        if "\0" in text:
+            place = characters + text.index("\0")
+            raise SourceError(f"the file is binary, character {place} is a null; give text, saved as UTF-8")
+        if not texts and len(chunk) == _CHUNK and check_head is not None:
+            check_head(text)
+        texts.append(text)
+        characters += len(text)
+    return "".join(texts)
+
+
+def _encoding(start: bytes) -> str:
+    """What the first bytes show: a byte order mark, or every other byte null, as in UTF-16 of Latin text."""
+    for mark, encoding in _MARKS.items():
+        if start.startswith(mark):
+            return encoding
+    even, odd = start[0:_SAMPLE:2], start[1:_SAMPLE:2]
+    for half, other, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
+        if half.count(0) > len(half) / 2 and not other.count(0):
+            return encoding
+    return "utf-8"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.diff.state import GroupState, MemberIdentity
+from assignors.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,9 +31,15 @@ class Rows:
         self._lag = array("q")
 
     def member(self, identity: MemberIdentity) -> None:
-        """A member that is in the group, whether or not it has partitions."""
-        if self._members.setdefault(identity.id, identity) is identity:
-            self._number[identity.id] = len(self._number)
+        """A member that is in the group, whether or not it has partitions.
+
+        Raises:
+            SourceError: the group has a member of that id already.
+        """
+        if identity.id in self._members:
+            raise SourceError(f"two members have the id {identity.id!r}; an id is one member's")
+        self._number[identity.id] = len(self._number)
+        self._members[identity.id] = identity
 
     def partition(self, topic: str, partition: int, owner: str | None, lag: int = -1) -> None:
         """A partition and who has it."""
@@ -66,7 +73,7 @@ class Rows:
             np.array(self._member, np.int32),
             np.array(self._topic, np.int32),
             np.array(self._partition, np.int32),
-            lag if (lag >= 0).any() else None,
+            lag if (lag != -1).any() else None,
             complete=complete,
             members_complete=members_complete,
             name=name,

@@ -28,7 +28,7 @@ FORMAT_VERSION = "1.1"
 _T = TypeVar("_T")
 _Partition = Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_GROUP_PARTITIONS)]
-_Lag = Annotated[int, msgspec.Meta(ge=-1, le=MAX_OFFSET)]
+_Lag = Annotated[int, msgspec.Meta(ge=-MAX_OFFSET, le=MAX_OFFSET)]
 _Name = Annotated[str, msgspec.Meta(max_length=MAX_TOPIC_NAME)]
 _Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
 
@@ -261,7 +261,7 @@ def _lists(
     columns = (state.member[order].tolist(), state.topic[order].tolist(), state.partition[order].tolist())
     for member, topic, partition in zip(*columns, strict=True):
         name = state.topics[topic]
-        counts[name] = partition + 1
+        counts[name] = max(counts.get(name, 0), partition + 1)
         lists[member].setdefault(name, []).append(partition)
     return counts, lists[:-1], lists[-1]
 
@@ -271,7 +271,7 @@ def _lags(state: GroupState) -> dict[str, dict[int, int]]:
     if state.lag is None:
         return lag
     order = _order(state)
-    known = order[state.lag[order] >= 0]
+    known = order[state.lag[order] != -1]
     columns = (state.topic[known].tolist(), state.partition[known].tolist(), state.lag[known].tolist())
     for topic, partition, records in zip(*columns, strict=True):
         lag.setdefault(state.topics[topic], {})[partition] = records

@@ -10,7 +10,7 @@ from assignors.errors import SourceError
 from assignors.files import read_text
 from assignors.limits import parse_number
 from assignors.simulation import Scenario, simulate
-from assignors.sources.capture import parse_capture
+from assignors.sources.capture import check_head, is_capture, parse_capture
 from assignors.sources.live import read_live
 from assignors.sources.plan import WhatIf, as_complete, plan
 from assignors.sources.replay import step_state
@@ -80,7 +80,7 @@ def read_source(name: str, config: Mapping[str, str] | None = None, *, group: st
     path, hash_, step = name.rpartition("#")
     if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
         return _scenario_step(path, step)
-    return _scenario(name) if Path(name).suffix.lower() in _SCENARIOS else _file(name, group)
+    return _file(name, group)
 
 
 def read_pair(
@@ -127,7 +127,7 @@ def read_pair(
 
 def _file(name: str, group: str | None) -> Source:
     try:
-        text = read_text(None if name == "-" else name)
+        text = read_text(None if name == "-" else name, check_head=check_head)
     except FileNotFoundError:
         raise SourceError(
             f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR or scenario.yaml#STEP"
@@ -136,22 +136,22 @@ def _file(name: str, group: str | None) -> Source:
         raise SourceError(f"{name}: {error.strerror}") from error
     except SourceError as error:
         raise SourceError(f"{_told(name)}: {error}") from error
-    if Path(name).suffix.lower() == ".json" and '"group-snapshot"' not in text:
+    snapshot = '"group-snapshot"' in text
+    if Path(name).suffix.lower() in {*_SCENARIOS, ".json"} and not (snapshot or is_capture(text)):
         return _scenario(name)
     try:
-        if text.lstrip().startswith("{"):
-            found = Source(*parse_snapshot(text))
-        else:
-            found = Source(*parse_capture(text))
-        _check_group(found.state, group)
+        if snapshot or (text.lstrip().startswith("{") and not is_capture(text)):
+            return _one_group(Source(*parse_snapshot(text)), group)
+        return Source(*parse_capture(text, group))
     except SourceError as error:
         raise SourceError(f"{_told(name)}: {error}") from error
-    return found
 
 
-def _check_group(state: GroupState, group: str | None) -> None:
-    if group is not None and state.name not in {None, group}:
-        raise SourceError(f"it holds the group {state.name!r}, not {group!r}")
+def _one_group(source: Source, group: str | None) -> Source:
+    name = source.state.name
+    if group is not None and name not in {None, group}:
+        raise SourceError(f"the snapshot holds the group {name!r}, not {group!r}")
+    return source
 
 
 def _told(name: str) -> str:

@@ -103,12 +103,16 @@ GROUPS = [
         offsets("4294967296"),
         "line 2: PARTITION is '4294967296', not a number from 0 to 2147483646",
     ),
-    ("lag.txt", offsets(lag="9" * 26), "line 2: LAG is '99.*', not a number from 0 to 9223372036854775807"),
+    (
+        "lag.txt",
+        offsets(lag="9" * 26),
+        "line 2: LAG is '99.*', not a number from -9223372036854775807 to 9223372036854775807",
+    ),
     ("digits.txt", offsets("9" * 5_000), "line 2: PARTITION is '99"),
     ("comma.txt", members("t(0,)"), r"line 2: cannot read the assignment 't\(0,\)'"),
     ("wraps-too.txt", members("t(4294967296)"), "line 2: ASSIGNMENT is '4294967296'"),
     ("word.txt", members("t" * 100_000), "line 2: cannot read the assignment 'ttt"),
-    ("blank.txt", offsets() + "\na" * 4_000_000, "line 3: the row ends before PARTITION"),
+    ("blank.txt", offsets() + "\na" * 4_000_000, "the 4,000,001 lines are too short for rows"),
     ("notes.txt", "a\n" * 4_000_000, "no output of kafka-consumer-groups"),
     ("absent.txt", "consumer group '" * 300_000, "no output of kafka-consumer-groups"),
 ]

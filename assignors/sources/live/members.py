@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.diff.state import MemberIdentity
 from assignors.errors import ProtocolError
-from assignors.protocol import Subscription, decode_assignment, decode_subscription
+from assignors.protocol import Subscription, decode_subscription
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def read_group(cluster: Cluster, group: str) -> LiveGroup:
     members = [_member(each, joined.get(each.member_id)) for each in described.members]
     has_target = any(each.target_assignment is not None for each in described.members)
     status = _STATES.get(described.state.name)
-    if status is None and any(member.target != member.owned for member in members if has_target):
+    if status is None and has_target and any({*member.target} != {*member.owned} for member in members):
         status = "Reconciling"
     if status is None:
         warnings = (*warnings, "the group is assigning or reconciling, what it has may not last")
@@ -83,14 +83,7 @@ def read_group(cluster: Cluster, group: str) -> LiveGroup:
     return LiveGroup(group, status, protocol, strategy, members, has_target, warnings)
 
 
-class _Joined(NamedTuple):
-    """What a member said when it joined, and what it was assigned then, in its assignor's order."""
-
-    subscription: Subscription
-    assigned: Sequence[TopicPartition]
-
-
-def _joined(cluster: Cluster, group: str) -> tuple[dict[str, _Joined], tuple[str, ...]]:
+def _joined(cluster: Cluster, group: str) -> tuple[dict[str, Subscription], tuple[str, ...]]:
     """What the members of a classic group said; the coordinator tells it of stable groups only."""
     found = cluster.classic_group(group)
     said = {}
@@ -99,15 +92,13 @@ def _joined(cluster: Cluster, group: str) -> tuple[dict[str, _Joined], tuple[str
         if not member.metadata:
             continue
         try:
-            assigned = decode_assignment(member.assignment)[0] if member.assignment else ()
-            said[member.id] = _Joined(decode_subscription(member.metadata), assigned)
+            said[member.id] = decode_subscription(member.metadata)
         except ProtocolError as error:
             unreadable.append(f"what {member.client_id} said when it joined cannot be read: {error}")
     return said, tuple(unreadable)
 
 
-def _member(described: Any, joined: _Joined | None) -> LiveMember:
-    subscription = None if joined is None else joined.subscription
+def _member(described: Any, subscription: Subscription | None) -> LiveMember:
     identity = MemberIdentity(
         described.member_id,
         instance_id=described.group_instance_id,
@@ -116,8 +107,7 @@ def _member(described: Any, joined: _Joined | None) -> LiveMember:
         topics=None if subscription is None else tuple(sorted(subscription.topics)),
         rack=None if subscription is None else subscription.rack,
     )
-    owned = _partitions(described.assignment) if joined is None else joined.assigned
-    return LiveMember(identity, owned, _partitions(described.target_assignment))
+    return LiveMember(identity, _partitions(described.assignment), _partitions(described.target_assignment))
 
 
 def _partitions(assignment: Any) -> list[TopicPartition]:

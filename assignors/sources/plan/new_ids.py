@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from assignors.sources.plan.members import Seat
 
 _BY_ID = {"sticky", "cooperative-sticky"}
-"""Strategies that put members in the order of their ids."""
+"""Strategies that go by the order of ids, and among members that own something by that of a HashMap."""
 
 _BY_INSTANCE = {"range", "roundrobin", "broker-range"}
 """Strategies that put static members first, by instance id, then the others by id."""
@@ -37,7 +37,7 @@ def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) ->
     if strategy in _BY_INSTANCE:
         seats = [seat for seat in seats if seat.identity.instance_id is None]
     new = [seat for seat in seats if seat.prefix is not None]
-    if strategy not in _BY_INSTANCE | _BY_ID:
+    if strategy not in _BY_INSTANCE | _BY_ID or (strategy in _BY_ID and any(map(_restarted, new))):
         return new
     prefixes = ["" if random_ids else seat.prefix or "" for seat in new]
     ids = [seat.member.id for seat in seats if seat.prefix is None]
@@ -60,5 +60,9 @@ def _may_pass(prefix: str, other: str) -> bool:
 
 def _kind(seat: Seat) -> Hashable:
     """Joining members of one kind may change places without anybody seeing it; a restarted one is its own."""
-    joins = seat.identity.id == seat.member.id
-    return seat.identity._replace(id="") if joins else seat.identity.id
+    return seat.identity.id if _restarted(seat) else seat.identity._replace(id="")
+
+
+def _restarted(seat: Seat) -> bool:
+    """Whether a new member is an old one, which has had partitions under its new id since."""
+    return seat.identity.id != seat.member.id

@@ -95,7 +95,7 @@ def test_a_topic_that_grows(run, members):
 @pytest.mark.parametrize(
     ("form", "begins"),
     [
-        ("text", "shipping   PreparingRebalance"),
+        ("text", "shipping   rebalancing"),
         ("json", '{\n  "format_version": "1.0"'),
         ("ndjson", '{"topic": "orders", "partition": 1, "action": "move"'),
         ("csv", "topic,partition,action,from,to,lag,reason\norders,1,move,first,second,"),

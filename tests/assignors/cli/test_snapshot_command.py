@@ -41,7 +41,7 @@ def test_a_plan_is_kept_by_the_diff(run, members, tmp_path):
     [
         (["nowhere"], "nowhere: no such file"),
         (["plan:sticky"], "plan:sticky plans from the other side"),
-        (["MEMBERS", "--group", "other"], "holds the group"),
+        (["MEMBERS", "--group", "other"], "holds no group 'other'"),
         (["live:g", "-b", "localhost:1", "-X", "acsk=1"], "No such configuration property"),
     ],
 )

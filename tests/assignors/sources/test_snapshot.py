@@ -1,6 +1,8 @@
 """Our own file of a group."""
 
 import json
+import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,13 +44,8 @@ def test_lag_comes_back():
 
 def test_the_same_group_gives_the_same_bytes_whatever_the_order_of_its_rows():
     state, _ = parse_capture((CAPTURES / "members-4.3.1.txt").read_text())
-    turned = GroupState(
-        state.members,
-        state.topics,
-        state.member[::-1],
-        state.topic[::-1],
-        state.partition[::-1],
-        name=state.name,
+    turned = replace(
+        state, member=state.member[::-1], topic=state.topic[::-1], partition=state.partition[::-1]
     )
     assert snapshot_bytes(turned) == snapshot_bytes(state)
 
@@ -72,3 +69,91 @@ def test_a_fault_is_said_with_its_path(change, fault):
 def test_keys_of_a_newer_minor_version_are_ignored():
     text = '{"kind": "group-snapshot", "format_version": "1.7", "members": [], "epoch": 3}'
     assert parse_snapshot(text)[0].members == ()
+
+
+def full():
+    """A group of which everything is known."""
+    members = (
+        MemberIdentity("m-1", "i-1", "c-1", "h", ("t", "u"), "r1"),
+        MemberIdentity("m-2", topics=("t",)),
+    )
+    return GroupState(
+        members,
+        ("t", "u"),
+        np.array([0, 0, 1, -1], np.int32),
+        np.array([0, 1, 0, 0], np.int32),
+        np.array([2, 0, 0, 1], np.int32),
+        np.array([-4, 5, -1, 7]),
+        complete=True,
+        members_complete=False,
+        name="g",
+        status="Reconciling",
+        strategy="uniform",
+        protocol="consumer",
+        topic_ids=(uuid.UUID(int=5), None),
+        racks=((("r1", "r2"), (), ("r1",)), None),
+        warnings=("on its way",),
+        assumed=("something",),
+    )
+
+
+def rows(state):
+    """The rows as they stand, nobody's last."""
+    columns = zip(state.member.tolist(), state.topic.tolist(), state.partition.tolist(), strict=True)
+    found = [(member, state.topics[topic], partition) for member, topic, partition in columns]
+    return [each for each in found if each[0] >= 0] + sorted(each for each in found if each[0] < 0)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *("members", "complete", "members_complete", "name", "status", "strategy", "protocol", "warnings"),
+        *("assumed", "topics", "topic_ids", "racks"),
+    ],
+)
+def test_what_is_known_of_a_group_comes_back(field):
+    state = full()
+    back, target = parse_snapshot(snapshot_bytes(state))
+    assert getattr(back, field) == getattr(state, field)
+    assert (rows(back), target) == (rows(state), None)
+
+
+def test_lags_below_zero_come_back():
+    back, _ = parse_snapshot(snapshot_bytes(full()))
+    lags = dict(
+        zip(zip(back.topic.tolist(), back.partition.tolist(), strict=True), back.lag.tolist(), strict=True)
+    )
+    assert lags == {(0, 2): -4, (1, 0): 5, (0, 0): -1, (0, 1): 7}
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_both_states_of_a_group_on_its_way_come_back(complete):
+    state = replace(full(), complete=complete)
+    target = replace(state, member=np.array([-1, 0, 1, 1], np.int32))
+    back, later = parse_snapshot(snapshot_bytes(state, target))
+    assert (rows(back), rows(later)) == (rows(state), rows(target))
+    assert (back.complete, later.complete) == (complete, complete)
+    assert later.strategy == "uniform"
+
+
+def test_a_capture_of_a_group_on_its_way_is_kept_with_its_target():
+    state, target = parse_capture((CAPTURES / "reconciling-4.3.1.txt").read_text())
+    back, later = parse_snapshot(snapshot_bytes(state, target))
+    assert diff(state, back).same
+    assert diff(target, later).same
+    assert not diff(back, later, match="member-id").same
+
+
+def test_a_snapshot_of_the_first_format_is_read():
+    text = b"""{"kind":"group-snapshot","format_version":"1.0","members":[
+{"id":"m-1","instance_id":"i","client_id":"c","host":"h","topics":["t"],"partitions":{"t":[0,3]}}
+],"group":"g","state":"Stable","topics":{"t":5},"lag":{"t":{"0":12}}}"""
+    state, target = parse_snapshot(text)
+    assert state.members == (MemberIdentity("m-1", "i", "c", "h", ("t",)),)
+    assert (len(state.partition), state.strategy, state.assumed, target) == (5, None, (), None)
+
+
+def test_two_members_with_one_id_are_refused():
+    text = '{"kind": "group-snapshot", "format_version": "1.1", "members": [{"id": "a"}, {"id": "a"}]}'
+    with pytest.raises(SourceError, match=r"two members have the id 'a'.* at `\$.members\[1\].id`"):
+        parse_snapshot(text)

@@ -12,7 +12,7 @@ from tests.assignors.sources.plan.states import group, lists
 
 COUNTS = {"clicks": 3, "orders": 3}
 IDS = (uuid.UUID(int=2), uuid.UUID(int=1))
-RACKS = ((("r1",), ("r2",), ("r1",)), (("r2",), ("r1",), ("r2",)))
+RACKS = ((("r1",), ("r2",), ("r1",)),) * 2
 
 
 def of_racks(*racks):
@@ -53,7 +53,7 @@ def test_ids_made_from_names_are_assumed_where_they_decide(assignor, counts, sai
 
 @pytest.mark.parametrize("assignor", ["range", "sticky", "cooperative-sticky"])
 def test_racks_count_where_they_are_known(assignor):
-    identities = of_racks("r2", "r1")
+    identities = of_racks("r1", "r2")
     planned = plan(group(identities, {}, COUNTS, racks=RACKS), assignor)
     members = [Member(each.id, each.topics, rack=each.rack) for each in identities]
     topics = [Topic(name, 3, racks) for name, racks in zip(COUNTS, RACKS, strict=True)]
