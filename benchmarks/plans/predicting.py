@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from assignors.diff import GroupState
 
-DRAWS = 20
+DRAWS = 10
 """Draws of what a change brings, to see whether it decides."""
 Json = dict[str, Any]
 Owners = dict[str, list[tuple[str, int]]]
