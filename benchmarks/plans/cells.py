@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 EVENTS = ("leave", "growth", "join")
 """What happens to each group, in this order: a member leaves, the first topic grows, a member joins.
 
-The join comes last, so that it takes from lists that are no longer sorted: "sticky" goes by their order.
+The join comes last, so that it takes from lists that are no longer sorted: "sticky" could go by their order.
 """
+RESTARTED = "alike"
+"""The shape whose members are restarted in the end, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,11 @@ class Cell:
     assignor: str
     static: bool
     shape: str
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """What happens to it."""
+        return (*EVENTS, "restart") if self.shape == RESTARTED else EVENTS
 
     @property
     def group(self) -> str:

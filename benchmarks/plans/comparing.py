@@ -20,8 +20,8 @@ in `plans/README.md`.
 
 All that decides was known beforehand of {known} changes: **{equal} of {known} came as predicted, partition by
 partition.** In {rest} more the change itself brings something that decides and that nobody knew; {lucky} of
-these came as predicted too, and {told} of {rest} are what a plan says that is told of it. The plans of all
-{rest} said beforehand that something is unknown.
+these came as predicted too, and {told} of {rest} are what a plan says that is told of it. {said} of
+the {rest} plans said beforehand that something is unknown.
 
 A line is a change of one group; a group's changes follow one another. Its partitions before are those after
 the line above. "the same" stands for real owners that are the predicted ones. Moved are partitions with
@@ -34,17 +34,21 @@ another owner than before, new ones included.
 ## Changes that no plan can know
 
 {reasons}
+
+{rest_rows}
 """
 REASONS = {
+    "growth": "the controller draws the racks that new partitions go to",
     "join": (
         "a KIP-848 client draws its member id when it starts, and without instance ids the broker's `range` "
-        "goes by it. {count} of {draws} drawn ids give the owners that there were"
+        "puts members in the order of their ids"
     ),
-    "growth": (
-        "the controller draws the racks that new partitions go to. {count} of {draws} draws give the owners "
-        "that there were"
+    "restart": (
+        "restarted members have new ids, drawn all or in part, and the strategy goes by ids: the broker's "
+        "`range` by their order, the others by that of a Java hash map, in which the whole id counts"
     ),
 }
+"""What decides and is not known beforehand."""
 
 
 def page(compared: Sequence[Change]) -> str:
@@ -56,10 +60,12 @@ def page(compared: Sequence[Change]) -> str:
         known=len(known),
         rest=len(rest),
         lucky=sum(change.equal for change in rest),
+        said=sum(bool(change.assumed) for change in rest),
         told=sum(change.told == change.real for change in rest),
         rows="\n".join(map(_row, compared)),
-        reasons="\n".join(
-            f"- {_title(change)}: {REASONS[change.event].format(count=change.drawn, draws=DRAWS)}."
+        reasons="\n".join(f"- {event.title()}: {reason}." for event, reason in REASONS.items()),
+        rest_rows="\n".join(
+            f"- {_title(change)}: {change.drawn} of {DRAWS} draws give the owners that there were."
             for change in rest
         ),
     )

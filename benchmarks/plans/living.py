@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from assignors.sources import read_live, snapshot_bytes
 from benchmarks.consumers.clients import JAVA
 from benchmarks.consumers.process import Member
-from benchmarks.plans.cells import EVENTS, SHAPES
+from benchmarks.plans.cells import SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,42 +38,64 @@ class LiveGroup:
         for short, count in self.shape.topics.items():
             self.names[short] = kafka.create_topic(count)
             self.counts[self.names[short]] = count
-        self._waiting = {
-            consumer.name: self._process(consumer) for consumer in (*self.shape.consumers, self.shape.joins)
-        }
+        self._consumers = {each.name: each for each in (*self.shape.consumers, self.shape.joins)}
+        self._waiting = {name: self._process(each) for name, each in self._consumers.items()}
         self._running: dict[str, Member] = {}
 
     @property
     def subscriptions(self) -> dict[str, list[str]]:
         """What each consumer subscribes to, by its client id."""
-        return {each.name: self._topics(each) for each in (*self.shape.consumers, self.shape.joins)}
+        return {name: self._topics(each) for name, each in self._consumers.items()}
 
-    def start(self, consumer: Consumer) -> None:
+    def start(self, name: str) -> None:
         """Let a consumer join."""
-        member = self._waiting.pop(consumer.name)
-        self._running[consumer.name] = member
-        member.wait_until_ready()
-        member.tell("start")
+        self._running[name] = self._waiting.pop(name)
+        self._running[name].wait_until_ready()
+        self._running[name].tell("start")
+
+    def close(self, name: str) -> None:
+        """Let a consumer leave."""
+        member = self._running.pop(name)
+        member.tell("close")
+        member.wait_until_over()
 
     def happens(self, event: str) -> dict[str, Any]:
         """Let an event happen; what it is in the words of a plan."""
-        if event == "join":
-            self.start(joins := self.shape.joins)
-            return {
-                "client_id": joins.name,
-                "instance_id": joins.instance if self.cell.static else None,
-                "topics": self._topics(joins),
-                "rack": joins.rack,
-            }
-        if event == "growth":
-            topic = self.names["a"]
-            self.counts[topic] = self.shape.grown
-            self.kafka.grow_topic(topic, self.shape.grown)
-            return {"partitions": {topic: self.shape.grown}}
-        leaver = self._running.pop(self.shape.leaves)
-        leaver.tell("close")
-        leaver.wait_until_over()
-        return {"client_id": self.shape.leaves}
+        match event:
+            case "leave":
+                self.close(self.shape.leaves)
+                return {"client_id": self.shape.leaves}
+            case "growth":
+                topic = self.names["a"]
+                self.counts[topic] = self.shape.grown
+                self.kafka.grow_topic(topic, self.shape.grown)
+                return {"partitions": {topic: self.shape.grown}}
+            case "join":
+                joins = self.shape.joins
+                self.start(joins.name)
+                return {
+                    "client_id": joins.name,
+                    "instance_id": joins.instance if self.cell.static else None,
+                    "topics": self._topics(joins),
+                    "rack": joins.rack,
+                }
+            case _:
+                return {"restarted": self._restart()}
+
+    def _restart(self) -> list[str]:
+        """Restart all, in the order in which the group lists its members, which is that of a plan."""
+        state, _ = read_live(self.cell.group, {"bootstrap.servers": self.kafka.bootstrap_servers})
+        names = [str(member.client_id) for member in state.members]
+        self._waiting = {name: self._process(self._consumers[name], "again") for name in names}
+        for member in self._waiting.values():
+            member.wait_until_ready()
+        for name in names:
+            self.close(name)
+            if not self.cell.static:
+                self.settled()
+            self.start(name)
+            self.settled()
+        return names
 
     def settled(self) -> dict[str, Any]:
         """What every consumer says it has, once nothing has changed for a while and nothing is nobody's."""
@@ -115,7 +137,7 @@ class LiveGroup:
     def _topics(self, consumer: Consumer) -> list[str]:
         return [self.names[short] for short in consumer.topics]
 
-    def _process(self, consumer: Consumer) -> Member:
+    def _process(self, consumer: Consumer, folder: str = "") -> Member:
         config: dict[str, str | int] = {
             "bootstrap.servers": self.kafka.bootstrap_servers,
             "group.id": self.cell.group,
@@ -127,9 +149,9 @@ class LiveGroup:
             **({"client.rack": consumer.rack} if consumer.rack else {}),
         }
         settings = {"topics": self._topics(consumer), "config": JAVA.named(config)}
-        folder = self.folder / self.cell.group
-        folder.mkdir(exist_ok=True)
-        return Member(consumer.name, settings, folder, JAVA.command())
+        place = self.folder / self.cell.group / folder
+        place.mkdir(parents=True, exist_ok=True)
+        return Member(consumer.name, settings, place, JAVA.command())
 
     def __enter__(self) -> Self:
         return self
@@ -143,9 +165,9 @@ def live(cell: Cell, kafka: Kafka, folder: Path) -> dict[str, Any]:
     """Run a cell; the states of its group, and what led to each."""
     with LiveGroup(cell, kafka, folder) as group:
         for consumer in group.shape.consumers:
-            group.start(consumer)
+            group.start(consumer.name)
         steps = [_step(group, "start", {})]
-        steps += [_step(group, event, group.happens(event)) for event in EVENTS]
+        steps += [_step(group, event, group.happens(event)) for event in cell.events]
     return {
         "assignor": cell.assignor,
         "static": cell.static,

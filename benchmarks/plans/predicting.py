@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from assignors.diff import GroupState
 
-DRAWS = 30
+DRAWS = 10
 """Draws of what a change brings, to see whether it decides."""
 Json = dict[str, Any]
 Owners = dict[str, list[tuple[str, int]]]
@@ -71,11 +71,11 @@ class Brought(NamedTuple):
     """What a change brings that nobody knows before.
 
     Attributes:
-        member_id: of the member that joins.
+        member_ids: of those that join, by client id.
         racks: of the replicas of each topic's partitions, once it has grown.
     """
 
-    member_id: str
+    member_ids: Mapping[str, str]
     racks: Mapping[str, Sequence[Sequence[str]]]
 
 
@@ -95,6 +95,8 @@ def what_if(after: Json) -> WhatIf:
             return WhatIf(joining=(joiner,))
         case "growth":
             return WhatIf(partitions=what["partitions"])
+        case "restart":
+            return WhatIf(rolling_restart=True)
         case _:
             return WhatIf(remove_members=(what["client_id"],))
 
@@ -130,35 +132,47 @@ def _planned(run: Json, state: GroupState, change: WhatIf) -> GroupState:
 
 def _told(run: Json, state: GroupState, after: Json, brought: Brought) -> Owners:
     """The plan's owners, had this been known: what comes is there already, and nothing of it is assigned."""
-    what = after["what"]
+    what, change = after["what"], what_if(after)
+
+    def with_member(state: GroupState, identity: MemberIdentity) -> GroupState:
+        known = identity._replace(id=brought.member_ids[str(identity.client_id)])
+        return _planned(run, replace(state, members=(*state.members, known)), WhatIf())
+
     match after["event"]:
         case "join":
-            client_id, instance_id = what["client_id"], what["instance_id"]
-            joiner = MemberIdentity(
-                brought.member_id, instance_id, client_id, topics=tuple(what["topics"]), rack=what["rack"]
+            (joiner,) = change.joining
+            identity = MemberIdentity(
+                "", joiner.instance_id, joiner.client_id, None, joiner.topics, joiner.rack
             )
-            state = replace(state, members=(*state.members, joiner))
+            return _owners(with_member(state, identity))
+        case "restart" if not run["static"]:
+            for identity in state.members:
+                left = _planned(run, state, WhatIf(remove_members=(identity.id,)))
+                state = with_member(left, identity)
+            return _owners(state)
         case "growth":
             racks = (tuple(map(tuple, brought.racks[topic])) for topic in state.topics if state.racks)
-            state = replace(state.completed(what["partitions"]), racks=tuple(racks))
+            grown = replace(state.completed(what["partitions"]), racks=tuple(racks))
+            return _owners(_planned(run, grown, WhatIf()))
         case _:
-            return _owners(_planned(run, state, what_if(after)))
-    return _owners(_planned(run, state, WhatIf()))
+            return _owners(_planned(run, state, change))
 
 
 def _brought(after: Json) -> Brought:
     """What the change did bring."""
     ids = {said["client_id"]: member_id for member_id, said in after["owners"].items()}
-    racks = {name: topic["racks"] for name, topic in after["described"]["topics"].items()}
-    return Brought(ids.get(after["what"].get("client_id"), ""), racks)
+    return Brought(ids, {name: topic["racks"] for name, topic in after["described"]["topics"].items()})
 
 
 def _drawn(run: Json, before: Json, after: Json, random: Random) -> Brought:
     """What it might have brought: a classic member's id begins with its instance or client id."""
-    uuid = UUID(int=random.getrandbits(128), version=4)
-    member_id = base64.urlsafe_b64encode(uuid.bytes).decode().rstrip("=")
-    if run["assignor"] in CLASSIC:
-        member_id = f"{after['what'].get('instance_id') or after['what'].get('client_id')}-{uuid}"
+
+    def member_id(client_id: str) -> str:
+        uuid = UUID(int=random.getrandbits(128), version=4)
+        if run["assignor"] in CLASSIC:
+            return f"{after['what'].get('instance_id') or client_id}-{uuid}"
+        return base64.urlsafe_b64encode(uuid.bytes).decode().rstrip("=")
+
     racks = {
         name: [
             *before["described"]["topics"][name]["racks"],
@@ -166,7 +180,9 @@ def _drawn(run: Json, before: Json, after: Json, random: Random) -> Brought:
         ][: len(topic["racks"])]
         for name, topic in after["described"]["topics"].items()
     }
-    return Brought(member_id, racks)
+    return Brought(
+        {said["client_id"]: member_id(said["client_id"]) for said in after["owners"].values()}, racks
+    )
 
 
 def _owners(state: GroupState) -> Owners:

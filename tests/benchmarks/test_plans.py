@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.plans.__main__ import COMPARED, saved
-from benchmarks.plans.cells import CELLS, EVENTS, SHAPES
+from benchmarks.plans.cells import CELLS, CONSUMER, RESTARTED, SHAPES
 from benchmarks.plans.comparing import page
 from benchmarks.plans.predicting import Change, changes
 
@@ -21,7 +21,7 @@ def told(change: Change) -> tuple[str, bool, str, str]:
 
 def test_every_event_was_measured_in_every_group(compared: list[Change]) -> None:
     assert list(map(told, compared)) == [
-        (cell.assignor, cell.static, cell.shape, event) for cell in CELLS for event in EVENTS
+        (cell.assignor, cell.static, cell.shape, event) for cell in CELLS for event in cell.events
     ]
 
 
@@ -38,15 +38,20 @@ def test_a_plan_says_beforehand_that_something_is_not_known(compared: list[Chang
 
 
 def test_only_drawn_ids_and_racks_are_not_known(compared: list[Change]) -> None:
-    unknown = {told(change) for change in compared if not change.known}
-    assert {(assignor, shape, event) for assignor, _, shape, event in unknown if event == "join"} == {
-        ("broker-range", shape, "join") for shape in SHAPES
+    by_id = ("sticky", "cooperative-sticky", *CONSUMER)
+    by_rack = ("range", "sticky", "cooperative-sticky")
+    assert {told(change) for change in compared if not change.known} == {
+        *(("broker-range", False, shape, "join") for shape in SHAPES),
+        *((assignor, False, RESTARTED, "restart") for assignor in by_id),
+        *((assignor, static, "racks", "growth") for assignor in by_rack for static in (False, True)),
     }
-    assert {(shape, event) for _, _, shape, event in unknown if event != "join"} == {("racks", "growth")}
 
 
-def test_every_event_moves_something(compared: list[Change]) -> None:
-    assert [told(change) for change in compared if change.before == change.real] == []
+def test_only_restarts_move_nothing_of_static_members_and_by_names(compared: list[Change]) -> None:
+    restarts = [change for change in compared if change.event == "restart"]
+    assert [told(change) for change in compared if change.before == change.real] == [
+        told(change) for change in restarts if change.static or change.assignor in {"range", "roundrobin"}
+    ]
 
 
 def test_the_page_is_what_the_comparison_says(compared: list[Change]) -> None:
