@@ -46,7 +46,7 @@ class Calls:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[Round] = []
+        self._waiting: list[tuple[float, Round]] = []  # each with the last of its times
         self._sorted = True
         # By consumer: the latest time it was told about, the round it was in last, when, and with what.
         self._latest = np.zeros(64)
@@ -67,22 +67,24 @@ class Calls:
             return
         consumers, times = np.empty(len(partition), np.intp), np.empty(len(partition))
         consumers[:], times[:] = consumer, at
-        self._waiting.append(Round(partition, consumers, times, kind))
+        last = float(at.max()) if isinstance(at, np.ndarray) else at
+        self._waiting.append((last, Round(partition, consumers, times, kind)))
         self._sorted &= self._follows(consumers, times)
 
     def until(self, at: float) -> Iterator[Round]:
         """Everything up to then, in rounds."""
         due = []
         later = []
-        for told in self._waiting:
-            now = told.at <= at
-            if now.all():
+        for last, told in self._waiting:
+            if last <= at:
                 due.append(told)
-            elif now.any():
+                continue
+            now = told.at <= at
+            if now.any():
                 due.append(told.take(now))
-                later.append(told.take(~now))
+                later.append((last, told.take(~now)))
             else:
-                later.append(told)
+                later.append((last, told))
         self._waiting = later
         yield from self._together(due) if self._sorted or not due else _sort(due)
         self._sorted |= not later

@@ -29,7 +29,7 @@ class GroupCurve:
 
     def bends(self, at: Floats, slope: Floats) -> None:
         """From then on it grows faster by so much."""
-        if len(at) > 1 and (at == at[0]).all():
+        if len(at) > 1 and at[0] == at[-1] and (at == at[0]).all():
             at, slope = at[:1], slope.sum(keepdims=True)
         self._bends.append((at, slope))
 

@@ -128,6 +128,8 @@ class Flow:
             committed: whether it was asked to give them up, or has closed, and could commit before; whether
                 it does is for the load to say.
         """
+        if not len(partitions):
+            return
         self._stop(partitions, at, GIVEN_UP if committed else DROPPED)
         self._told[partitions] = -1
         self._stands[partitions] = False
