@@ -1,5 +1,7 @@
 """What a change costs: as the simulator has it, without a run."""
 
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -203,3 +205,9 @@ def test_a_large_group_takes_milliseconds():
     began = time.perf_counter()
     assert len(found.stops) == 7
     assert time.perf_counter() - began < 0.2
+
+
+def test_a_diff_that_nobody_asks_for_its_cost_does_without_the_simulator():
+    code = "import sys, assignors.diff as it; it.diff({}, {}); print('assignors.simulation' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == "False\n"
