@@ -90,7 +90,9 @@ class AssignmentDiff:
             if names:
                 more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
                 listed = ", ".join(names[:_LISTED])
-                unseen.append(f"that {listed}{more} had no partitions {side}, not that nobody was there")
+                unseen.append(
+                    f"not all members {side} are known; {listed}{more} taken to be there without partitions"
+                )
         return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *unseen)))
 
     @cached_property

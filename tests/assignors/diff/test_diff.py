@@ -173,9 +173,9 @@ def test_an_idle_member_that_was_not_shown_before_is_no_difference_and_an_assump
     hidden = replace(GroupState.of(whole(a="0")), members_complete=False)
     found = diff(hidden, whole(a="0", b=""))
     assert found.same
-    assert found.assumed == ("that b had no partitions before, not that nobody was there",)
+    assert found.assumed == ("not all members before are known; b taken to be there without partitions",)
     assert diff(whole(a="0", b=""), hidden).assumed == (
-        "that b had no partitions after, not that nobody was there",
+        "not all members after are known; b taken to be there without partitions",
     )
 
 
