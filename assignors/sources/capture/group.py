@@ -193,7 +193,7 @@ def _check_end(
     made = _UUID.fullmatch(member.id)
     if name == "CLIENT-ID" and made and made[1] == member.client_id:
         return ()
-    if name != "CLIENT-ID" or (made and made[1].startswith(member.client_id or "")):
+    if name != "CLIENT-ID" or not member.client_id or (made and made[1].startswith(member.client_id)):
         raise table.fault(
             len(table.lines) - 1, f"the file ends within {name}: {AGAIN}, or add a newline if that is whole"
         )

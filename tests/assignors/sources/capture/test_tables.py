@@ -75,6 +75,12 @@ def test_the_state_tells_whether_all_members_are_seen(counted):
     assert read.members_complete is (counted == "4")
 
 
+def test_a_count_of_members_that_may_be_cut_is_no_count():
+    offsets, _, state = tables("4.3.1")
+    read, _ = parse_capture(offsets + state.rstrip().rsplit("5", 1)[0] + "4")
+    assert not read.members_complete
+
+
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
