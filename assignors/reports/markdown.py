@@ -13,6 +13,7 @@ from assignors.reports.verdict import (
     number,
     presence,
     reason,
+    reasons_told,
     renames,
     stop_rows,
 )
@@ -50,7 +51,7 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     page.items((_text(f"assumed: {each}") for each in diff.assumed), len(diff.assumed), "assumption")
     page.add("\n", _text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:
-        page.add("\n", _text(" · ".join(movement(diff))), "\n")
+        page.add("\n", _text(" · ".join([*movement(diff), *reasons_told(diff)])), "\n")
     if shown.filters:
         page.add("\n", _text(shown.filters, 1_000), "\n")
     page.items((_conflict(*each) for each in shown.part.conflicts), len(shown.part.conflicts), "conflict")

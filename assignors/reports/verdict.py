@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from assignors.diff.members import Presence
+from assignors.reasons import Reason
 from assignors.reports.ranges import count, duration
 
 if TYPE_CHECKING:
     from assignors.diff import AssignmentDiff, Change, Flow, MemberChange
 
 _PRESENCE = {Presence.JOINED: "new", Presence.LEFT: "gone"}
+
+_EXPLAINED = 20_000
+"""Partitions of a group whose plan is explained without being asked to; more take longer than the plan."""
 
 STOP_TITLES = ("stop on", "protocol", "members", "partitions", "mean pause", "noticed after")
 
@@ -62,6 +67,19 @@ def movement(diff: AssignmentDiff) -> list[str]:
         f"idle {number(numbers.idle_before)} -> {number(numbers.idle_after)}",
         f"lag moved {number(numbers.lag_moved)}",
     ]
+
+
+def reasons_told(diff: AssignmentDiff) -> list[str]:
+    """How many changes each reason set in motion, where an assignor planned them and can be asked soon."""
+    if diff.after.explainer is None or len(diff.action) > _EXPLAINED:
+        return []
+    reasons = Counter(change.reason for change in diff.changes())
+    told = [
+        f"{times:,} {each.value}"
+        for each, times in reasons.most_common()
+        if each is not None and each is not Reason.NOT_TOLD
+    ]
+    return [f"because {', '.join(told)}"] if told else []
 
 
 def _avoidable(diff: AssignmentDiff) -> str:

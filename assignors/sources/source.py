@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,10 @@ class Pair:
     after: GroupState
     planned: bool
     kept: Source
+
+    def swapped(self) -> Pair:
+        """The same pair the other way round."""
+        return replace(self, before=self.after, after=self.before)
 
 
 def read_source(name: str, config: Mapping[str, str] | None = None, *, group: str | None = None) -> Source:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.errors import SourceError
 from assignors.extras import needs
+from assignors.sources.live.certificate import certificate_fault
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -63,9 +64,11 @@ class Cluster:
         try:
             metadata = cluster_metadata(self._admin, heard, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S)
         except BrokerUnreachableError as error:
+            rejected = "certificate verify failed" in str(error)
+            why = (rejected and certificate_fault(config)) or error
             raise SourceError(
-                f"{source}: no broker answers at {self._servers}: {error}. Is the address right, the broker "
-                "up, and are the security settings (security.protocol first) those of the cluster?"
+                f"{source}: no broker answers at {self._servers}: {why}. Is the address "
+                "right, the broker up, and do the security settings fit, security.protocol first?"
             ) from error
         self.counts = {
             name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.partitions

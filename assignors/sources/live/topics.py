@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from assignors.sources.capture.table import beyond_end
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
@@ -64,8 +66,12 @@ def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int],
     committed = cluster.committed(group)
     ends = cluster.ends(committed.keys())
     unread = sorted({topic for topic, _ in committed.keys() - ends.keys()})
-    warnings = (f"the lag is unknown for partitions of {', '.join(unread)}",) if unread else ()
-    return {each: end - committed[each] for each, end in ends.items()}, warnings
+    warnings = [f"the lag is unknown for partitions of {', '.join(unread)}"] if unread else []
+    lags = {each: end - committed[each] for each, end in ends.items()}
+    beyond = sorted(each for each, lag in lags.items() if lag < 0)
+    for topic, partition in beyond[:1]:
+        warnings.append(beyond_end(f"{topic}-{partition}", lags[topic, partition], len(beyond)))
+    return lags, tuple(warnings)
 
 
 def _racks(topic: Any) -> TopicRacks:

@@ -173,9 +173,11 @@ def test_a_plan_tells_why(run, members, assignor, reason):
     arguments = ["diff", members, f"plan:{assignor}", "--add-members", 2]
     rows = run(*arguments, "-o", "ndjson").stdout.splitlines()
     assert {json.loads(row)["reason"] for row in rows if '"move"' in row} == {reason}
-    for form in ("text", "markdown"):
-        assert reason not in run(*arguments, "-o", form).stdout
-        assert reason in run(*arguments, "-o", form, "--reasons").stdout
+    for form, column in (("text", "BECAUSE"), ("markdown", "| because |")):
+        assert column not in run(*arguments, "-o", form).stdout
+        told = run(*arguments, "-o", form, "--reasons").stdout
+        assert column in told
+        assert reason in told
 
 
 @pytest.mark.usefixtures("strangers")

@@ -12,6 +12,8 @@ from assignors.reports.view import SHOWN, View
 from tests.assignors.reports.conftest import a_crowd, orders
 from tests.support.drawing import drawn
 
+ID = "-9ac4-401a-9ac4-e81ad2c37e78"
+
 # The picture of the design notes, by hand.
 GROWN = """\
 group   6 -> 8 members   120 partitions   matched by member-id
@@ -139,6 +141,14 @@ def test_what_all_names_begin_with_is_told_once():
     assert lines[5].startswith("  ..0000      20     20      0     0")
 
 
+@pytest.mark.parametrize(("width", "shown"), [(120, "app-5a0a4010.."), (1_000, f"app-5a0a4010{ID}")])
+def test_member_ids_are_cut_where_there_is_little_room(width, shown):
+    before = {f"app-5a0a401{number}{ID}": orders([number]) for number in range(2)}
+    after = {f"app-5a0a401{number}{ID}": orders([1 - number]) for number in range(2)}
+    rows = drawn(print_diff, diff(before, after), width=width)
+    assert [row.split()[0] for row in rows[3:4]] == [shown]
+
+
 @pytest.mark.parametrize(
     ("view", "rows", "more"),
     [
@@ -220,6 +230,11 @@ def test_a_filter_narrows_the_tables_and_is_said(grown):
 def test_members_are_counted_in_the_topics_that_are_shown():
     lines = drawn(print_diff, a_crowd(4), view=View(topic=re.compile("payments")))
     assert lines[5].split()[:5] == ["..0000", "0", "20", "+20", "0"]
+
+
+def test_reasons_are_counted_below_a_plan(planned, grown):
+    assert any(line.endswith("   because 2 over quota, 2 filled") for line in drawn(print_diff, planned))
+    assert "because" not in "".join(drawn(print_diff, grown))
 
 
 def test_topics_are_told_with_their_lag():

@@ -1,16 +1,25 @@
 """Groups of a real broker."""
 
+import base64
 import socket
 import time
 import uuid
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from assignors.diff import diff
 from assignors.errors import SourceError
-from assignors.sources import read_live
+from assignors.sources import (
+    Joiner,
+    WhatIf,
+    parse_snapshot,
+    plan,
+    read_live,
+    read_pair,
+    snapshot_bytes,
+)
 from tests.assignors.sources.worker import Worker
 
 
@@ -29,11 +38,12 @@ def wait_for(read, ready, seconds=40):
 
 @pytest.fixture
 def workers(broker):
-    """Starts members of a group; all leave in the end."""
+    """Starts members of a group, of one topic or several; all leave in the end."""
     started = []
 
     def start(group, topic, client_id, **config):
-        started.append(Worker(broker.bootstrap_servers, group, [topic], client_id, **config))
+        topics = [topic] if isinstance(topic, str) else topic
+        started.append(Worker(broker.bootstrap_servers, group, topics, client_id, **config))
         return started[-1]
 
     yield start
@@ -58,6 +68,10 @@ def test_a_live_group_shows_members_partitions_and_what_nobody_has(broker, worke
     assert {member.client_id for member in state.members} == {"worker-0", "worker-1"}
     assert (state.name, state.complete) == (group, True)
     assert (target is None) is (protocol == "classic")
+    assert (state.protocol, state.status) == (protocol, "Stable")
+    admin = AdminClient(settings(broker))
+    known = admin.describe_topics(TopicCollection([topic]))[topic].result().topic_id
+    assert base64.b64encode(state.topic_ids[0].bytes).decode().rstrip("=") == str(known)
     assert target is None or diff(state, target).same
 
 
@@ -67,6 +81,11 @@ def read_or_nobody(group, broker):
         return read_live(group, settings(broker))
     except SourceError:
         return diff({}, {}).before, None
+
+
+def wait_for_group(group, broker):
+    """The group as soon as the coordinator has heard of it."""
+    return wait_for(lambda: read_or_nobody(group, broker), lambda found: found[0].name == group)
 
 
 def test_a_kip_848_group_on_its_way_shows_its_target(broker, workers):
@@ -81,6 +100,84 @@ def test_a_kip_848_group_on_its_way_shows_its_target(broker, workers):
         lambda found: found[1] is not None and len(set(found[1].member.tolist())) == 2,
     )
     assert diff(current, target, match="member-id").summary.moved == 2
+    assert (current.status, current.strategy) == ("Reconciling", "uniform")
+
+
+def test_a_group_on_its_way_is_planned_from_its_target(broker, workers):
+    topic, group = broker.create_topic(4), f"live-{uuid.uuid4()}"
+    new = {"group.protocol": "consumer"}
+    first = workers(group, topic, "first", **new)
+    wait_for(lambda: read_or_nobody(group, broker)[0], lambda state: (state.member >= 0).sum() == 4)
+    first.still.set()
+    workers(group, topic, "second", **new)
+    wait_for(
+        lambda: read_live(group, settings(broker)),
+        lambda found: found[1] is not None and len(set(found[1].member.tolist())) == 2,
+    )
+    pair = read_pair(f"live:{group}", "plan:current", config=settings(broker))
+    target = read_live(group, settings(broker))[1]
+    assert diff(target, pair.after, match="member-id").same
+    assert diff(pair.before, pair.after, match="member-id").summary.moved == 2
+
+
+@pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
+def test_a_classic_group_tells_what_its_members_asked_for(broker, workers, strategy):
+    topics, group = [broker.create_topic(4) for _ in range(2)], f"live-{uuid.uuid4()}"
+    config = {"partition.assignment.strategy": strategy, "client.rack": "r1"}
+    workers(group, topics, "both", **config)
+    workers(group, topics[0], "one", **config)
+    state, _ = wait_for(
+        lambda: read_or_nobody(group, broker),
+        lambda found: len(set(found[0].member.tolist()) - {-1}) == 2 and (found[0].member >= 0).all(),
+    )
+    told = {member.client_id: (member.topics, member.rack) for member in state.members}
+    assert told == {"both": (tuple(sorted(topics)), "r1"), "one": ((topics[0],), "r1")}
+    assert (state.strategy, state.racks) == (strategy, ((("rack0",),) * 4,) * 2)
+    again = plan(state, "current")
+    assert diff(state, again, match="member-id").same
+    assert (again.warnings, again.assumed) == ((), ())
+
+
+def test_a_group_in_which_a_client_decided_as_java_would_not_is_said(broker, workers):
+    """librdkafka's "range" does not put static members first where not all are static."""
+    topic, group = broker.create_topic(4), f"live-{uuid.uuid4()}"
+    workers(group, topic, "dynamic", **{"partition.assignment.strategy": "range"})
+    workers(group, topic, "c", **{"partition.assignment.strategy": "range", "group.instance.id": "static"})
+    state, _ = wait_for(
+        lambda: read_or_nobody(group, broker),
+        lambda found: len(set(found[0].member.tolist())) == 2 and (found[0].member >= 0).all(),
+    )
+    [said] = plan(state, "current").warnings
+    assert said.startswith("asked again with nothing changed, 'range' would move 4 partitions")
+
+
+def test_a_plan_that_was_kept_is_what_comes_of_it(broker, workers):
+    topic, group = broker.create_topic(5), f"live-{uuid.uuid4()}"
+    range_ = {"partition.assignment.strategy": "range"}
+    workers(group, topic, "a", **range_)
+    workers(group, topic, "c", **range_)
+
+    def settled(members):
+        return wait_for(
+            lambda: read_or_nobody(group, broker)[0],
+            lambda state: len(set(state.member.tolist())) == members and (state.member >= 0).all(),
+        )
+
+    made = plan(settled(2), "current", WhatIf(joining=(Joiner("b"),)))
+    assert made.assumed == ()
+    kept, _ = parse_snapshot(snapshot_bytes(made))
+    workers(group, topic, "b", **range_)
+    assert diff(kept, settled(3)).same
+
+
+def test_a_commit_beyond_the_end_is_a_lag_below_zero(broker):
+    topic, group = broker.create_topic(1), f"live-{uuid.uuid4()}"
+    admin = AdminClient(settings(broker))
+    committed = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 9)])
+    admin.alter_consumer_group_offsets([committed])[group].result()
+    state, _ = wait_for_group(group, broker)
+    assert state.lag.tolist() == [-9]
+    assert f"{topic}-0 has a lag of -9: the group committed an offset beyond the end" in state.warnings[-1]
 
 
 def test_lag_is_what_was_not_committed(broker):
@@ -92,7 +189,7 @@ def test_lag_is_what_was_not_committed(broker):
     admin = AdminClient(settings(broker))
     committed = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 1, 2)])
     admin.alter_consumer_group_offsets([committed])[group].result()
-    state, _ = read_live(group, settings(broker))
+    state, _ = wait_for_group(group, broker)
     assert state.lag.tolist() == [-1, 3]
     assert (state.members, state.status) == ((), "Empty")
     assert state.warnings == ("the group is empty, what it has may not last",)

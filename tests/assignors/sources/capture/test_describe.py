@@ -165,6 +165,8 @@ def test_two_owners_of_a_partition_survive_as_a_conflict():
         (f"{HEADER}\n{row(partition='2147483648')}", "line 2: PARTITION is '2147483648', not a number"),
         (f"{HEADER}\n{row(partition='-1')}", "line 2: PARTITION is '-1', not a number"),
         (f"{HEADER}\n{row(partition='-')}", "line 2: PARTITION is missing"),
+        (f"{HEADER}\n{row(topic='a' * 16)}", "line 2: the row does not line up with the header at TOPIC"),
+        (f"{HEADER}\n{row(topic='t' + chr(31))}", "line 2: TOPIC is 't.x1f', which no topic can be called"),
         (f"{HEADER}\n{row(topic='a b')}", "line 2: the row does not line up with the header at TOPIC"),
         (f"{HEADER}\n{row(topic='a/b')}", "line 2: TOPIC is 'a/b', which no topic can be called"),
         (f"{HEADER}\n{row(host='-')}", "line 2: member 'c-1' has no HOST: the row is cut off"),
@@ -177,6 +179,11 @@ def test_two_owners_of_a_partition_survive_as_a_conflict():
 def test_what_cannot_be_read_is_named_by_line(text, fault):
     with pytest.raises(SourceError, match=fault):
         parse_capture(text)
+
+
+def test_blanks_after_the_last_column_make_no_other_client():
+    state, _ = parse_capture("\n".join([HEADER, row(), row(partition="1") + "  ", ""]))
+    assert [member.client_id for member in state.members] == ["c"]
 
 
 def test_old_captures_have_no_group_column():

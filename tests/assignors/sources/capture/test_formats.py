@@ -48,9 +48,21 @@ def test_partitions_nobody_has_are_blank_for_rpk():
     assert state.members_complete
 
 
+def test_a_row_of_rpk_without_its_blanks_may_lack_an_owner():
+    cut = captured("rpk-groups").replace("                           \n", "\n")
+    with pytest.raises(SourceError, match="line 35: the row ends before CONSUMER-ID: it is cut off"):
+        parse_capture(cut, "empty")
+
+
 def test_of_several_groups_of_rpk_one_must_be_named():
     with pytest.raises(SourceError, match=r"3 groups \(ahead, billing, empty\); name one with --group"):
         parse_capture(captured("rpk-groups"))
+
+
+def test_topics_of_a_member_are_in_order_in_kafkactl_text():
+    first, a, b, *_ = TEXT.splitlines()
+    state, _ = parse_capture("\n".join([first, b, a, ""]))
+    assert state.member.tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize("name", KAFKACTL)
