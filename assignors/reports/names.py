@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 CUT = ".."
 """Stands for the part of a name that is not shown."""
 
+_ID = re.compile(r"\b([0-9a-f]{8})(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+
 _WORTH_CUTTING = 10
 """A shorter prefix is left in place: a line that tells it would take more room than it saves."""
 
@@ -28,6 +30,12 @@ def common_prefix(names: Collection[str]) -> str:
         prefix = prefix[:-1]
     words = re.match(r".*[-._:/@]", prefix, re.DOTALL)
     return words[0] if words is not None and len(words[0]) >= _WORTH_CUTTING else ""
+
+
+def without_ids(names: dict[str, str]) -> dict[str, str]:
+    """The values, of an id at the end (a member id is a client id and a UUID) only the first part."""
+    short = {key: _ID.sub(rf"\1{CUT}", name) for key, name in names.items()}
+    return short if len(set(short.values())) == len(set(names.values())) else names
 
 
 def shorten(text: str, width: int) -> str:

@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from assignors.reports.names import common_prefix, shorten
+from assignors.reports.names import common_prefix, shorten, without_ids
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,20 @@ def test_what_all_names_begin_with_ends_with_a_word(names, prefix):
 def test_a_long_name_keeps_its_beginning_and_its_end(name, width, shown):
     assert shorten(name, width) == shown
     assert cell_len(shown) <= width
+
+
+IDS = ["5a0a401a-9ac4-401a-9ac4-e81ad2c37e78", "5a0a401b-9ac4-401a-9ac4-e81ad2c37e78"]
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        ([f"app-{each}" for each in IDS], ["app-5a0a401a..", "app-5a0a401b.."]),
+        (IDS, ["5a0a401a..", "5a0a401b.."]),
+        (["app-1", f"app-2-{IDS[0]}"], ["app-1", "app-2-5a0a401a.."]),
+        ([IDS[0], IDS[0].replace("e8", "e9")], None),
+        ([f"{IDS[0]}-app"], None),
+    ],
+)
+def test_of_ids_the_first_part_is_enough_where_it_tells_them_apart(names, shown):
+    assert [*without_ids({str(key): name for key, name in enumerate(names)}).values()] == (shown or names)
