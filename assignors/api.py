@@ -14,6 +14,7 @@ from assignors.errors import (
 from assignors.explain import Explainer, Explanation, explain
 from assignors.group import Group, Member, StickyUserData, Topic
 from assignors.interface import Assignor, RebalanceProtocol, RecordingAssignor
+from assignors.optimal.quality import Quality, quality
 from assignors.partition_list import PartitionList
 from assignors.protocol import (
     Subscription,
@@ -43,6 +44,7 @@ __all__ = [
     "Member",
     "PartitionList",
     "ProtocolError",
+    "Quality",
     "Reason",
     "RebalanceProtocol",
     "Recorder",
@@ -65,6 +67,7 @@ __all__ = [
     "explain",
     "get_assignor",
     "list_assignors",
+    "quality",
     "register_assignor",
     "simulate",
     "simulate_seeds",

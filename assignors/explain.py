@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LOST = {
     Reason.OVER_QUOTA: "{member} gave it up, over its share",
+    Reason.GIVEN_UP: "{member} gave it up for the best loads",
     Reason.UNSUBSCRIBED: "{member} gave it up, no longer subscribed",
     Reason.FAR: "{member} gave it up, far from its replicas",
     Reason.CONTESTED: "several members claimed it at once, so none of them could keep it",
@@ -40,13 +41,14 @@ _PLACED = {
     "have gone the opposite way of an earlier move",
     Reason.STOLEN_BACK: "{partition} returns to {owner}, which had it in an earlier generation, because "
     "{holder} had at least two more",
+    Reason.BEST: "{partition} {goes} to {owner}, for the best loads with the fewest moves",
     Reason.UNDONE: "{partition} is with {owner} as it was before balancing, which made nothing better and "
     "was undone",
     Reason.HELD_BACK: "{partition} waits for {claimants} to give it up, then {owner} gets it",
 }
 """Steps that give a partition to a member, in words."""
 
-_FREED = {Reason.OVER_QUOTA, Reason.UNSUBSCRIBED, Reason.FAR, Reason.CONTESTED}
+_FREED = {Reason.OVER_QUOTA, Reason.GIVEN_UP, Reason.UNSUBSCRIBED, Reason.FAR, Reason.CONTESTED}
 """Steps that make a partition free."""
 
 

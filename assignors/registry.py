@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssignor
 from assignors.strategies import (
     BrokerRangeAssignor,
     CooperativeStickyAssignor,
@@ -27,6 +28,8 @@ _REGISTRY: Registry[Assignor] = Registry(
         "roundrobin": RoundRobinAssignor,
         "sticky": StickyAssignor,
         "cooperative-sticky": CooperativeStickyAssignor,
+        "optimal": OptimalAssignor,
+        "cooperative-optimal": CooperativeOptimalAssignor,
         "uniform": UniformAssignor,
         "broker-range": BrokerRangeAssignor,
     },
@@ -36,8 +39,9 @@ _REGISTRY: Registry[Assignor] = Registry(
 def get_assignor(name: str, **config: object) -> Assignor:
     """A new assignor: one leader's lifetime.
 
-    Client side: "range", "roundrobin", "sticky", "cooperative-sticky". Broker side (KIP-848): "uniform",
-    "broker-range". And those of installed packages (entry points `copartition.assignors`).
+    Client side: "range", "roundrobin", "sticky", "cooperative-sticky", and, better than any of the JVM's,
+    "optimal", "cooperative-optimal". Broker side (KIP-848): "uniform", "broker-range". And those of installed
+    packages (entry points `copartition.assignors`).
 
     Raises:
         UnknownStrategyError: there is none of this name.

@@ -37,10 +37,13 @@ class Memory:
 
     @property
     def user_data(self) -> bytes | None:
-        """What the JVM's assignor of this name would send along; None where it sends nothing."""
-        if self.assignor.name == "cooperative-sticky":
+        """What the JVM's assignor of this name would send along; None where it sends nothing.
+
+        Ours remember in the same form.
+        """
+        if self.assignor.name in {"cooperative-sticky", "cooperative-optimal"}:
             return encode_cooperative_user_data(self.generation)
-        if self.assignor.name == "sticky" and self.generation >= 0:
+        if self.assignor.name in {"sticky", "optimal"} and self.generation >= 0:
             return encode_sticky_user_data(self.owned, self.generation)
         return None
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.optimal.grouping import sums
 from assignors.optimal.network import UNLIMITED, Arcs, Network
 
 if TYPE_CHECKING:
@@ -15,36 +16,48 @@ if TYPE_CHECKING:
     from assignors.optimal.readers import Readers
 
 
+class Claims(NamedTuple):
+    """What members would rather not lose: partitions of a topic, in rows of those that are alike.
+
+    Attributes:
+        member: who has them.
+        topic: the topic.
+        amount: how many of its partitions.
+        cost: what it costs to take one of them away.
+        heir: the member for whom it costs one less, -1 for nobody.
+    """
+
+    member: Ints
+    topic: Ints
+    amount: Ints
+    cost: Ints
+    heir: Ints
+
+
 class Kept(NamedTuple):
     """What stays, and where the rest goes.
 
     Attributes:
-        member: a member and, in the same row of the other two, what it keeps; ordered by member and topic.
-        topic: a topic of which it has partitions.
-        amount: how many of these it keeps.
-        placed: how many of the others each row of the readers gets: partitions of a topic for a class.
+        amount: how much each claim keeps.
+        inherited: how much of it goes to its heir.
+        placed: how many of the other partitions go to each row of the readers: a topic's to a class.
     """
 
-    member: NDArray[np.intp]
-    topic: NDArray[np.intp]
     amount: NDArray[np.int64]
+    inherited: NDArray[np.int64]
     placed: NDArray[np.int64]
 
 
-def keep(
-    size: NDArray[np.int64], readers: Readers, holder: Ints, topic: Ints, low: Ints, high: Ints
-) -> Kept | None:
-    """Keep as many partitions as can be kept.
+def keep(size: NDArray[np.int64], readers: Readers, claims: Claims, low: Ints, high: Ints) -> Kept | None:
+    """Take away as little as can be.
 
     The flow goes from topics through classes to members and on to the sum of all loads, which is a node as
-    well. It starts with every partition at its holder, if it has one; taking it away costs 1. Members that
-    hold nothing stay a part of their class.
+    well. It starts with every claim granted. Members that claim nothing stay a part of their class.
 
     Args:
         size: partitions of each topic; where it is not 0, the topic has readers.
         readers: who may get what.
-        holder: a member that has a partition it may keep, one row a partition.
-        topic: the topic of that partition.
+        claims: what members have, all of which they may get; of no topic more than its size.
         low: the least load of each member.
         high: the greatest one.
 
@@ -52,18 +65,25 @@ def keep(
         What stays; None where no assignment has such loads.
     """
     members, classes = len(readers.of_member), len(readers.members)
-    pairs, held = np.unique(holder.astype(np.int64) * readers.topics + topic, return_counts=True)
-    member, of_topic = np.divmod(pairs, readers.topics)
-    load = np.bincount(holder, minlength=members)
-    holders = np.flatnonzero(load)
-    node = np.cumsum(load > 0) + (readers.topics + classes - 1)
+    load = sums(claims.member, claims.amount, members)
+    willed = np.flatnonzero(claims.heir >= 0)
+    heirs = claims.heir[willed]
+    alone = load > 0
+    alone[heirs] = True
+    holders = np.flatnonzero(alone)
+    node = np.cumsum(alone) + (readers.topics + classes - 1)
     of_class = readers.topics + readers.of_member
     everyone = readers.topics + classes + len(holders)
+    target = np.arange(everyone + 1, everyone + 1 + len(willed))
+    source = claims.topic.copy()
+    source[willed] = target  # what has an heir passes a node of its own
+    discount = np.zeros(len(source), np.int64)
+    discount[willed] = 1
 
     counted = np.clip(load, low, high)
-    without = load == 0
-    excess = np.zeros(everyone + 1, np.int64)
-    excess[: readers.topics] = size - np.bincount(of_topic, held, readers.topics).astype(np.int64)
+    without = ~alone
+    excess = np.zeros(everyone + 1 + len(willed), np.int64)
+    excess[: readers.topics] = size - sums(claims.topic, claims.amount, readers.topics)
     excess[node[holders]] = (load - counted)[holders]
     np.subtract.at(excess, of_class[without], counted[without])
     excess[everyone] = counted.sum() - size.sum()
@@ -73,7 +93,9 @@ def keep(
         excess,
         [
             Arcs.of(readers.topic, readers.topics + readers.kind, UNLIMITED),
-            Arcs.of(node[member], of_topic, held, cost=1),
+            Arcs.of(node[claims.member], source, claims.amount, cost=claims.cost - discount),
+            Arcs.of(target, node[heirs], UNLIMITED),
+            Arcs.of(target, claims.topic[willed], UNLIMITED, cost=1),
             Arcs.of(of_class[holders], node[holders], UNLIMITED),
             Arcs.of(node[holders], sink[holders], (high - counted)[holders], (counted - low)[holders]),
             Arcs.of(of_class[without], sink[without], (high - counted)[without]),
@@ -83,5 +105,7 @@ def keep(
     if network.excess.any():
         return None
     used = network.used()
-    rows = len(readers.kind)
-    return Kept(member, of_topic, held - used[rows : rows + len(pairs)], used[:rows])
+    placed, taken, inherits, _ = np.split(used, np.cumsum([len(readers.kind), len(source), len(willed)]))
+    inherited = np.zeros(len(source), np.int64)
+    inherited[willed] = inherits
+    return Kept(claims.amount - taken, inherited, placed)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.optimal.keeping import keep
+from assignors.optimal.keeping import Claims, keep
 from assignors.optimal.readers import Readers
 
 if TYPE_CHECKING:
@@ -49,5 +49,9 @@ def most_kept(
     if not members:
         return 0
     levels = np.full(members, low), np.full(members, high)
-    kept = keep(size, readers, holder[stays], topic[stays], *levels)
+    pairs, amount = np.unique(
+        holder[stays].astype(np.int64) * readers.topics + topic[stays], return_counts=True
+    )
+    claims = Claims(*np.divmod(pairs, readers.topics), amount, amount**0, -(amount**0))
+    kept = keep(size, readers, claims, *levels)
     return None if kept is None else int(kept.amount.sum())

@@ -45,6 +45,11 @@ class Readers(NamedTuple):
             of_member[member] = found = index.setdefault(key, len(lists))
             if found == len(lists):
                 lists.append(np.sort(np.fromiter(subscription, np.intp, len(subscription))))
+        return cls.of_classes(of_member, lists, topics)
+
+    @classmethod
+    def of_classes(cls, of_member: NDArray[np.intp], lists: Sequence[Ints], topics: int) -> Readers:
+        """The classes with these topics, each in ascending order."""
         kind = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
         topic = np.concatenate([np.empty(0, np.intp), *lists])
         real = topic < topics

@@ -104,11 +104,11 @@ def circle() -> Story:
     return Story("roundrobin", topics, members).then("c joins", join=[Member("c", ORDERS)])
 
 
-def overlap() -> Story:
+def overlap(assignor: str) -> Story:
     """Members that read different topics, and one that reads both joins."""
     topics = [Topic("orders", 5), Topic("clicks", 2)]
     members = [Member("a", ORDERS), Member("b", CLICKS)]
-    return Story("uniform", topics, members).then("c joins", join=[Member("c", BOTH)])
+    return Story(assignor, topics, members).then("c joins", join=[Member("c", BOTH)])
 
 
 def growth() -> Story:
@@ -127,6 +127,8 @@ def stories() -> dict[str, Story]:
         "sticky-different-topics": member_back(),
         "cooperative-sticky": seven("cooperative-sticky").then("a and b rejoin"),
         "uniform": seven("uniform"),
-        "uniform-different-topics": overlap(),
+        "uniform-different-topics": overlap("uniform"),
         "broker-range": growth(),
+        "optimal": overlap("optimal"),
+        "cooperative-optimal": seven("cooperative-optimal").then("a and b rejoin"),
     }

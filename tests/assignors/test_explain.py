@@ -128,6 +128,10 @@ SENTENCES = [
         "contested a, contested b, filled b, held back b",
         "t-1 waits for everybody who claims it to give it up, then 'b' gets it",
     ),
+    (
+        "given up a, best b",
+        "t-1 goes to 'b', for the best loads with the fewest moves; 'a' gave it up for the best loads",
+    ),
     ("filled b, held back b", "t-1 waits for the member that has it to give it up, then 'b' gets it"),
 ]
 

@@ -46,6 +46,55 @@ def solved_most_kept(topic, holder, subscriptions, low, high):
     return round(-solved.fun) if solved.status == 0 else None
 
 
+def solved_best(group):
+    """The least sum of squares of loads, then moves, then sum of squares of shares, by a linear program.
+
+    A load or share is cut into units that cost 1, 3, 5 and so on, so that a sum of them costs its square. The
+    least sum of squares of loads is that of the loads of which the greatest is least, then the second, ...
+    """
+    pairs = [
+        (row, topic)
+        for topic, each in enumerate(group.topics)
+        for row, member in enumerate(group.members)
+        if each.name in member.topics
+    ]
+    counts = [topic.partitions for topic in group.topics]
+    read = sorted({topic for _, topic in pairs})
+    total = sum(counts[topic] for topic in read)
+    held = [
+        sum(each.topic == group.topics[topic].name for each in group.members[row].owned)
+        for row, topic in pairs
+    ]
+    per_move = total**2 + 1
+    per_load = per_move * (total + 1)
+    costs, rows, columns, values = [], [], [], []
+
+    def variable(cost, entries):
+        for row, value in entries:
+            rows.append(row), columns.append(len(costs)), values.append(value)
+        costs.append(cost)
+
+    members = len(group.members)
+    for number, (row, topic) in enumerate(pairs):
+        for unit in range(counts[topic]):
+            saved = per_move if unit < held[number] else 0
+            variable(2 * unit + 1 - saved, [(row, 1), (members + read.index(topic), 1)])
+    for row in range(members):
+        for unit in range(total):
+            variable(per_load * (2 * unit + 1), [(row, -1)])
+    if not costs:
+        return 0, 0, 0
+    solved = linprog(
+        costs,
+        A_eq=coo_array((values, (rows, columns)), (members + len(read), len(costs))),
+        b_eq=[0] * members + [counts[topic] for topic in read],
+        bounds=(0, 1),
+        method="highs-ds",
+    )
+    loads, rest = divmod(round(solved.fun) + per_move * sum(held), per_load)
+    return loads, *divmod(rest, per_move)
+
+
 def random_group(rng, *, members, topics, partitions, equal, fewest=0):
     """Topics, holders (none for every fifth partition) and subscriptions to `fewest` topics or more."""
     members, topics = rng.integers(1, members + 1), rng.integers(max(fewest, 1), topics + 1)

@@ -1,0 +1,84 @@
+"""The assignors whose answers are provably best."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from assignors.interface import RebalanceProtocol
+from assignors.optimal.deciding import decide
+from assignors.optimal.decision import Decision
+from assignors.optimal.memory import owned, remembered
+from assignors.optimal.reading import read_group
+
+if TYPE_CHECKING:
+    from assignors.assignment import Assignment
+    from assignors.group import Group
+    from assignors.reasons import Recorder
+
+
+class _Optimal(ABC):
+    """What both assignors share.
+
+    Args:
+        spread: whether topics are spread over members as evenly as can be, up to 20,000 pairs of a member and
+            a topic it subscribes to; without it, and beyond, they are spread roughly and sooner.
+    """
+
+    def __init__(self, *, spread: bool = True) -> None:
+        self._spread = spread
+
+    def assign(self, group: Group) -> Assignment:
+        """Who gets what: every partition that somebody subscribes to has an owner, or one it waits for."""
+        return self._decide(group).assignment(group)
+
+    def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
+        """As `assign`, telling each step."""
+        decision = self._decide(group)
+        decision.tell(group, record)
+        return decision.assignment(group)
+
+    @abstractmethod
+    def _decide(self, group: Group) -> Decision:
+        """Who gets what, and what waits."""
+
+
+class OptimalAssignor(_Optimal):
+    """The best loads there are, with the fewest moves, whatever members subscribe to; racks are ignored.
+
+    Members remember in user data, in the form of "sticky"; what cannot be read counts as nothing. The answer
+    depends neither on the order of members or topics nor on earlier answers of this leader.
+    """
+
+    name: ClassVar[str] = "optimal"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
+
+    def _decide(self, group: Group) -> Decision:
+        reading = read_group(group, remembered(group.members))
+        owner = decide(reading, spread=self._spread)
+        return Decision(reading, owner, np.zeros(len(owner), np.bool_))
+
+
+class CooperativeOptimalAssignor(_Optimal):
+    """As "optimal", but a partition waits a round before it moves, so that its old owner can give it up.
+
+    What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
+    In the second round nothing moves any more.
+
+    A partition is held back if a member that does not get it says it has it. Only the member whose claim
+    counts, because it is of the latest generation, need not wait for one with an earlier claim.
+    """
+
+    name: ClassVar[str] = "cooperative-optimal"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
+
+    def _decide(self, group: Group) -> Decision:
+        reading = read_group(group, owned(group.members))
+        owner = decide(reading, spread=self._spread)
+        member, partition = reading.claims
+        gets = owner[partition]
+        waits = np.zeros(len(owner), np.bool_)
+        waits[partition[(gets != member) & (gets != reading.rightful[partition])]] = True
+        return Decision(reading, owner, waits)

@@ -1,0 +1,86 @@
+"""What was decided: the answer, and the steps that led to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.columns import group_rows
+from assignors.partition_list import PartitionList
+from assignors.reasons import Reason
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from assignors.group import Group
+    from assignors.optimal.reading import Reading
+    from assignors.reasons import Recorder
+
+
+class Decision(NamedTuple):
+    """Who gets what.
+
+    Attributes:
+        reading: the group.
+        owner: the member that gets each partition.
+        waits: whether it has to wait until others have given it up.
+    """
+
+    reading: Reading
+    owner: NDArray[np.intp]
+    waits: NDArray[np.bool_]
+
+    def assignment(self, group: Group) -> Assignment:
+        """The answer; partitions that wait are held back."""
+        reading, waits = self.reading, self.waits
+        member = reading.members[self.owner].astype(np.int32)
+        topic = reading.topic_of.astype(np.int32)
+        number = self._numbers()
+        transferring = None
+        if waits.any():
+            transferring = PartitionList(reading.topics, topic[waits], number[waits]), member[waits]
+            member, topic, number = (column[~waits] for column in (member, topic, number))
+        order, offsets = group_rows(member, len(group.members))
+        return Assignment(
+            members=tuple(member.id for member in group.members),
+            topics=reading.topics,
+            counts=reading.counts,
+            offsets=offsets,
+            topic=topic[order],
+            partition=number[order],
+            transferring=transferring,
+        )
+
+    def tell(self, group: Group, record: Recorder) -> None:
+        """Tell a recorder each step."""
+        reading = self.reading
+        ids = [group.members[row].id for row in reading.members.tolist()]
+        partitions = [
+            TopicPartition(reading.topics[topic], number)
+            for topic, number in zip(reading.topic_of.tolist(), self._numbers().tolist(), strict=True)
+        ]
+        contested = np.bincount(reading.claims.partition, minlength=len(partitions)) > 1
+        for member, row in zip(*(column.tolist() for column in reading.claims), strict=True):
+            rightful = reading.rightful[row]
+            if contested[row] and rightful != member:
+                outdated = rightful >= 0
+                record(partitions[row], Reason.OUTDATED if outdated else Reason.CONTESTED, ids[member])
+        for row, (rightful, holder, owner) in enumerate(
+            zip(reading.rightful.tolist(), reading.holder.tolist(), self.owner.tolist(), strict=True)
+        ):
+            if rightful == owner:
+                record(partitions[row], Reason.KEPT, ids[owner])
+                continue
+            if rightful >= 0:
+                lost = Reason.GIVEN_UP if holder >= 0 else Reason.UNSUBSCRIBED
+                record(partitions[row], lost, ids[rightful])
+            record(partitions[row], Reason.BEST, ids[owner])
+            if self.waits[row]:
+                record(partitions[row], Reason.HELD_BACK, ids[owner])
+
+    def _numbers(self) -> NDArray[np.int32]:
+        reading = self.reading
+        return (np.arange(len(self.owner)) - reading.starts[reading.topic_of]).astype(np.int32)

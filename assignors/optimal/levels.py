@@ -1,0 +1,96 @@
+"""The best loads: the greatest one is least, then the second, and so on, whatever the subscriptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from assignors.optimal.grouping import sums
+from assignors.optimal.network import UNLIMITED, Arcs, Network
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from assignors.optimal.readers import Readers
+
+
+class Levels(NamedTuple):
+    """How the best loads part a group.
+
+    Attributes:
+        of_kind: the level of each class: its members get that many partitions, or one less.
+        readers: who may get what, as far as loads allow: topics go to readers of one part only.
+        part_of_kind: the part of each class.
+        part_of_topic: the part of each topic.
+        complete: whether all classes of a part read all of its topics.
+    """
+
+    of_kind: NDArray[np.int64]
+    readers: Readers
+    part_of_kind: NDArray[np.intp]
+    part_of_topic: NDArray[np.intp]
+    complete: NDArray[np.bool_]
+
+
+def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
+    """The levels of the best loads.
+
+    A part of the group whose members would have `mean` partitions each, rounded up, is on that level if a
+    flow finds room for all of them, and if `mean - 1` a member leaves none of its topics without too many.
+    Where that does not hold, the topics that have too many and their readers get nothing else: the best loads
+    of both sides are independent of each other, and each is looked at again. All parts are in one flow.
+
+    Args:
+        size: partitions of each topic.
+        readers: who may get what.
+    """
+    topics, classes = readers.topics, len(readers.members)
+    real = size[readers.topic] > 0
+    kind, topic = readers.kind[real], readers.topic[real]
+    part = np.zeros(topics + classes, np.intp)  # of topics, then of classes; part 0 has neither
+    part[topic], part[topics + kind] = 1, 1
+    level = np.zeros(classes, np.int64)
+    open_parts = np.array([False, True])
+    while open_parts.any():
+        parts = len(open_parts)
+        of_topic, of_kind = part[:topics], part[topics:]
+        amount = sums(of_topic, size, parts)
+        members = sums(of_kind, readers.members, parts)
+        mean = -(-amount // np.maximum(members, 1))
+        complete = _complete(kind, of_topic[size > 0], of_kind, parts)
+        looked_at = open_parts & ~complete
+        rows = looked_at[of_kind[kind]]
+        room = np.where(looked_at[of_kind], (mean[of_kind] - 1) * readers.members, 0)
+        network = Network(
+            np.concatenate([np.where(looked_at[of_topic], size, 0), -room]),
+            [Arcs.of(topic[rows], topics + kind[rows], UNLIMITED)],
+        )
+        low = network.flow()[:topics]
+        whole = sums(of_topic, low, parts) == 0
+        network.excess[topics:] -= np.where((looked_at & whole)[of_kind], readers.members, 0)
+        fits = network.flow()[:topics]
+        over = sums(of_topic, network.excess[:topics], parts) > 0
+        done = open_parts & (complete | (whole & ~over))
+        level = np.where(done[of_kind], mean[of_kind], level)
+
+        splits = open_parts & ~done
+        high = splits[of_topic] & ~np.where(whole[of_topic], fits, low)
+        reads_high = np.zeros(classes, np.bool_)
+        reads_high[kind[high[topic]]] = True
+        sides, part = np.unique(part * 2 + np.concatenate([high, reads_high]), return_inverse=True)
+        open_parts = splits[sides // 2]
+        stays = part[topic] == part[topics + kind]
+        kind, topic = kind[stays], topic[stays]
+    of_topic, of_kind = part[:topics], part[topics:]
+    complete = _complete(kind, of_topic[size > 0], of_kind, len(open_parts))
+    return Levels(level, readers._replace(kind=kind, topic=topic), of_kind, of_topic, complete)
+
+
+def _complete(
+    kind: NDArray[np.intp], of_topic: NDArray[np.intp], of_kind: NDArray[np.intp], parts: int
+) -> NDArray[np.bool_]:
+    """Whether all classes of a part read all of its topics."""
+    possible = np.bincount(of_topic, minlength=parts) * np.bincount(of_kind, minlength=parts)
+    complete: NDArray[np.bool_] = np.bincount(of_kind[kind], minlength=parts) == possible
+    return complete
