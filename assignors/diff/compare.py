@@ -13,6 +13,7 @@ from assignors.diff.matching import Matching, match_members
 from assignors.diff.members import MemberChange, Presence, member_names, natural
 from assignors.diff.needed import Columns, Needed, needed_moves
 from assignors.diff.state import GroupState
+from assignors.diff.stops import Stop, find_stops
 from assignors.diff.summary import Summary, summarize
 from assignors.partition_list import PartitionList
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
-    from assignors.diff.stops import Stop
     from assignors.reasons import Reason
     from assignors.simulation.inputs.settings import Settings
     from partitioning.topic_partition import TopicPartition
@@ -98,8 +98,7 @@ class AssignmentDiff:
     @cached_property
     def stops(self) -> tuple[Stop, ...]:
         """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
-        from assignors.diff.stops import find_stops  # noqa: PLC0415 - the simulator, which few diffs need
-        from assignors.simulation.inputs.settings import Settings  # noqa: PLC0415
+        from assignors.simulation.inputs.settings import Settings  # noqa: PLC0415 - few diffs need it
 
         return find_stops(self, self.timing or Settings())
 

@@ -325,7 +325,12 @@ MUTATIONS = [
         ("assignors/diff/stops.py", "again_ms *= others > 0", "again_ms *= 1", STOPS),
         ("assignors/diff/stops.py", "tuple(0.0 if rows else", "tuple(5e3 if rows else", STOPS),
         ("assignors/diff/stops.py", "won if left.any() else handed", "handed", STOPS),
-        ("assignors/simulation/timing.py", "missed_ms], axis=1).max", "], axis=1).max", STOPS),
+        (
+            "assignors/simulation/timing.py",
+            "missed_ms], axis=1).max",
+            "], axis=1).max",
+            "tests/assignors/simulation/group/test_heartbeats.py",
+        ),
         (
             "assignors/migration.py",
             "both = (*new, *old)",
