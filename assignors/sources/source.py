@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from assignors.errors import SourceError
 from assignors.files import read_text
-from assignors.limits import parse_number
+from assignors.limits import MAX_FILE_BYTES, parse_number
 from assignors.simulation import Scenario, simulate
+from assignors.simulation.inputs.text import MAX_SLOW_BYTES
 from assignors.sources.capture import check_head, is_capture, parse_capture
 from assignors.sources.live import read_live
 from assignors.sources.plan import WhatIf, as_complete, plan
@@ -126,8 +127,9 @@ def read_pair(
 
 
 def _file(name: str, group: str | None) -> Source:
+    limit = MAX_SLOW_BYTES if Path(name).suffix.lower() in _SCENARIOS else MAX_FILE_BYTES
     try:
-        text = read_text(None if name == "-" else name, check_head=check_head)
+        text = read_text(None if name == "-" else name, limit, check_head)
     except FileNotFoundError:
         raise SourceError(
             f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR or scenario.yaml#STEP"

@@ -9,7 +9,7 @@ from assignors.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, parse_numb
 from assignors.partition_list import PartitionList
 from assignors.simulation import Consumer, Grow, Join, Scenario
 from assignors.sources import WhatIf, parse_capture, plan
-from tests.assignors.sources.test_capture import HEADER, row
+from tests.assignors.sources.capture.test_describe import HEADER, row
 
 MANY = range(MAX_GROUP_MEMBERS + 1)
 

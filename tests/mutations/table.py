@@ -28,6 +28,7 @@ JAVA = "tests/partitioning/java"
 GOLDEN = "tests/assignors/test_golden.py"
 ODD_RULES = "tests/assignors/rules/test_rules_of_odd_groups.py"
 DIFF = "tests/assignors/diff"
+CAPTURE = "tests/assignors/sources/capture"
 REPORTS = "tests/assignors/reports"
 COMMAND = "tests/assignors/cli/test_diff_command.py"
 RECORDS = "tests/spark_integration/sinks/test_records.py"
@@ -347,6 +348,74 @@ MUTATIONS = [
             COMMAND,
         ),
         ("assignors/cli/shell.py", "TROUBLE = 2", "TROUBLE = 1", COMMAND),
+        # What tools print of a group, and what they do not.
+        (
+            "assignors/sources/capture/table.py",
+            "if not cell and len(self.lines[row]) < start:",
+            "if False:",
+            CAPTURE,
+        ),
+        (
+            "assignors/sources/capture/table.py",
+            'runs_over = len(cell) == width and cell[-1] != " "',
+            "runs_over = False",
+            CAPTURE,
+        ),
+        (
+            "assignors/sources/capture/table.py",
+            "known = lag >= 0 if self.rpk else lag != _UNKNOWN",
+            "known = lag >= 0",
+            CAPTURE,
+        ),
+        (
+            "assignors/sources/capture/members.py",
+            'hostless = np.flatnonzero(columns["HOST"].codes[first] < 0)',
+            'hostless = np.flatnonzero(columns["HOST"].codes[first] < -1)',
+            CAPTURE,
+        ),
+        (
+            "assignors/sources/capture/members.py",
+            "if len(table.lines[row]) < table.width if padded else not whole.get(last):",
+            "if not padded and not whole.get(last):",
+            CAPTURE,
+        ),
+        ("assignors/sources/capture/members.py", "if code != row:", "if False:", CAPTURE),
+        (
+            "assignors/sources/capture/group.py",
+            "members_complete = roster is not None or about.members == members",
+            "members_complete = roster is not None",
+            CAPTURE,
+        ),
+        (
+            "assignors/sources/capture/group.py",
+            "None if table.unfinished or members < 0 else members",
+            "None if members < 0 else members",
+            CAPTURE,
+        ),
+        (
+            "assignors/sources/capture/group.py",
+            "wrong[sides[0][(sides[0] != sides[1]).any(axis=1), 0]] = True",
+            "pass",
+            CAPTURE,
+        ),
+        (
+            "assignors/sources/capture/group.py",
+            "np.flatnonzero(~np.isin(known, wanted)) if described",
+            "np.flatnonzero(np.isin(known, wanted)) if described",
+            CAPTURE,
+        ),
+        (
+            "assignors/sources/capture/scan.py",
+            "if self._in_summary or (table is not None and table.header == line):",
+            "if table is not None and table.header == line:",
+            CAPTURE,
+        ),
+        (
+            "assignors/sources/capture/kafkactl.py",
+            "or topic <= max(last.partitions):",
+            "or topic in last.partitions:",
+            CAPTURE,
+        ),
         # What Spark's executors do without Spark.
         (
             "spark_integration/sinks/records.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,8 @@ _KAFKACTL_JSON = re.compile(r'\s*\{\s*"Group":\s*\{\s*"Name":')
 _REASSIGNMENT = re.compile(r'"topic"\s*:\s*"([A-Za-z0-9._-]+)"\s*,\s*"partition"\s*:\s*([0-9]{1,10})\b')
 _HEAD = 10_000
 """Characters in which a format shows itself."""
-_JSON_KEYS = ('"group-snapshot"', '"consumers"')
+_JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"')
+"""One of them is in the JSON of a snapshot or scenario, and not far from its start."""
 
 
 def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, GroupState | None]:
@@ -45,12 +47,16 @@ def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, Grou
     found = groups[name]
     if found.status == "Dead":
         raise SourceError(f"the capture says that group {name!r} does not exist")
-    if any(kind.startswith("kafkactl") for kind in found.tables):
-        return kafkactl.parse_tables(found.tables), None
     if not found.tables and found.status == "Empty":
         nothing = np.empty(0, np.int32)
         return GroupState((), (), nothing, nothing, nothing, name=name, status="Empty"), None
-    return describe(found, name)
+    if any(kind.startswith("kafkactl") for kind in found.tables):
+        state, target = kafkactl.parse_tables(found.tables), None
+    else:
+        state, target = describe(found, name)
+    if group is not None and name is None:
+        state = replace(state, assumed=(*state.assumed, f"the capture names no group; taken for {group!r}"))
+    return state, target
 
 
 def is_capture(text: str) -> bool:
@@ -82,6 +88,8 @@ def _pick(groups: dict[str | None, Scanned], group: str | None) -> str | None:
     if not groups:
         raise SourceError(NO_OUTPUT)
     held = ", ".join("one without a name" if name is None else name for name in groups)
+    if [*groups] == [None]:
+        return None
     if group is not None and group not in groups:
         raise SourceError(f"the capture holds no group {group!r} but: {held}")
     if group is None and len(groups) > 1:

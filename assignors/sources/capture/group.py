@@ -65,9 +65,9 @@ def describe(found: Scanned, name: str | None) -> tuple[GroupState, GroupState |
     elif roster is not None:
         held = _listed(roster)
     else:
-        raise SourceError("the capture tells only the state of the group; describe it without --state, too")
+        raise SourceError("the capture tells only the state of the group; describe its partitions, too")
     members = len(held.members)
-    members_complete = roster is not None or about.status == "Empty" or about.members == members
+    members_complete = roster is not None or about.members == members
     idle_hidden = not members_complete and about.members is not None and members < about.members
     if about.members not in {None, members} and not idle_hidden:
         raise SourceError(
@@ -102,10 +102,9 @@ def _about(found: Scanned) -> _About:
     if table is None:
         offsets = found.tables.get("offsets")
         facts = offsets.facts if offsets is not None else {}
-        members = parse_number(facts.get("MEMBERS", ""), MAX_GROUP_MEMBERS)
-        return _About(
-            found.status, facts.get("BALANCER") or None, _PROTOCOLS.get(found.status or ""), members
-        )
+        members = 0 if found.status == "Empty" else parse_number(facts.get("MEMBERS", ""), MAX_GROUP_MEMBERS)
+        protocol = _PROTOCOLS.get(found.status or "")
+        return _About(found.status, facts.get("BALANCER") or None, protocol, members)
     if len(table.lines) != 1:
         raise SourceError(f"line {table.header}: {len(table.lines)} states of one group; {AGAIN}")
     status = table.texts("STATE").of_row(0)
@@ -134,7 +133,9 @@ def _notes(found: Scanned, about: _About) -> list[str]:
     if about.status not in _LASTING:
         notes.append(f"the group is {about.status}, what it has may not last")
     if any(table.unfinished for table in found.tables.values()):
-        notes.append("the capture does not end with a newline; rows may be missing")
+        notes.append(
+            "the capture ends without a newline, as in Kafka 3.8 and 3.9; if it is cut, rows are missing"
+        )
     return notes
 
 
@@ -167,13 +168,13 @@ def _described(table: Table) -> _Holdings:
         for row in np.flatnonzero(missing)[:1].tolist():
             raise table.fault(row, f"{name} is missing; {AGAIN}")
     warnings = _check_end(table, members, consumers) if table.unfinished else ()
-    beyond = np.flatnonzero(known & (lag < 0))
+    rows = partition >= 0
+    beyond = np.flatnonzero(rows & known & (lag < 0))
     if len(beyond):
         row = int(beyond[0])
         warnings += (beyond_end(f"{topics.of_row(row)}-{partition[row]}", int(lag[row]), len(beyond)),)
-    rows = partition >= 0
     given = Given(topics.values, consumers[rows], topics.codes[rows], partition[rows])
-    return _Holdings(members, given, lag[rows] if known.any() else None, warnings)
+    return _Holdings(members, given, lag[rows] if known[rows].any() else None, warnings)
 
 
 def _check_end(
@@ -192,7 +193,7 @@ def _check_end(
     made = _UUID.fullmatch(member.id)
     if name == "CLIENT-ID" and made and made[1] == member.client_id:
         return ()
-    if name != "CLIENT-ID" or (made and made[1].startswith(member.client_id or "")):
+    if name != "CLIENT-ID" or not member.client_id or (made and made[1].startswith(member.client_id)):
         raise table.fault(
             len(table.lines) - 1, f"the file ends within {name}: {AGAIN}, or add a newline if that is whole"
         )

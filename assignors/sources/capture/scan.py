@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from assignors.errors import SourceError
 from assignors.limits import MAX_ID
 from assignors.sources.capture.table import AGAIN, Table
@@ -56,7 +58,7 @@ class Scanned:
 
 def is_header(line: str) -> bool:
     """Whether a line is the header of a table that is known."""
-    return line.startswith(_HEADERS) and bool(_kind(_columns(line)))
+    return line.startswith(_HEADERS) and bool(_header(line)[0])
 
 
 def scan(text: str) -> dict[str | None, Scanned]:
@@ -112,11 +114,16 @@ class _Scanner:
             if mark < len(lines):
                 self._mark(mark, lines[mark])
             row = mark + 1
-        if self.tables and lines[-1]:
-            last = self.tables[-1][1]
-            last.unfinished = True
-            if last.header == len(lines):
-                raise SourceError(f"line {len(lines)}: the file ends within a header: it is cut off; {AGAIN}")
+        if lines[-1]:
+            self._end(len(lines))
+
+    def _end(self, line: int) -> None:
+        """The last line has no newline and may be cut."""
+        table = self.tables[-1][1] if self.tables else None
+        if self._in_summary or (table is not None and table.header == line):
+            raise SourceError(f"line {line}: the file ends within a header: it is cut off; {AGAIN}")
+        if table is not None and table.numbers[-1:] == [line]:
+            table.unfinished = True
 
     def _rows(self, start: int, lines: list[str]) -> None:
         if self._in_summary:
@@ -134,16 +141,17 @@ class _Scanner:
                 if said := pattern.match(line, 0, _LONGEST_NOTICE):
                     self._say(said[1], status)
             return
-        columns = _columns(line)
+        kind, columns = _header(line)
         if self._in_summary and not columns:
             self._in_summary = False
-            self._say(self._facts["GROUP"], self._facts.get("STATE", ""))
-        elif kind := _kind(columns):
+            if "STATE" in self._facts:
+                self._say(self._facts["GROUP"], self._facts["STATE"])
+        elif kind:
             rpk = "MEMBER-ID" in columns
             named = {_OF_RPK.get(name, name): start for name, start in columns.items()}
             table = Table(named, number + 1, len(line), rpk, self._facts)
             self.tables.append((kind, table, self._noticed))
-            self._facts = {}
+            self._facts, self._in_summary = {}, False
         elif line.startswith("GROUP ") and not (self.tables and "GROUP" in self.tables[-1][1].columns):
             self._in_summary = True
             self._facts = {"GROUP": line.removeprefix("GROUP ").strip()}
@@ -159,20 +167,20 @@ def _by_group(table: Table, noticed: str | None) -> Iterable[tuple[str | None, T
     if "GROUP" not in table.columns:
         return [(table.facts.get("GROUP"), table)]
     groups = table.texts("GROUP")
+    for row in np.flatnonzero(groups.codes < 0)[:1].tolist():
+        raise table.fault(row, f"GROUP is missing; {AGAIN}")
     if len(groups.values) < 2:  # the tools print a table for each group
         return [(groups.values[0] if groups.values else noticed, table)]
-    codes = groups.codes.tolist()
-    return [
-        (name, table.part([row for row, each in enumerate(codes) if each == code]))
-        for code, name in enumerate(groups.values)
-    ]
+    rows: dict[str, list[int]] = {name: [] for name in groups.values}
+    for row, code in enumerate(groups.codes.tolist()):
+        rows[groups.values[code]].append(row)
+    return [(name, table.part(part)) for name, part in rows.items()]
 
 
-def _columns(line: str) -> dict[str, int]:
-    return {word.group(): word.start() for word in _WORD.finditer(line)}
-
-
-def _kind(columns: dict[str, int]) -> str:
-    """The kind of the table that has these columns, "" for none."""
+def _header(line: str) -> tuple[str, dict[str, int]]:
+    """The kind of table that a line heads, "" for none, and where its words start."""
+    words = [*_WORD.finditer(line)]
+    columns = {word.group(): word.start() for word in words}
     names = {_OF_RPK.get(name, name) for name in columns}
-    return next((kind for kind, needed in _KINDS.items() if needed <= names), "")
+    kinds = (kind for kind, needed in _KINDS.items() if needed <= names and len(names) == len(words))
+    return next(kinds, ""), columns

@@ -101,11 +101,12 @@ class Table:
         """A column of text; none for a dash, for a blank and where there is no such column."""
         if name not in self.columns:
             return Column((), np.full(len(self.lines), -1, np.int32))
-        values, codes = self._read(name, _topic if name == "TOPIC" else str)
-        known = [number for number, value in enumerate(values) if value not in {"", NOTHING}]
-        index = np.full(len(values), -1, np.int32)
-        index[known] = np.arange(len(known), dtype=np.int32)
-        return Column(tuple(values[number] for number in known), index[codes])
+        texts, codes = self._read(name, _topic if name == "TOPIC" else str)
+        values = [text for text in dict.fromkeys(texts) if text not in {"", NOTHING}]
+        number = {text: index for index, text in enumerate(values)}
+        return Column(
+            tuple(values), np.array([number.get(text, -1) for text in texts] or [-1], np.int32)[codes]
+        )
 
     def partitions(self) -> NDArray[np.int32]:
         """The column PARTITION, -1 for a dash."""
@@ -165,9 +166,9 @@ class Table:
         return values, np.fromiter(map(numbers.__getitem__, cells), np.int32, len(cells))
 
     def _fitting(self, name: str, cell: str, width: int | None) -> str:
-        text = cell.strip()
-        runs_over = len(cell) == width and not cell[-1].isspace()
-        begins_late = bool(text) and cell[0].isspace()
+        text = cell.strip(" ")
+        runs_over = len(cell) == width and cell[-1] != " "
+        begins_late = bool(text) and cell[0] == " "
         if runs_over or begins_late or (name not in _BLANKS_INSIDE and len(text.split()) > 1):
             raise _MisfitError(
                 f"the row does not line up with the header at {name}; {AGAIN} without reformatting it"
@@ -178,9 +179,8 @@ class Table:
 
     def _check_ends(self, name: str, start: int, cells: list[str]) -> None:
         """A column that may be blank is blank where the row goes on up to it; else the row is cut off."""
-        last = len(cells) - 1 if self.unfinished else -1
         for row, cell in enumerate(cells):
-            if not cell and (len(self.lines[row]) < start or row == last):
+            if not cell and len(self.lines[row]) < start:
                 raise self.fault(row, f"the row ends before {name}: it is cut off; {AGAIN}")
 
 

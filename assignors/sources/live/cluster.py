@@ -57,10 +57,11 @@ class Cluster:
         try:
             metadata = cluster_metadata(self._admin, heard, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S)
         except BrokerUnreachableError as error:
-            fault = certificate_fault(config) if "certificate verify failed" in str(error) else None
+            rejected = "certificate verify failed" in str(error)
+            why = (rejected and certificate_fault(config)) or error
             raise SourceError(
-                f"{source}: no broker answers at {self._servers}: {error if fault is None else fault}. Is the "
-                "address right, the broker up, and do the security settings fit, security.protocol first?"
+                f"{source}: no broker answers at {self._servers}: {why}. Is the address "
+                "right, the broker up, and do the security settings fit, security.protocol first?"
             ) from error
         self.counts = {
             name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.partitions

@@ -86,7 +86,7 @@ def rolling_restart(
             moved.append(int(np.count_nonzero((now != before) & (now >= 0))))
             before = now
     way = (
-        f"on the way there partitions are handed over {sum(moved)} times in {len(moved)} rebalances, "
-        f"{max(moved, default=0)} at most in one"
+        f"each member is gone before it is back; on the way partitions are handed over {sum(moved)} times in "
+        f"{len(moved)} rebalances, {max(moved, default=0)} at most in one"
     )
     return Restarted([*seated.values()], assignment, (way,) if restarting else ())

@@ -7,7 +7,7 @@ import pytest
 
 from assignors.diff import diff
 from assignors.errors import ScenarioError, SourceError
-from assignors.sources import WhatIf, parse_capture, read_pair, read_source, snapshot_bytes
+from assignors.sources import WhatIf, parse_capture, plan, read_pair, read_source, snapshot_bytes
 
 CAPTURES = Path(__file__).parent / "captures"
 MEMBERS = str(CAPTURES / "members-4.3.1.txt")
@@ -89,3 +89,38 @@ def test_a_scenario_that_cannot_run_is_refused(tmp_path):
     path.write_text("{topics: {t: 4}}")
     with pytest.raises(ScenarioError, match="consumers"):
         read_source(str(path))
+
+
+def test_a_group_on_its_way_is_planned_from_its_target():
+    path = CAPTURES / "reconciling-4.3.1.txt"
+    current, target = parse_capture(path.read_text())
+    pair = read_pair(str(path), "plan:uniform", what_if=WhatIf(add_members=1))
+    made = plan(target, "uniform", WhatIf(add_members=1))
+    assert diff(pair.before, current, match="member-id").same
+    assert diff(pair.after, made, match="member-id").same
+    assert not diff(plan(current, "uniform", WhatIf(add_members=1)), made, match="member-id").same
+
+
+def test_a_scenario_is_planned_from_where_it_begins(scenario):
+    pair = read_pair(scenario, "plan:range")
+    assert len(pair.after.members) == 2
+
+
+def test_what_is_kept_is_the_plan_else_the_later_side(snapshot):
+    planned = read_pair(MEMBERS, "plan:sticky")
+    assert planned.kept.state is planned.after
+    turned = read_pair("plan:sticky", MEMBERS)
+    assert turned.kept.state is turned.before
+    pair = read_pair(MEMBERS, snapshot)
+    assert pair.kept.state is pair.after
+
+
+def test_what_is_kept_of_a_group_on_its_way_is_both_states():
+    pair = read_pair(str(CAPTURES / "reconciling-4.3.1.txt"))
+    assert (pair.kept.state, pair.kept.target) == (pair.before, pair.after)
+
+
+def test_another_group_than_the_snapshot_holds_is_refused(snapshot):
+    assert read_source(snapshot, group="billing").state.name == "billing"
+    with pytest.raises(SourceError, match=r"group.json: the snapshot holds the group 'billing', not 'other'"):
+        read_pair(snapshot, "plan:range", group="other")

@@ -62,6 +62,15 @@ def test_what_cannot_be_read_is_not_readable_when_cut(name):
             parse_capture(whole[:end])
 
 
+@pytest.mark.parametrize(
+    "words", ["GROUP        empty", "STATE        Empty", "TOTAL-LAG    0\n\nTOPIC   PARTITION"]
+)
+def test_another_group_that_is_cut_at_its_head_is_refused(words):
+    whole = text("rpk-groups")
+    with pytest.raises(SourceError, match=r"ends within a header|holds 3 groups"):
+        parse_capture(whole[: whole.rindex(words) + len(words)])
+
+
 OFFSETS = text("tables-3.9.1").split("\nGROUP")[1]
 OWNED = [line for line in OFFSETS.splitlines() if "worker" in line]
 

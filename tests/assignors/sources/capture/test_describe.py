@@ -156,6 +156,24 @@ def test_two_owners_of_a_partition_survive_as_a_conflict():
         (f"{MEMBERS}\n{member_row('t(0,1', '2')}", "line 2: cannot read the assignment 't\\(0,1'"),
         (f"{MEMBERS}\n{member_row('t(0,1)', '3')}", "line 2: c-1 has 3 partitions but 2 are listed"),
         (f"{MEMBERS}\n{member_row('t(0)', '1', consumer='-')}", "line 2: CONSUMER-ID is missing"),
+        (f"{MEMBERS}\n{member_row('t(0)', '1')}\n{member_row('t(1)', '1')}", "line 3: a second member 'c-1'"),
+        (f"{MEMBERS}\n{member_row('t:0,', '1')}", "line 2: cannot read the assignment 't:0,'"),
+        (f"{MEMBERS}\n{member_row('t:0;', '1')}", "line 2: cannot read the assignment 't:0;'"),
+        (f"{MEMBERS}\n{member_row('t:0,0', '2')}", "line 2: ASSIGNMENT lists a partition of t twice"),
+        (f"{MEMBERS}\n{member_row('t:4294967301', '1')}", "line 2: ASSIGNMENT is '4294967301', not a number"),
+        (f"{HEADER}\n{row(partition='4294967301')}", "line 2: PARTITION is '4294967301', not a number"),
+        (f"{HEADER}\n{row(partition='2147483648')}", "line 2: PARTITION is '2147483648', not a number"),
+        (f"{HEADER}\n{row(partition='-1')}", "line 2: PARTITION is '-1', not a number"),
+        (f"{HEADER}\n{row(partition='-')}", "line 2: PARTITION is missing"),
+        (f"{HEADER}\n{row(topic='a' * 16)}", "line 2: the row does not line up with the header at TOPIC"),
+        (f"{HEADER}\n{row(topic='t' + chr(31))}", "line 2: TOPIC is 't.x1f', which no topic can be called"),
+        (f"{HEADER}\n{row(topic='a b')}", "line 2: the row does not line up with the header at TOPIC"),
+        (f"{HEADER}\n{row(topic='a/b')}", "line 2: TOPIC is 'a/b', which no topic can be called"),
+        (f"{HEADER}\n{row(host='-')}", "line 2: member 'c-1' has no HOST: the row is cut off"),
+        (f"{HEADER}\n{row(host='')}\n", "line 2: the row ends before HOST: it is cut off"),
+        (f"{HEADER}\n{row(lag='')}\n", "line 2: the row ends before LAG: it is cut off"),
+        (f"{HEADER}\n{row()}\n{row(host='/i')}", "line 3: member 'c-1' has HOST '/i', in line 2 '/h'"),
+        (f"{HEADER}\n{row()}\n{row().replace('g ', '- ', 1)}", "line 3: GROUP is missing"),
     ],
 )
 def test_what_cannot_be_read_is_named_by_line(text, fault):
@@ -163,8 +181,15 @@ def test_what_cannot_be_read_is_named_by_line(text, fault):
         parse_capture(text)
 
 
+def test_blanks_after_the_last_column_make_no_other_client():
+    state, _ = parse_capture("\n".join([HEADER, row(), row(partition="1") + "  ", ""]))
+    assert [member.client_id for member in state.members] == ["c"]
+
+
 def test_old_captures_have_no_group_column():
     lines = [line[16:] for line in (HEADER, row())]
     state, _ = parse_capture("\n".join(lines))
     assert state.name is None
     assert owners(state) == {("t", 0): "c"}
+    state, _ = parse_capture("\n".join(lines), "billing")
+    assert state.assumed == ("the capture names no group; taken for 'billing'",)

@@ -48,9 +48,21 @@ def test_partitions_nobody_has_are_blank_for_rpk():
     assert state.members_complete
 
 
+def test_a_row_of_rpk_without_its_blanks_may_lack_an_owner():
+    cut = captured("rpk-groups").replace("                           \n", "\n")
+    with pytest.raises(SourceError, match="line 35: the row ends before CONSUMER-ID: it is cut off"):
+        parse_capture(cut, "empty")
+
+
 def test_of_several_groups_of_rpk_one_must_be_named():
     with pytest.raises(SourceError, match=r"3 groups \(ahead, billing, empty\); name one with --group"):
         parse_capture(captured("rpk-groups"))
+
+
+def test_topics_of_a_member_are_in_order_in_kafkactl_text():
+    first, a, b, *_ = TEXT.splitlines()
+    state, _ = parse_capture("\n".join([first, b, a, ""]))
+    assert state.member.tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize("name", KAFKACTL)
@@ -125,19 +137,21 @@ def test_rows_of_one_name_in_kafkactl_text_are_one_member_and_that_is_assumed():
     assert parse_capture(captured("kafkactl-text"))[0].assumed == ()
 
 
+UNOWNED = """TOPIC     PARTITION     CONSUMER_OFFSET     LAG
+t         0             1                   0
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
         (described([[4294967301]]), "2147483646 - at"),
         (described([["x"]]), "Expected `int`"),
         (described([[0]])[:-20], "no whole output of kafkactl"),
-        (TEXT.replace("0,1", "0, "), "line 2: the row does not line up|ASSIGNED_PARTITIONS is '0,'"),
+        (TEXT.replace("0,1", "0, "), "line 2: ASSIGNED_PARTITIONS is '0,', no numbers"),
         (TEXT.replace("0,1", "4294967301"), "line 2: a-4294967301 is above 2147483646"),
         (TEXT.rstrip(), "ends within ASSIGNED_PARTITIONS"),
-        (
-            "TOPIC     PARTITION     CONSUMER_OFFSET     LAG\nt         0             1                   0\n",
-            "no members",
-        ),
+        (UNOWNED, "no members"),
     ],
 )
 def test_what_kafkactl_cannot_have_printed_is_refused(text, fault):
@@ -155,7 +169,7 @@ REASSIGNMENT = (
     "text",
     [
         REASSIGNMENT,
-        f"Current partition replica assignment\n{REASSIGNMENT}\n\nProposed partition reassignment\n{REASSIGNMENT}",
+        f"Current partition replica assignment\n{REASSIGNMENT}\n\nProposed partition\n{REASSIGNMENT}",
     ],
 )
 @pytest.mark.parametrize("suffix", ["json", "txt"])

@@ -75,6 +75,12 @@ def test_the_state_tells_whether_all_members_are_seen(counted):
     assert read.members_complete is (counted == "4")
 
 
+def test_a_count_of_members_that_may_be_cut_is_no_count():
+    offsets, _, state = tables("4.3.1")
+    read, _ = parse_capture(offsets + state.rstrip().rsplit("5", 1)[0] + "4")
+    assert not read.members_complete
+
+
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
@@ -162,6 +168,12 @@ def test_a_lag_below_zero_is_kept_and_noted():
 )
 def test_the_protocol_is_told_where_the_text_tells_it(name, protocol):
     assert parse_capture(captured(name))[0].protocol == protocol
+
+
+def test_owners_in_a_group_that_is_said_to_be_empty_are_refused():
+    content = "\nConsumer group 'billing' has no active members.\n" + captured("offsets-4.3.1")
+    with pytest.raises(SourceError, match="by its state the group has 0 members, but 4 are listed"):
+        parse_capture(content)
 
 
 def test_a_state_alone_is_no_group():

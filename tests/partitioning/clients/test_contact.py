@@ -1,0 +1,54 @@
+"""The first question to a cluster."""
+
+import socket
+import time
+
+import pytest
+from confluent_kafka import Producer
+
+from partitioning.clients.contact import cluster_metadata
+from partitioning.clients.errors import BrokerUnreachableError
+
+
+def ask(servers, heard, **limits):
+    with Producer({"bootstrap.servers": servers, "error_cb": heard.append, "log_level": 0}) as client:
+        return cluster_metadata(client, heard, **limits)
+
+
+@pytest.fixture
+def taken():
+    """A port at which nobody else is."""
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+        yield own
+
+
+def server(own):
+    return f"127.0.0.1:{own.getsockname()[1]}"
+
+
+def test_a_cluster_that_answers_tells_its_brokers(mock_cluster):
+    assert ask(mock_cluster.bootstrap_servers, [], timeout_s=5).brokers
+
+
+def test_a_name_that_nobody_knows_is_told_at_once():
+    begun = time.monotonic()
+    with pytest.raises(BrokerUnreachableError, match=r"Failed to resolve 'nowhere.invalid:9092'"):
+        ask("nowhere.invalid:9092", [], timeout_s=20)
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize(("patience_s", "least_s", "most_s"), [(0.5, 0.5, 2), (None, 3, 5)])
+def test_brokers_that_are_down_are_given_the_patience(taken, patience_s, least_s, most_s):
+    begun = time.monotonic()
+    with pytest.raises(BrokerUnreachableError, match="Connection refused"):
+        ask(server(taken), [], timeout_s=3, patience_s=patience_s)
+    assert least_s <= time.monotonic() - begun < most_s
+
+
+def test_a_server_that_says_nothing_is_given_the_whole_time(taken):
+    taken.listen()
+    begun = time.monotonic()
+    with pytest.raises(BrokerUnreachableError, match="Failed to get metadata"):
+        ask(server(taken), [], timeout_s=1.5, patience_s=0.1)
+    assert 1.5 <= time.monotonic() - begun < 3
