@@ -21,10 +21,15 @@ def sorted_by(key: NDArray[np.intp]) -> NDArray[np.intp]:
     return (key.astype(np.uint16) if small else key).argsort(kind="stable")  # NumPy sorts 16 bits by radix
 
 
+def runs(group: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where runs of equal numbers begin, and how long they are."""
+    starts = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
+    return starts, np.append(starts[1:], len(group))[: len(starts)] - starts
+
+
 def ranks(group: NDArray[np.intp]) -> NDArray[np.intp]:
     """The position of each row among those of its group; the rows of a group are next to each other."""
-    starts = np.flatnonzero(np.diff(group, prepend=-1))
-    return np.arange(len(group)) - np.repeat(starts, np.diff(starts, append=len(group)))
+    return np.arange(len(group)) - np.repeat(*runs(group))
 
 
 def first_of_each(
