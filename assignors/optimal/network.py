@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from assignors.columns import bounds
-from assignors.optimal.grouping import sums
+from assignors.optimal.grouping import runs, sums
 from partitioning.columns import ranges
 
 if TYPE_CHECKING:
@@ -256,8 +256,7 @@ def _shares(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np
     """
     if not len(node):
         return limit
-    starts = np.flatnonzero(np.diff(node, prepend=-1))
-    sizes = np.diff(starts, append=len(node))
+    starts, sizes = runs(node)
     total = np.repeat(np.add.reduceat(limit, starts), sizes)
     upto = np.cumsum(limit)
     upto -= np.repeat(upto[starts] - limit[starts], sizes)
