@@ -35,7 +35,7 @@ def test_a_coordinator_that_moves_is_waited_for(cluster):
 
 def test_one_that_stays_away_is_said(cluster, monkeypatch):
     monkeypatch.setattr("assignors.sources.live.cluster.TIMEOUT_S", 0.3)
-    with pytest.raises(SourceError, match="live:g: h:1 answers: .*[Nn]ot coordinator"):
+    with pytest.raises(SourceError, match=r"live:g: h:1 answers: .*[Nn]ot coordinator"):
         cluster._answer(asked(*[MOVES] * 9))
 
 
