@@ -16,6 +16,7 @@ from assignors.diff.state import GroupState
 from assignors.diff.stops import Stop, find_stops
 from assignors.diff.summary import Summary, summarize
 from assignors.partition_list import PartitionList
+from assignors.words import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -88,10 +89,9 @@ class AssignmentDiff:
         for side, presence in (("before", Presence.UNKNOWN_BEFORE), ("after", Presence.UNKNOWN_AFTER)):
             names = [member.name for member in self.members if member.presence is presence]
             if names:
-                more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-                listed = ", ".join(names[:_LISTED])
                 unseen.append(
-                    f"not all members {side} are known; {listed}{more} taken to be there without partitions"
+                    f"not all members {side} are known; {first_of(names, _LISTED)} taken to be there without "
+                    "partitions"
                 )
         return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *unseen)))
 
