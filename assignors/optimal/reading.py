@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 _MEMBER_ID = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
+def client_of(member_id: str) -> str | None:
+    """The client id in a member id; None where it is not made as clients make it."""
+    found = _MEMBER_ID.fullmatch(member_id)
+    return found[1] if found else None
+
+
 class Memory(NamedTuple):
     """What members say they had.
 
