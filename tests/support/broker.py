@@ -13,13 +13,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
 from tests.support import jars
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 POM = Path(__file__).parent / "broker" / "pom.xml"
 
@@ -121,10 +121,21 @@ class Kafka:
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             found = self._admin.list_topics(name, timeout=10).topics[name].partitions
-            if sum(partition.leader >= 0 for partition in found.values()) == partitions:
+            leaders = sum(partition.leader >= 0 for partition in found.values())
+            if leaders == partitions and self._led(name, found):
                 return
             time.sleep(0.02)
         raise BrokerError(f"topic {name!r} has not {partitions} partitions with a leader after 30 s: {found}")
+
+    def _led(self, name: str, partitions: Iterable[int]) -> bool:
+        """Whether each leader knows that it is: metadata may say so before the broker does."""
+        asked = {TopicPartition(name, number): OffsetSpec.earliest() for number in partitions}
+        try:
+            for answer in self._admin.list_offsets(asked, request_timeout=10).values():
+                answer.result()
+        except KafkaException:
+            return False
+        return True
 
 
 class Broker:
