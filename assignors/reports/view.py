@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -46,7 +46,8 @@ class View:
     reasons: bool = False
 
 
-class TopicChange(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TopicChange:
     """One topic over both sides, in partitions.
 
     Attributes:
@@ -136,7 +137,18 @@ class Shown:
             moved = (part.action == Action.MOVE) & (part.lag >= 0)
             np.add.at(lags, part.topic[moved], part.lag[moved])
         rows = (
-            TopicChange._make((name, sum(row), *row, None if part.lag is None else lag))
+            TopicChange(
+                name=name,
+                partitions=sum(row),
+                kept=row[Action.KEEP],
+                moved=row[Action.MOVE],
+                assigned=row[Action.ASSIGN],
+                unassigned=row[Action.UNASSIGN],
+                added=row[Action.ADDED],
+                removed=row[Action.REMOVED],
+                conflicts=row[Action.CONFLICT],
+                lag_moved=None if part.lag is None else lag,
+            )
             for name, row, lag in zip(part.topics, counts, lags.tolist(), strict=True)
         )
         return [row for row in rows if row.changed or (self.view.every and row.partitions)]
@@ -222,7 +234,7 @@ def _of_topics(diff: AssignmentDiff, pattern: re.Pattern[str] | None) -> Assignm
         for side in (part.source, part.target, part.source[keeps])
     )
     members = tuple(
-        member._replace(before=had[number], after=has[number], kept=kept[number])
+        replace(member, before=had[number], after=has[number], kept=kept[number])
         for number, member in enumerate(diff.members)
     )
     return replace(part, members=members)
