@@ -14,6 +14,7 @@ from assignors.strategies import (
     StickyAssignor,
     UniformAssignor,
 )
+from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
 from partitioning.registry import Registry, StrategyInfo
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ _BUILT_IN: dict[str, type[Assignor]] = {
     "cooperative-sticky": CooperativeStickyAssignor,
     "optimal": OptimalAssignor,
     "cooperative-optimal": CooperativeOptimalAssignor,
+    "weighted": WeightedAssignor,
+    "cooperative-weighted": CooperativeWeightedAssignor,
     "uniform": UniformAssignor,
     "broker-range": BrokerRangeAssignor,
 }
@@ -37,8 +40,8 @@ def get_assignor(name: str, **config: object) -> Assignor:
     """A new assignor: one leader's lifetime.
 
     Client side: "range", "roundrobin", "sticky", "cooperative-sticky", and, better than any of the JVM's,
-    "optimal", "cooperative-optimal". Broker side (KIP-848): "uniform", "broker-range". And those of installed
-    packages (entry points `copartition.assignors`).
+    "optimal", "cooperative-optimal", "weighted", "cooperative-weighted". Broker side (KIP-848): "uniform",
+    "broker-range". And those of installed packages (entry points `copartition.assignors`).
 
     Raises:
         UnknownStrategyError: there is none of this name.

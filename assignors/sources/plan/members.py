@@ -74,8 +74,6 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
         assumed.append(
             f"subscriptions{whose} are unknown; taken for everybody's: {', '.join(everything) or 'nothing'}"
         )
-    if not state.members_complete:
-        assumed.append("this source does not show members without partitions; taken for none")
     seats.extend(_joining(state, what_if, everything))
     return Seats(
         [seat.member for seat in now],
