@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from assignors.partition_list import PartitionList
 
 
-def client_of(member_id: str) -> str | None:
-    """The client id in a member id; None where it is not made as clients make it."""
-    found = _MEMBER_ID.fullmatch(member_id)
-    return found[1] if found else None
-
-
 class Memory(NamedTuple):
     """What members say they had.
 
