@@ -146,7 +146,7 @@ class Topic(TypedDict):
         added: that the topic has grown by.
         removed: that the topic no longer has.
         conflicts: with two owners.
-        lag_moved: records waiting in moved partitions; null where no side knows any lag.
+        lag_moved: records waiting in moved partitions; null where the lag of one is unknown.
     """
 
     name: str
