@@ -79,25 +79,12 @@ class AssignmentDiff:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to know before believing the numbers."""
-        return tuple(dict.fromkeys((*self.before.warnings, *self.after.warnings, *self._made_anew())))
-
-    def _made_anew(self) -> Iterator[str]:
-        """Topics that are others after, under the same names."""
-        before, after = (
-            dict(zip(state.topics, state.topic_ids, strict=False)) for state in (self.before, self.after)
-        )
-        names = sorted(
-            name for name, known in before.items() if known and after.get(name) not in {None, known}
-        )
-        if names:
-            yield (
-                f"{_some(names)}: deleted and made anew in between; partitions are compared by their numbers"
-            )
+        return tuple(dict.fromkeys((*self.before.warnings, *self.after.warnings)))
 
     @property
     def assumed(self) -> tuple[str, ...]:
         """What was taken for granted because no source tells."""
-        told = []
+        told = [*_made_anew(self.before, self.after)]
         if self.before.name and self.after.name and self.before.name != self.after.name:
             told.append(f"{self.before.name!r} before and {self.after.name!r} after are taken for one group")
         for side, presence in (("before", Presence.UNKNOWN_BEFORE), ("after", Presence.UNKNOWN_AFTER)):
@@ -284,6 +271,15 @@ def diff(
 def _some(names: list[str]) -> str:
     """The first of these names, and how many more there are."""
     return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+
+
+def _made_anew(before: GroupState, after: GroupState) -> Iterator[str]:
+    """Topics that have another id after, which are others under the same names."""
+    ids = dict(zip(before.topics, before.topic_ids, strict=False))
+    later = dict(zip(after.topics, after.topic_ids, strict=False))
+    names = sorted(name for name, known in ids.items() if known and later.get(name) not in {None, known})
+    if names:
+        yield f"{_some(names)} deleted and made anew in between; partitions are compared by number"
 
 
 def _keys(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.int64]:

@@ -32,6 +32,16 @@ def test_a_capture_and_a_snapshot_of_one_group_are_the_same(snapshot):
     assert diff(pair.before, pair.after).same
 
 
+def test_a_group_on_its_way_is_taken_as_it_is_and_that_is_said(tmp_path):
+    path = str(CAPTURES / "reconciling-4.3.1.txt")
+    said = f"{path} is on its way to a target that differs in 3 partitions; taken as it is now"
+    assert read_pair(path, path).before.assumed == (said,)
+    assert read_pair(path).before.assumed == ()
+    there, arrived = read_source(path).target, tmp_path / "arrived.json"
+    arrived.write_bytes(snapshot_bytes(there, there))
+    assert read_pair(path, str(arrived)).after.assumed == ()
+
+
 def test_standard_input_is_a_source(monkeypatch, snapshot):
     for path in (MEMBERS, snapshot):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(path).read_bytes())))
