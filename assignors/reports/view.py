@@ -10,6 +10,7 @@ import numpy as np
 
 from assignors.diff.changes import Action
 from assignors.diff.members import Presence
+from assignors.diff.state import UNKNOWN_LAG
 
 if TYPE_CHECKING:
     import re
@@ -60,7 +61,7 @@ class TopicChange:
         added: that the topic has grown by.
         removed: that the topic no longer has.
         conflicts: with two owners.
-        lag_moved: records waiting in moved partitions; None where no side knows any lag.
+        lag_moved: records waiting in moved partitions; None where the lag of one is unknown.
     """
 
     name: str
@@ -132,10 +133,14 @@ class Shown:
             part.topic.astype(np.int64) * kinds + part.action, minlength=len(part.topics) * kinds
         )
         counts = cells.reshape(-1, kinds).tolist()
-        lags = np.zeros(len(part.topics), np.int64)
+        lags: list[int | None] = [None] * len(part.topics)
         if part.lag is not None:
-            moved = (part.action == Action.MOVE) & (part.lag >= 0)
-            np.add.at(lags, part.topic[moved], part.lag[moved])
+            moved = part.action == Action.MOVE
+            waiting = np.zeros(len(part.topics), np.int64)
+            np.add.at(waiting, part.topic[moved], part.lag[moved].clip(min=0))
+            lags = [*waiting.tolist()]
+            for topic in np.unique(part.topic[moved & (part.lag == UNKNOWN_LAG)]).tolist():
+                lags[topic] = None
         rows = (
             TopicChange(
                 name=name,
@@ -147,9 +152,9 @@ class Shown:
                 added=row[Action.ADDED],
                 removed=row[Action.REMOVED],
                 conflicts=row[Action.CONFLICT],
-                lag_moved=None if part.lag is None else lag,
+                lag_moved=lag,
             )
-            for name, row, lag in zip(part.topics, counts, lags.tolist(), strict=True)
+            for name, row, lag in zip(part.topics, counts, lags, strict=True)
         )
         return [row for row in rows if row.changed or (self.view.every and row.partitions)]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.diff.state import GroupState
+from assignors.diff.state import UNKNOWN_LAG, GroupState
 from assignors.errors import SourceError
 from assignors.limits import MAX_GROUP_MEMBERS, parse_number
 from assignors.member_ids import name_in
@@ -159,7 +159,8 @@ def _described(table: Table) -> _Holdings:
     topics = table.texts("TOPIC")
     partition = table.partitions()
     members, consumers = identities(table)
-    lag, known = table.lags()
+    lag = table.lags()
+    known = lag != UNKNOWN_LAG
     table.check_others("CONSUMER-ID", "GROUP-INSTANCE-ID", "CLIENT-ID", "HOST", "TOPIC", "PARTITION", "LAG")
     for name, missing in (
         ("TOPIC", (topics.codes < 0) & (partition >= 0)),
@@ -259,7 +260,7 @@ def _target(current: GroupState, target: Given, described: bool) -> GroupState:
     if current.lag is not None:
         order = np.argsort(known)
         at = order[np.searchsorted(known, wanted, sorter=order).clip(max=len(known) - 1)]
-        lag = np.where(known[at] == wanted, current.lag[at], -1)
+        lag = np.where(known[at] == wanted, current.lag[at], UNKNOWN_LAG)
         lag = np.concatenate([lag, current.lag[free]])
     return replace(
         current,
