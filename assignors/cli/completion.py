@@ -10,17 +10,19 @@ from assignors.cli.shell import HELP, QuietCommand, write
 PROGRAMS = ("copartition", "assignment-diff")
 
 
-@click.command(cls=QuietCommand, context_settings=HELP)
+EXAMPLES = """\b
+Where it goes:
+  bash: copartition completion bash >> ~/.bashrc
+  zsh:  copartition completion zsh >> ~/.zshrc
+  fish: copartition completion fish > ~/.config/fish/completions/copartition.fish
+"""
+
+
+@click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    r"""A script that lets SHELL complete commands and options of copartition and assignment-diff.
-
-    \b
-    bash: copartition completion bash >> ~/.bashrc
-    zsh:  copartition completion zsh >> ~/.zshrc
-    fish: copartition completion fish > ~/.config/fish/completions/copartition.fish
-    """
+    """A script that lets SHELL complete commands and options of copartition and assignment-diff."""
     script = get_completion_class(shell)
     assert script is not None
     for name in PROGRAMS:

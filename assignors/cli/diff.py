@@ -213,7 +213,7 @@ def diff(
         view = View(by=by, topic=topic, member=member, every=every, full=full, reasons=reasons)
         _report(found, form, view, limits, color=color, width=width, out=out)
     for limit in failed:
-        complain(ctx, f"check failed: {limit}, it is {limit.value(found.summary):g}")
+        complain(ctx, f"check failed: {limit}, it is {limit.told(found.summary)}")
     ctx.exit(0 if exit_zero else bool(failed) if limits else not found.same)
 
 

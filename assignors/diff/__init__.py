@@ -5,13 +5,14 @@ from assignors.diff.checks import Check, parse_check
 from assignors.diff.compare import AssignmentDiff, diff
 from assignors.diff.matching import MATCH_RULES, Matching, Rename
 from assignors.diff.members import MemberChange, Presence
-from assignors.diff.state import GroupState, MemberIdentity
+from assignors.diff.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from assignors.diff.stops import Stop
 from assignors.diff.summary import Summary
 from assignors.errors import DiffError
 
 __all__ = [
     "MATCH_RULES",
+    "UNKNOWN_LAG",
     "Action",
     "AssignmentDiff",
     "Change",

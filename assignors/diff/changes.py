@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -61,8 +62,16 @@ class Change(NamedTuple):
     reason: Reason | None = None
 
 
-class Conflict(NamedTuple):
-    """A partition with more than one owner on a side."""
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A partition with more than one owner on a side.
+
+    Attributes:
+        topic: its topic.
+        partition: its number.
+        before: its owners before.
+        after: its owners after.
+    """
 
     topic: str
     partition: int

@@ -36,9 +36,30 @@ class Check:
             raise DiffError(f"check {self}: {self.name} is unknown, the inputs do not carry it")
         return float(value)
 
+    def told(self, summary: Summary) -> str:
+        """The number as people are told it: whether it is only a bound, too.
+
+        Raises:
+            DiffError: the number is unknown for this diff.
+        """
+        value = self.value(summary)
+        least, most = summary.range_of(self.name)
+        bound = "" if least == most else "at least " if value == least else "at most "
+        return f"{bound}{value:g}"
+
     def passes(self, summary: Summary) -> bool:
-        """Whether the number is within the limit."""
-        return COMPARISONS[self.comparison](self.value(summary), self.limit)
+        """Whether the number is within the limit.
+
+        Raises:
+            DiffError: the number is unknown for this diff, or not known well enough to tell.
+        """
+        told = self.told(summary)
+        least, most = summary.range_of(self.name)
+        nearest = min(max(self.limit, least), most)
+        answers = {COMPARISONS[self.comparison](value, self.limit) for value in (least, nearest, most)}
+        if len(answers) > 1:
+            raise DiffError(f"check {self}: {self.name} is {told}, the inputs do not tell it exactly")
+        return answers.pop()
 
 
 def parse_check(text: str) -> Check:

@@ -12,7 +12,7 @@ from assignors.diff.changes import Action, Change, Conflict, Flow
 from assignors.diff.matching import Matching, match_members
 from assignors.diff.members import MemberChange, Presence, order_members
 from assignors.diff.needed import Columns, Needed, needed_moves
-from assignors.diff.state import GroupState
+from assignors.diff.state import UNKNOWN_LAG, GroupState
 from assignors.diff.stops import Stop, find_stops
 from assignors.diff.summary import Summary, summarize
 from assignors.partition_list import PartitionList
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _LISTED = 5
-"""So many members are named where an assumption concerns them."""
+"""So many members or topics are named where a remark concerns them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class AssignmentDiff:
         action: an `Action` of each row.
         source: index into `members` of the owner before, -1 for nobody.
         target: index into `members` of the owner after, -1 for nobody.
-        lag: records waiting, -1 where unknown; None where no side knows any.
+        lag: records waiting, `UNKNOWN_LAG` where unknown; None where no side knows any.
         conflicts: partitions with two owners.
         summary: the diff in numbers.
         timing: the timeouts that `stops` goes by; None for Kafka's defaults.
@@ -86,15 +86,17 @@ class AssignmentDiff:
     @property
     def assumed(self) -> tuple[str, ...]:
         """What was taken for granted because no source tells."""
-        unseen = []
+        told = [*_made_anew(self.before, self.after)]
+        if self.before.name and self.after.name and self.before.name != self.after.name:
+            told.append(f"{self.before.name!r} before and {self.after.name!r} after are taken for one group")
         for side, presence in (("before", Presence.UNKNOWN_BEFORE), ("after", Presence.UNKNOWN_AFTER)):
             names = [member.name for member in self.members if member.presence is presence]
             if names:
-                unseen.append(
+                told.append(
                     f"not all members {side} are known; {first_of(names, _LISTED)} taken to be there without "
                     "partitions"
                 )
-        return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *unseen)))
+        return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *told)))
 
     @cached_property
     def stops(self) -> tuple[Stop, ...]:
@@ -110,7 +112,7 @@ class AssignmentDiff:
         """
         rows = np.arange(len(self.action)) if every else np.flatnonzero(self.action)
         names = [*(member.name for member in self.members), None]
-        lags = [-1] * len(rows) if self.lag is None else self.lag[rows].tolist()
+        lags = [UNKNOWN_LAG] * len(rows) if self.lag is None else self.lag[rows].tolist()
         for topic, partition, action, source, target, lag in zip(
             self.topic[rows].tolist(),
             self.partition[rows].tolist(),
@@ -126,7 +128,7 @@ class AssignmentDiff:
                 Action(action),
                 names[source],
                 names[target],
-                None if lag < 0 else lag,
+                None if lag == UNKNOWN_LAG else lag,
                 self._reason(self.topics[topic], partition),
             )
 
@@ -206,8 +208,8 @@ def diff(
     of_old = _places([one for one, _ in identities], len(old.members))
     of_new = _places([other for _, other in identities], len(new.members))
     source, target = of_old[sides[0].owner], of_new[sides[1].owner]
-    action = _actions(sides, source, target, complete=(old.complete, new.complete))
     topic, partition = np.divmod(key, 2**32)
+    action = _actions(sides, source, target, [_listed(state, topics)[topic] for state in (old, new)])
     rows, all_known = Columns(topic, action, source, target), (old.members_complete, new.members_complete)
     members = _members(names, identities, matching, rows, (old, new))
     if (sides[1].second >= 0).any():
@@ -244,10 +246,30 @@ def diff(
     )
 
 
+def _made_anew(before: GroupState, after: GroupState) -> Iterator[str]:
+    """Topics that have another id after, which are others under the same names."""
+    ids = dict(zip(before.topics, before.topic_ids, strict=False))
+    later = dict(zip(after.topics, after.topic_ids, strict=False))
+    names = sorted(name for name, known in ids.items() if known and later.get(name) not in {None, known})
+    if names:
+        yield (
+            f"{first_of(names, _LISTED)} deleted and made anew in between; partitions are compared by number"
+        )
+
+
 def _keys(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.int64]:
     number = {name: index for index, name in enumerate(topics)}
     numbers = np.array([number[name] for name in state.topics], np.int64)
     return numbers[state.topic] * 2**32 + state.partition
+
+
+def _listed(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.bool_]:
+    """The topics of which a state lists every partition, so that one without a row does not exist.
+
+    A topic that it does not name may well exist: nobody read it then.
+    """
+    named = set(state.topics) if state.complete else ()
+    return np.array([name in named for name in topics], np.bool_)
 
 
 def _spread(state: GroupState, rows: NDArray[np.intp], partitions: int) -> _Side:
@@ -262,7 +284,7 @@ def _spread(state: GroupState, rows: NDArray[np.intp], partitions: int) -> _Side
     owner = np.where(highest < 0, -1, lowest).astype(np.int32)
     lag = None
     if state.lag is not None:
-        lag = np.full(partitions, -1, np.int64)
+        lag = np.full(partitions, UNKNOWN_LAG, np.int64)
         np.maximum.at(lag, rows, state.lag)
     return _Side(here, owner, np.where(highest != owner, highest, -1).astype(np.int32), lag)
 
@@ -304,11 +326,10 @@ def _members(
 
 
 def _actions(
-    sides: list[_Side], source: NDArray[np.int32], target: NDArray[np.int32], *, complete: tuple[bool, bool]
+    sides: list[_Side], source: NDArray[np.int32], target: NDArray[np.int32], listed: list[NDArray[np.bool_]]
 ) -> NDArray[np.int8]:
     old, new = sides
-    # On a side that lists everything, a partition without a row does not exist.
-    absent = (complete[0] & ~old.here, complete[1] & ~new.here)
+    absent = (listed[0] & ~old.here, listed[1] & ~new.here)
     return np.select(
         [
             (old.second >= 0) | (new.second >= 0),

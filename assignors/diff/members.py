@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from assignors.diff.state import MemberIdentity
@@ -30,7 +31,8 @@ class Presence(StrEnum):
     """Seen only before; not all members after are known, so it may still be there without partitions."""
 
 
-class MemberChange(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class MemberChange:
     """One member over both sides.
 
     Attributes:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from partitioning.topic_partition import TopicPartition
 
 
+UNKNOWN_LAG = -(2**63)
+"""A lag that nobody knows; a real one is below zero where a group committed an offset beyond the end."""
+
 TopicRacks: TypeAlias = tuple[tuple[str, ...], ...]
 """The racks of a topic's replicas, one tuple a partition."""
 
@@ -58,7 +61,7 @@ class GroupState:
         member: index into `members`, -1 for a partition without an owner; int32.
         topic: index into `topics`; int32.
         partition: partition numbers; int32.
-        lag: records not consumed yet, -1 where unknown; int64. None where no lag is known at all.
+        lag: records not consumed yet, `UNKNOWN_LAG` where unknown; int64. None where no lag is known at all.
         complete: whether every partition of the topics has a row; if not, a missing one may exist.
         members_complete: whether every member is in `members`; if not, a member without partitions may be
             in the group unseen.
@@ -119,7 +122,9 @@ class GroupState:
             member=np.concatenate([self.member, np.full(len(topic), -1, np.int32)]),
             topic=np.concatenate([self.topic, topic]),
             partition=np.concatenate([self.partition, partitions.partitions]),
-            lag=None if self.lag is None else np.concatenate([self.lag, np.full(len(topic), -1, np.int64)]),
+            lag=None
+            if self.lag is None
+            else np.concatenate([self.lag, np.full(len(topic), UNKNOWN_LAG, np.int64)]),
             complete=True,
         )
 

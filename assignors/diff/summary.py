@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import numpy as np
 
 from assignors.diff.changes import Action
 from assignors.diff.members import Presence
+from assignors.diff.state import UNKNOWN_LAG
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +53,10 @@ class Summary:
         spread_before: most partitions of a member minus fewest, before.
         spread_after: the same after.
         stickiness: kept partitions as a share of those with an owner on both sides; 1 where there are none.
-        lag_moved: records waiting in moved partitions, which a cold owner will read; None where unknown.
+        lag_moved: records waiting in moved partitions, which a cold owner will read; one with a lag below
+            zero has none. None where no lag of them is known.
+        lag_moved_exact: whether that is exact; else the lag of some moved partitions is unknown, and at least
+            so many are waiting.
     """
 
     members_before: int | None
@@ -77,6 +82,18 @@ class Summary:
     spread_after: int | None
     stickiness: float
     lag_moved: int | None
+    lag_moved_exact: bool
+
+    def range_of(self, name: str) -> tuple[float, float]:
+        """The least and the most that a number can be which is not None."""
+        value = float(getattr(self, name))
+        if name == "needed_moves" and not self.needed_moves_exact:
+            return value, float(self.moved)
+        if name == "avoidable_moves" and not self.needed_moves_exact:
+            return 0.0, value
+        if name == "lag_moved" and not self.lag_moved_exact:
+            return value, math.inf
+        return value, value
 
 
 def summarize(
@@ -93,7 +110,7 @@ def summarize(
         members: every member of either side.
         rows: the partitions.
         needed: the fewest moves.
-        lag: records waiting in each partition, -1 where unknown; None where no side knows any.
+        lag: records waiting in each partition, `UNKNOWN_LAG` where unknown; None where no side knows any.
         all_known: of each side, whether it shows all its members.
     """
     times = np.bincount(rows.action, minlength=len(Action)).tolist()
@@ -101,7 +118,7 @@ def summarize(
     after = [member.after for member in members if member.after_id is not None]
     presence = Counter(member.presence for member in members)
     moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
-    waiting = None if lag is None else lag[(rows.action == Action.MOVE) & (lag >= 0)]
+    waiting, known = lag_of(lag, rows.action == Action.MOVE)
     return Summary(
         members_before=len(before) if all_known[0] else None,
         members_after=len(after) if all_known[1] else None,
@@ -125,5 +142,17 @@ def summarize(
         spread_before=max(before, default=0) - min(before, default=0) if all_known[0] else None,
         spread_after=max(after, default=0) - min(after, default=0) if all_known[1] else None,
         stickiness=1 - moved / max(1, kept + moved),
-        lag_moved=None if waiting is None else int(waiting.sum()),
+        lag_moved=waiting,
+        lag_moved_exact=known,
     )
+
+
+def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int | None, bool]:
+    """Records waiting in these rows as far as known, None where nothing is; and whether those are all."""
+    if lag is None:
+        return None, False
+    waiting = lag[rows]
+    known = waiting[waiting != UNKNOWN_LAG]
+    if len(waiting) and not len(known):
+        return None, False
+    return int(known.clip(min=0).sum()), len(known) == len(waiting)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from assignors.claims import rightful_members
 from assignors.columnar.numbering import topics_that_exist
 from assignors.columns import bounds
+from assignors.member_ids import name_in
 from assignors.optimal.readers import Readers
 from assignors.partition_list import join_lists
 
@@ -21,15 +21,6 @@ if TYPE_CHECKING:
 
     from assignors.group import Group, Member
     from assignors.partition_list import PartitionList
-
-# As clients make member ids: the client id, then a random one.
-_MEMBER_ID = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-def client_of(member_id: str) -> str | None:
-    """The client id in a member id; None where it is not made as clients make it."""
-    found = _MEMBER_ID.fullmatch(member_id)
-    return found[1] if found else None
 
 
 class Memory(NamedTuple):
@@ -157,8 +148,8 @@ def _claims(
 
 def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned) -> NDArray[np.intp]:
     """The members in an order that does not depend on the one they come in."""
-    clients = [_MEMBER_ID.fullmatch(member.id) for member in members]
-    times = Counter(client[1] for client in clients if client)
+    clients = [name_in(member.id) for member in members]
+    times = Counter(clients)
     owned = claims.partition.astype(">u4").tobytes()
     ends = np.searchsorted(claims.member, np.arange(len(members) + 1)) * 4
     keys = []
@@ -167,8 +158,8 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
     ):
         if member.instance_id is not None:
             keys.append((0, member.instance_id, b"", kind, member.id))
-        elif client and times[client[1]] == 1:
-            keys.append((1, client[1], b"", kind, member.id))
+        elif client is not None and times[client] == 1:
+            keys.append((1, client, b"", kind, member.id))
         else:
             keys.append((2, "", owned[start:end], kind, member.id))
     return np.array(sorted(range(len(members)), key=keys.__getitem__), np.intp)

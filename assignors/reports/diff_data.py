@@ -11,31 +11,23 @@ import io
 import json
 import math
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
+from assignors.diff.members import MemberChange
 from assignors.reports.data import dump
-from assignors.reports.document import (
-    DIFF_FORMAT_VERSION,
-    Change,
-    CheckResult,
-    Conflict,
-    Document,
-    Member,
-    StopCost,
-    Topic,
-)
+from assignors.reports.document import DIFF_FORMAT_VERSION, Change, CheckResult, Document, StopCost
 from assignors.reports.verdict import verdict
-from assignors.reports.view import Shown, View
+from assignors.reports.view import Shown, TopicChange, View
 from assignors.reports.visible import visible
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Iterator, Mapping, Sequence
 
-    from assignors.diff import AssignmentDiff, Check, MemberChange
+    from assignors.diff import AssignmentDiff, Check
     from assignors.diff import changes as diffs
     from assignors.diff.stops import Stop
-    from assignors.reports.view import TopicChange
 
 _FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What a spreadsheet takes for the beginning of a formula, in both widths."""
@@ -58,15 +50,15 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
         "stops": stops,
         "matching": {"rule": diff.matching.rule, "renames": [*diff.matching.renames]},
         "filters": {"topic": _pattern(shown.view.topic), "member": _pattern(shown.view.member)},
-        "members": [_member(member) for member in shown.chosen_members],
-        "topics": [_topic(topic) for topic in shown.topics],
+        "members": shown.chosen_members,
+        "topics": shown.topics,
         "flows": [
             {"from": flow.source, "to": flow.target, "partitions": len(flow.partitions)}
             for flow in shown.part.flows
         ],
         "changes": changes,
         "reasons": Counter(change["reason"] for change in changes if change["reason"] is not None),
-        "conflicts": [_conflict(conflict) for conflict in shown.part.conflicts],
+        "conflicts": [*shown.part.conflicts],
     }
     return dump(document)
 
@@ -90,9 +82,9 @@ def diff_csv(diff: AssignmentDiff, view: View | None = None) -> str:
 def _rows(shown: Shown) -> tuple[list[str], Iterator[Mapping[str, Any]]]:
     """The columns, and what the view wants a row for; partitions unless it says."""
     if shown.view.by == "member":
-        return [*Member.__annotations__], map(_member, shown.members)
+        return [*MemberChange.__annotations__], map(asdict, shown.members)
     if shown.view.by == "topic":
-        return [*Topic.__annotations__], map(_topic, shown.topics)
+        return [*TopicChange.__annotations__], map(asdict, shown.topics)
     return [*Change.__annotations__], map(_change, shown.changes())
 
 
@@ -106,18 +98,6 @@ def _change(change: diffs.Change) -> Change:
         "lag": change.lag,
         "reason": None if change.reason is None else change.reason.value,
     }
-
-
-def _member(member: MemberChange) -> Member:
-    return cast("Member", member._asdict())
-
-
-def _topic(topic: TopicChange) -> Topic:
-    return cast("Topic", topic._asdict())
-
-
-def _conflict(conflict: diffs.Conflict) -> Conflict:
-    return cast("Conflict", conflict._asdict())
 
 
 def _stop(stop: Stop) -> StopCost:

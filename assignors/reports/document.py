@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from assignors.diff.changes import Conflict
 from assignors.diff.matching import Rename
+from assignors.diff.members import MemberChange
 from assignors.diff.summary import Summary
 from assignors.docstrings import described
 from assignors.extras import needs
+from assignors.reports.view import TopicChange
 
 DIFF_FORMAT_VERSION = "1.1"
 
@@ -109,74 +112,6 @@ class Filters(TypedDict):
     member: str | None
 
 
-class Member(TypedDict):
-    """A member over both sides.
-
-    Attributes:
-        name: what the report calls it.
-        before_id: its member id before; null where it was not there.
-        after_id: its member id after; null where it is not there.
-        rule: the rule by which both ids are one member.
-        before: partitions before.
-        after: partitions after.
-        kept: partitions before and after.
-        presence: on which sides it is: stayed, joined, left, not known before, not known after.
-    """
-
-    name: str
-    before_id: str | None
-    after_id: str | None
-    rule: str | None
-    before: int
-    after: int
-    kept: int
-    presence: str
-
-
-class Topic(TypedDict):
-    """A topic over both sides, in partitions.
-
-    Attributes:
-        name: its name.
-        partitions: that either side knows.
-        kept: with the same owner, or nobody on both sides.
-        moved: with another owner.
-        assigned: that gained an owner.
-        unassigned: that lost their owner.
-        added: that the topic has grown by.
-        removed: that the topic no longer has.
-        conflicts: with two owners.
-        lag_moved: records waiting in moved partitions; null where no side knows any lag.
-    """
-
-    name: str
-    partitions: int
-    kept: int
-    moved: int
-    assigned: int
-    unassigned: int
-    added: int
-    removed: int
-    conflicts: int
-    lag_moved: int | None
-
-
-class Conflict(TypedDict):
-    """A partition with more than one owner on a side.
-
-    Attributes:
-        topic: its topic.
-        partition: its number.
-        before: its owners before.
-        after: its owners after.
-    """
-
-    topic: str
-    partition: int
-    before: list[str]
-    after: list[str]
-
-
 class Document(TypedDict):
     """What changes in a consumer group.
 
@@ -211,16 +146,16 @@ class Document(TypedDict):
     stops: list[StopCost]
     matching: Matching
     filters: Filters
-    members: list[Member]
-    topics: list[Topic]
+    members: list[MemberChange]
+    topics: list[TopicChange]
     flows: list[Flow]
     changes: list[Change]
     reasons: dict[str, int]
     conflicts: list[Conflict]
 
 
-_DESCRIBED = (Statuses, Matching, CheckResult, StopCost, Filters, Member, Topic, Conflict, Document)
-_DESCRIBED_CLASSES: tuple[type, ...] = (Summary, Rename)
+_DESCRIBED: tuple[type, ...] = (CheckResult, Conflict, Document, Filters, Matching, MemberChange, Rename)
+_DESCRIBED += (Statuses, StopCost, Summary, TopicChange)
 
 
 def diff_schema() -> dict[str, Any]:
@@ -228,7 +163,7 @@ def diff_schema() -> dict[str, Any]:
     with needs("the JSON Schema", "cli"):
         import msgspec  # noqa: PLC0415 - only the schema needs it
     schema = msgspec.json.schema(Document)
-    for type_ in (*_DESCRIBED, *_DESCRIBED_CLASSES):
+    for type_ in _DESCRIBED:
         for name, said in described(type_).items():
             properties = schema["$defs"][type_.__name__]["properties"]
             properties[name] = {"description": said, **properties[name]}

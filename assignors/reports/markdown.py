@@ -23,7 +23,7 @@ from assignors.reports.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from assignors.diff import AssignmentDiff
+    from assignors.diff import AssignmentDiff, Conflict
 
 MOST_CHARACTERS = 60_000
 """Of a report; a comment on GitHub takes 65,536."""
@@ -54,7 +54,7 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
         page.add("\n", _text(" · ".join([*movement(diff), *reasons_told(diff)])), "\n")
     if shown.filters:
         page.add("\n", _text(shown.filters, 1_000), "\n")
-    page.items((_conflict(*each) for each in shown.part.conflicts), len(shown.part.conflicts), "conflict")
+    page.items((_conflict(each) for each in shown.part.conflicts), len(shown.part.conflicts), "conflict")
     page.items(map(_text, diff.warnings), len(diff.warnings), "warning")
     page.items(map(_text, renames(diff)), len(diff.matching.renames), "rename")
     stops = stop_rows(diff)
@@ -169,9 +169,10 @@ def _partitions(shown: Shown, page: _Page) -> None:
 _TABLES = {"member": _members, "topic": _topics, "partition": _partitions}
 
 
-def _conflict(topic: str, partition: int, *owners: Sequence[str]) -> str:
-    before, after = (", ".join(side) or "nobody" for side in owners)
-    return f"⚠️ {_text(f'{topic}-{partition}')} has two owners: {_text(before)} → {_text(after)}"
+def _conflict(conflict: Conflict) -> str:
+    before, after = (", ".join(side) or "nobody" for side in (conflict.before, conflict.after))
+    partition = _text(f"{conflict.topic}-{conflict.partition}")
+    return f"⚠️ {partition} has two owners: {_text(before)} → {_text(after)}"
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -59,7 +59,7 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     _fill(console, [first, *rest], "bold")
     _TABLES[shown.view.by or "member"](shown, console)
     _print_conflicts(shown, console)
-    _first(console, [f"  {line}" for line in renames(diff)], "renamed members", full=shown.view.full)
+    _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.full)
     stops = stop_rows(diff)
     if stops:
         kinds = ("word", "word", *["number"] * (len(STOP_TITLES) - 2))
@@ -69,9 +69,7 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
         console.print()
         style = "yellow" if diff.summary.avoidable_moves else ""
         _fill(console, [*movement(diff), *reasons_told(diff)], style, bold=0)
-    _conclude(diff, console)
-    for remark in (*([shown.filters] if shown.filters else []), *diff.warnings):
-        console.print(cell(f"note: {remark}", "dim"))
+    _conclude(shown, console)
 
 
 def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
@@ -102,14 +100,17 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
     if rows:
         console.print(Grid(columns, rows), crop=False)
     _more(console, left_out, shown.view.by or "member")
-    _conclude(diff, console)
+    _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.full)
+    _conclude(shown, console)
 
 
-def _conclude(diff: AssignmentDiff, console: Console) -> None:
-    """The verdict."""
-    console.print(cell(answer(diff), "bold"))
-    for assumption in diff.assumed:
+def _conclude(shown: Shown, console: Console) -> None:
+    """The verdict, and what to know before believing it."""
+    console.print(cell(answer(shown.diff), "bold"))
+    for assumption in shown.diff.assumed:
         console.print(cell(f"assumed: {assumption}", "yellow"))
+    for remark in (*([shown.filters] if shown.filters else []), *shown.diff.warnings):
+        console.print(cell(f"note: {remark}", "dim"))
 
 
 def _print_members(shown: Shown, console: Console) -> None:
@@ -241,7 +242,7 @@ def _print_conflicts(shown: Shown, console: Console) -> None:
     for conflict in shown.part.conflicts:
         before, after = (", ".join(side) or "nobody" for side in (conflict.before, conflict.after))
         lines.append(f"! {conflict.topic}-{conflict.partition} has two owners: {before} -> {after}")
-    _first(console, lines, "partition with two owners", "bold red", full=shown.view.full)
+    _first(console, lines, "conflict", "bold red", full=shown.view.full)
 
 
 def _first(console: Console, lines: Sequence[str], noun: str, style: str = "", *, full: bool) -> None:

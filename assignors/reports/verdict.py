@@ -65,7 +65,7 @@ def movement(diff: AssignmentDiff) -> list[str]:
         f"avoidable moves {_avoidable(diff)}",
         f"spread {number(numbers.spread_before)} -> {number(numbers.spread_after)}",
         f"idle {number(numbers.idle_before)} -> {number(numbers.idle_after)}",
-        f"lag moved {number(numbers.lag_moved)}",
+        f"lag moved {_lag_moved(diff)}",
     ]
 
 
@@ -80,6 +80,12 @@ def reasons_told(diff: AssignmentDiff) -> list[str]:
         if each is not None and each is not Reason.NOT_TOLD
     ]
     return [f"because {', '.join(told)}"] if told else []
+
+
+def _lag_moved(diff: AssignmentDiff) -> str:
+    """Records waiting in moved partitions, and whether there may be more."""
+    least = "" if diff.summary.lag_moved is None or diff.summary.lag_moved_exact else "at least "
+    return f"{least}{number(diff.summary.lag_moved)}"
 
 
 def _avoidable(diff: AssignmentDiff) -> str:

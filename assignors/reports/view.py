@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from assignors.diff.changes import Action
 from assignors.diff.members import Presence
+from assignors.diff.state import UNKNOWN_LAG
 
 if TYPE_CHECKING:
     import re
@@ -46,7 +47,8 @@ class View:
     reasons: bool = False
 
 
-class TopicChange(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TopicChange:
     """One topic over both sides, in partitions.
 
     Attributes:
@@ -59,7 +61,7 @@ class TopicChange(NamedTuple):
         added: that the topic has grown by.
         removed: that the topic no longer has.
         conflicts: with two owners.
-        lag_moved: records waiting in moved partitions; None where no side knows any lag.
+        lag_moved: records waiting in moved partitions; None where the lag of one is unknown.
     """
 
     name: str
@@ -131,13 +133,28 @@ class Shown:
             part.topic.astype(np.int64) * kinds + part.action, minlength=len(part.topics) * kinds
         )
         counts = cells.reshape(-1, kinds).tolist()
-        lags = np.zeros(len(part.topics), np.int64)
+        lags: list[int | None] = [None] * len(part.topics)
         if part.lag is not None:
-            moved = (part.action == Action.MOVE) & (part.lag >= 0)
-            np.add.at(lags, part.topic[moved], part.lag[moved])
+            moved = part.action == Action.MOVE
+            waiting = np.zeros(len(part.topics), np.int64)
+            np.add.at(waiting, part.topic[moved], part.lag[moved].clip(min=0))
+            lags = [*waiting.tolist()]
+            for topic in np.unique(part.topic[moved & (part.lag == UNKNOWN_LAG)]).tolist():
+                lags[topic] = None
         rows = (
-            TopicChange._make((name, sum(row), *row, None if part.lag is None else lag))
-            for name, row, lag in zip(part.topics, counts, lags.tolist(), strict=True)
+            TopicChange(
+                name=name,
+                partitions=sum(row),
+                kept=row[Action.KEEP],
+                moved=row[Action.MOVE],
+                assigned=row[Action.ASSIGN],
+                unassigned=row[Action.UNASSIGN],
+                added=row[Action.ADDED],
+                removed=row[Action.REMOVED],
+                conflicts=row[Action.CONFLICT],
+                lag_moved=lag,
+            )
+            for name, row, lag in zip(part.topics, counts, lags, strict=True)
         )
         return [row for row in rows if row.changed or (self.view.every and row.partitions)]
 
@@ -222,7 +239,7 @@ def _of_topics(diff: AssignmentDiff, pattern: re.Pattern[str] | None) -> Assignm
         for side in (part.source, part.target, part.source[keeps])
     )
     members = tuple(
-        member._replace(before=had[number], after=has[number], kept=kept[number])
+        replace(member, before=had[number], after=has[number], kept=kept[number])
         for number, member in enumerate(diff.members)
     )
     return replace(part, members=members)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from assignors.diff.state import GroupState, MemberIdentity
 from assignors.errors import SourceError
 
 if TYPE_CHECKING:
-    from assignors.simulation import SimulationResult
+    from assignors.simulation import Consumer, Scenario, SimulationResult
 
 
 def step_state(result: SimulationResult, step: int) -> GroupState:
@@ -28,5 +29,15 @@ def step_state(result: SimulationResult, step: int) -> GroupState:
     for member in given.members:
         consumer = made.consumers[member.id]
         instance_id = consumer.name if consumer.static else None
-        members.append(MemberIdentity(member.id, instance_id, consumer.name, topics=consumer.topics))
+        topics = _read_by(consumer, result.scenario, given)
+        members.append(MemberIdentity(member.id, instance_id, consumer.name, topics=topics))
     return replace(given, members=tuple(members), name=name, status=f"generation {made.generation}")
+
+
+def _read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[str, ...]:
+    """The topics that a consumer subscribes to; a pattern's are those that there are."""
+    if consumer.pattern is not None:
+        return tuple(name for name in now.topics if re.fullmatch(consumer.pattern, name))
+    if consumer.topics is not None:
+        return consumer.topics
+    return tuple(topic.name for topic in scenario.topics)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.diff.state import GroupState, MemberIdentity
+from assignors.diff.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from assignors.errors import SourceError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Rows:
         self._number[identity.id] = len(self._number)
         self._members[identity.id] = identity
 
-    def partition(self, topic: str, partition: int, owner: str | None, lag: int = -1) -> None:
+    def partition(self, topic: str, partition: int, owner: str | None, lag: int = UNKNOWN_LAG) -> None:
         """A partition and who has it."""
         self.partitions(topic, (partition,), owner, (lag,))
 
@@ -54,7 +54,7 @@ class Rows:
         self._member.extend(repeat(-1 if owner is None else self._number[owner], count))
         self._topic.extend(repeat(number, count))
         self._partition.extend(partitions)
-        self._lag.extend(repeat(-1, count) if lags is None else lags)
+        self._lag.extend(repeat(UNKNOWN_LAG, count) if lags is None else lags)
 
     def state(
         self,
@@ -73,7 +73,7 @@ class Rows:
             np.array(self._member, np.int32),
             np.array(self._topic, np.int32),
             np.array(self._partition, np.int32),
-            lag if (lag != -1).any() else None,
+            lag if (lag != UNKNOWN_LAG).any() else None,
             complete=complete,
             members_complete=members_complete,
             name=name,

@@ -9,7 +9,7 @@ from uuid import UUID  # noqa: TC003 - msgspec looks at it
 
 import numpy as np
 
-from assignors.diff.state import GroupState, MemberIdentity
+from assignors.diff.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from assignors.errors import SourceError
 from assignors.extras import needs
 from assignors.limits import MAX_GROUP_PARTITIONS, MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
@@ -166,7 +166,9 @@ class _Collected:
                 f"{topic}-{max(partitions)} does not exist, {topic} has {count} partitions - at `{place}`"
             )
         lags = self._snapshot.lag.get(topic)
-        self._rows.partitions(topic, partitions, owner, lags and [lags.get(each, -1) for each in partitions])
+        self._rows.partitions(
+            topic, partitions, owner, lags and [lags.get(each, UNKNOWN_LAG) for each in partitions]
+        )
         if lags:
             self._listed[topic].update(partitions)
 
@@ -269,7 +271,7 @@ def _lags(state: GroupState) -> dict[str, dict[int, int]]:
     if state.lag is None:
         return lag
     order = _order(state)
-    known = order[state.lag[order] != -1]
+    known = order[state.lag[order] != UNKNOWN_LAG]
     columns = (state.topic[known].tolist(), state.partition[known].tolist(), state.lag[known].tolist())
     for topic, partition, records in zip(*columns, strict=True):
         lag.setdefault(state.topics[topic], {})[partition] = records

@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from assignors.diff import diff
 from assignors.errors import SourceError
 from assignors.files import read_text
 from assignors.limits import parse_number
@@ -126,7 +129,23 @@ def read_pair(
         sides = (given, made) if after == planning[-1] else (made, given)
         return Pair(*sides, planned=True, kept=Source(made))
     old, new = read_source(before, config, group=group), read_source(after, config, group=group)
-    return Pair(old.state, new.state, planned=False, kept=old if old.live and not new.live else new)
+    return Pair(
+        _as_it_is(before, old),
+        _as_it_is(after, new),
+        planned=False,
+        kept=old if old.live and not new.live else new,
+    )
+
+
+def _as_it_is(name: str, source: Source) -> GroupState:
+    """The group now; that it is about to change is said, or nothing seems to."""
+    if source.target is None:
+        return source.state
+    on_its_way = int(np.count_nonzero(diff(source.state, source.target, match="member-id").action))
+    if not on_its_way:
+        return source.state
+    told = f"{_told(name)} is on its way to a target that differs in {on_its_way:,} partitions"
+    return replace(source.state, assumed=(*source.state.assumed, f"{told}; taken as it is now"))
 
 
 def _file(name: str, group: str | None) -> Source:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.limits import MAX_PARTITION, parse_number
-from assignors.optimal.reading import client_of
+from assignors.member_ids import name_in
 from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Capacities:
         return found
 
     def _find(self, member: Member) -> float:
-        for name in (member.instance_id, client_of(member.id), member.id):
+        for name in (member.instance_id, name_in(member.id), member.id):
             if name is not None and name in self._given:
                 return self._given[name]
         return nan

@@ -413,8 +413,8 @@ MUTATIONS = [
         ),
         (
             "assignors/sources/capture/table.py",
-            "known = lag >= 0 if self.rpk else lag != _UNKNOWN",
-            "known = lag >= 0",
+            "np.where(lag < 0, UNKNOWN_LAG, lag) if self.rpk else lag",
+            "np.where(lag < 0, UNKNOWN_LAG, lag)",
             CAPTURE,
         ),
         (

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.diff.state import GroupState
+from assignors.diff.state import UNKNOWN_LAG, GroupState
 from assignors.errors import SourceError
 from assignors.limits import MAX_GROUP_MEMBERS, parse_number
+from assignors.member_ids import name_in
 from assignors.sources.capture.members import Given, identities, read_members
 from assignors.sources.capture.table import AGAIN, beyond_end
 from assignors.sources.strategy import strategy_name
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from assignors.sources.capture.scan import Scanned
     from assignors.sources.capture.table import Table
 
-_UUID = re.compile(r"(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
-"""A member id of the classic protocol: the client id or, for a static member, the instance id and a UUID."""
 _PROTOCOLS = {
     "Assigning": "consumer",
     "Reconciling": "consumer",
@@ -161,7 +159,8 @@ def _described(table: Table) -> _Holdings:
     topics = table.texts("TOPIC")
     partition = table.partitions()
     members, consumers = identities(table)
-    lag, known = table.lags()
+    lag = table.lags()
+    known = lag != UNKNOWN_LAG
     table.check_others("CONSUMER-ID", "GROUP-INSTANCE-ID", "CLIENT-ID", "HOST", "TOPIC", "PARTITION", "LAG")
     for name, missing in (
         ("TOPIC", (topics.codes < 0) & (partition >= 0)),
@@ -192,10 +191,10 @@ def _check_end(
         return ()
     member = members[last]
     name = [*table.columns][-1]
-    made = _UUID.fullmatch(member.id)
-    if name == "CLIENT-ID" and made and made[1] == member.client_id:
+    named = name_in(member.id) or ""
+    if name == "CLIENT-ID" and named == member.client_id:
         return ()
-    if name != "CLIENT-ID" or not member.client_id or (made and made[1].startswith(member.client_id)):
+    if name != "CLIENT-ID" or not member.client_id or named.startswith(member.client_id):
         raise table.fault(
             len(table.lines) - 1, f"the file ends within {name}: {AGAIN}, or add a newline if that is whole"
         )
@@ -261,7 +260,7 @@ def _target(current: GroupState, target: Given, described: bool) -> GroupState:
     if current.lag is not None:
         order = np.argsort(known)
         at = order[np.searchsorted(known, wanted, sorter=order).clip(max=len(known) - 1)]
-        lag = np.where(known[at] == wanted, current.lag[at], -1)
+        lag = np.where(known[at] == wanted, current.lag[at], UNKNOWN_LAG)
         lag = np.concatenate([lag, current.lag[free]])
     return replace(
         current,

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from assignors.diff.state import MemberIdentity
+from assignors.diff.state import UNKNOWN_LAG, MemberIdentity
 from assignors.errors import SourceError
 from assignors.extras import needs
 from assignors.limits import MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
@@ -114,7 +114,7 @@ def parse_object(text: str) -> GroupState:
         for member in described.members or ()
     ]
     lags = {
-        (topic.name, each.partition): each.lag if each.consumeroffset >= 0 else -1
+        (topic.name, each.partition): each.lag if each.consumeroffset >= 0 else UNKNOWN_LAG
         for topic in described.topics or ()
         for each in topic.partitions or ()
     }
@@ -180,10 +180,10 @@ def _owners(table: Table) -> list[_Owner]:
 def _lags(table: Table) -> dict[tuple[str, int], int]:
     topics, partitions = table.texts("TOPIC"), table.partitions().tolist()
     committed = table.integers("CONSUMER_OFFSET", -1, MAX_OFFSET, -1).tolist()
-    lags = table.lags()[0].tolist()
+    lags = table.lags().tolist()
     table.check_others("TOPIC", "PARTITION", "CONSUMER_OFFSET", "LAG")
     return {
-        (topics.of_row(row) or "", partition): lag if offset >= 0 else -1
+        (topics.of_row(row) or "", partition): lag if offset >= 0 else UNKNOWN_LAG
         for row, (partition, offset, lag) in enumerate(zip(partitions, committed, lags, strict=True))
     }
 
@@ -211,10 +211,11 @@ def _state(owners: list[_Owner], lags: dict[tuple[str, int], int]) -> GroupState
             )
         )
         for topic, numbers in owner.partitions.items():
-            rows.partitions(topic, numbers, name, [free.pop((topic, number), -1) for number in numbers])
+            waiting = [free.pop((topic, number), UNKNOWN_LAG) for number in numbers]
+            rows.partitions(topic, numbers, name, waiting)
     for (topic, number), lag in free.items():
         rows.partition(topic, number, None, lag)
-    beyond = [(topic, number, lag) for (topic, number), lag in lags.items() if lag < -1]
+    beyond = [(topic, number, lag) for (topic, number), lag in lags.items() if UNKNOWN_LAG < lag < 0]
     warnings = (
         _HIDES,
         *(beyond_end(f"{topic}-{number}", lag, len(beyond)) for topic, number, lag in beyond[:1]),

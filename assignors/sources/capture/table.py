@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from assignors.diff.state import UNKNOWN_LAG
 from assignors.errors import SourceError
 from assignors.limits import MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
 
@@ -41,7 +42,6 @@ _WORDS = re.compile(r"(?:\S++ ++\n)*+")
 """A column in which each cell is a word that ends within it."""
 _COUNTS = re.compile(r"(?:(?:[0-9]{1,18}|-) ++\n)*+")
 _NUMBERS = re.compile(r"(?:(?:-?[0-9]{1,18}|-) ++\n)*+")
-_UNKNOWN = -MAX_OFFSET - 1
 
 Value = TypeVar("Value")
 
@@ -115,11 +115,11 @@ class Table:
         """The column PARTITION, -1 for a dash."""
         return self.integers("PARTITION", 0, MAX_PARTITION, -1).astype(np.int32)
 
-    def lags(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The column LAG, -1 where unknown, and where it is known; negative is a commit beyond the end."""
-        lag = self.integers("LAG", -MAX_OFFSET, MAX_OFFSET, _UNKNOWN)
-        known = lag >= 0 if self.rpk else lag != _UNKNOWN  # rpk prints -1 where it met an error
-        return np.where(known, lag, -1), known
+    def lags(self) -> NDArray[np.int64]:
+        """The column LAG, `UNKNOWN_LAG` where unknown; negative is a commit beyond the end."""
+        lag = self.integers("LAG", -MAX_OFFSET, MAX_OFFSET, UNKNOWN_LAG)
+        # rpk prints -1 where it met an error.
+        return np.where(lag < 0, UNKNOWN_LAG, lag) if self.rpk else lag
 
     def integers(self, name: str, least: int, most: int, nothing: int) -> NDArray[np.int64]:
         """A column of numbers, with `nothing` for a dash."""

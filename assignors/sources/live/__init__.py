@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from assignors.diff.state import UNKNOWN_LAG
 from assignors.errors import SourceError
 from assignors.sources.live.cluster import Cluster
 from assignors.sources.live.members import LiveGroup, read_group
@@ -66,10 +67,10 @@ def _rows(
     for member, owned in zip(group.members, lists, strict=True):
         rows.member(member.identity)
         for each in owned:
-            rows.partition(*each, member.identity.id, lags.get(each, -1))
+            rows.partition(*each, member.identity.id, lags.get(each, UNKNOWN_LAG))
             free.discard(each)
     for topic, number in sorted(free):
-        rows.partition(topic, number, None, lags.get((topic, number), -1))
+        rows.partition(topic, number, None, lags.get((topic, number), UNKNOWN_LAG))
     state = rows.state(complete=topics.complete, name=group.name, status=group.status)
     return replace(
         state,

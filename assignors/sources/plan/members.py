@@ -113,7 +113,9 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
             placeholder(prefix, taken),
             joiner.instance_id,
             joiner.client_id,
-            topics=joiner.topics,
+            topics=_read_by(f"--add-member {joiner.client_id}", everything)
+            if joiner.topics is None
+            else joiner.topics,
             rack=joiner.rack,
         )
         taken.update(identity[:3])
@@ -121,7 +123,18 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
         yield _seat(identity, everything, prefix)
     free = (name for number in count() if (name := f"new-{number}") not in taken)
     for _ in range(what_if.add_members):
-        yield _seat(MemberIdentity(next(free)), everything, "")
+        topics = _read_by("--add-members", everything)
+        yield _seat(MemberIdentity(next(free), topics=topics), everything, "")
+
+
+def _read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
+    """What a member reads that joins without a word about it: every topic that the group reads."""
+    if not everything:
+        raise SourceError(
+            f"{option}: nothing tells what the group reads; "
+            "name it: --add-member CLIENT@TOPIC and --partitions TOPIC=N"
+        )
+    return everything
 
 
 def _seat(identity: MemberIdentity, everything: tuple[str, ...], prefix: str | None = None) -> Seat:

@@ -1,6 +1,7 @@
 """What a diff says about every partition, and in numbers."""
 
 import time
+import uuid
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignors.assignment import Assignment
-from assignors.diff import Action, Change, Conflict, GroupState, MemberIdentity, diff
+from assignors.diff import UNKNOWN_LAG, Action, Change, Conflict, GroupState, MemberIdentity, diff
 from partitioning.topic_partition import TopicPartition
 
 
@@ -109,11 +110,48 @@ def test_idle_members_and_unowned_partitions_are_counted():
 
 def test_lag_comes_from_the_later_side_that_knows_it():
     before = state([(0, 0), (0, 1)], members="ab", lag=[5, 7])
-    after = state([(1, 0), (0, 1)], members="ab", lag=[9, -1])
+    after = state([(1, 0), (0, 1)], members="ab", lag=[9, UNKNOWN_LAG])
     assert [change.lag for change in diff(before, after).changes(every=True)] == [9, None]
     assert diff(before, after).summary.lag_moved == 9
     assert diff(before, lists(a="1", b="0"), match="member-id").summary.lag_moved == 5
     assert diff(lists(a="0"), lists(a="0")).summary.lag_moved is None
+
+
+def test_lag_below_zero_is_kept_and_is_nothing_that_waits():
+    before = state([(0, 0), (0, 1), (0, 2)], members="ab", lag=[-5, -1, 7])
+    found = diff(before, lists(a="", b="0 1 2"), match="member-id")
+    assert [change.lag for change in found.changes()] == [-5, -1, 7]
+    assert (found.summary.lag_moved, found.summary.lag_moved_exact) == (7, True)
+
+
+@pytest.mark.parametrize(
+    ("lag", "moved", "exact"), [([UNKNOWN_LAG, 4], 4, False), ([UNKNOWN_LAG, UNKNOWN_LAG], None, False)]
+)
+def test_lag_moved_is_a_bound_where_some_is_unknown(lag, moved, exact):
+    before = state([(0, 0), (0, 1), (1, 2)], members="ab", lag=[*lag, 9])
+    numbers = diff(before, lists(a="", b="0 1 2"), match="member-id").summary
+    assert (numbers.lag_moved, numbers.lag_moved_exact) == (moved, exact)
+
+
+def test_a_topic_that_a_group_without_members_no_longer_names_is_not_gone():
+    empty = replace(GroupState.of(whole()), complete=True)
+    there, back = diff(whole(a="0 1"), empty).summary, diff(empty, whole(a="0 1")).summary
+    assert (there.unassigned, there.removed) == (2, 0)
+    assert (back.assigned, back.added) == (2, 0)
+
+
+@pytest.mark.parametrize(("names", "assumed"), [("gh", 1), ("gg", 0), (("g", None), 0)])
+def test_two_groups_are_taken_for_one_and_that_is_said(names, assumed):
+    found = diff(*(replace(GroupState.of(whole(a="0")), name=name) for name in names))
+    assert [*found.assumed] == ["'g' before and 'h' after are taken for one group"] * assumed
+
+
+@pytest.mark.parametrize(("ids", "made_anew"), [((1, 2), 1), ((1, 1), 0), ((1, None), 0), ((None, 2), 0)])
+def test_a_topic_that_was_made_anew_is_told(ids, made_anew):
+    known = [None if each is None else uuid.UUID(int=each) for each in ids]
+    found = diff(*(replace(GroupState.of(whole(a="0")), topic_ids=(each,)) for each in known))
+    said = "t deleted and made anew in between; partitions are compared by number"
+    assert [*found.assumed] == [said] * made_anew
 
 
 def test_two_empty_groups_are_the_same():

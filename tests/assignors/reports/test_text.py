@@ -198,7 +198,8 @@ def test_what_is_assumed_is_in_the_verdict(assuming):
         ({"members_after": None}, "group   6 -> at least 8 members "),
         ({"members_after": None}, "Unknown: members without partitions after."),
         ({"spread_after": None, "idle_after": None}, "spread 0 -> unknown   idle 0 -> unknown "),
-        ({"lag_moved": 1_234_567}, "lag moved 1,234,567"),
+        ({"lag_moved": 1_234_567, "lag_moved_exact": True}, "lag moved 1,234,567"),
+        ({"lag_moved": 1_234_567, "lag_moved_exact": False}, "lag moved at least 1,234,567"),
     ],
 )
 def test_numbers_that_are_not_known_are_told(grown, numbers, said):
@@ -264,6 +265,17 @@ def test_statistics_are_a_line_a_member_and_the_verdict(grown):
 def test_statistics_are_a_line_a_topic():
     lines = drawn(print_stat, a_crowd(4), view=View(by="topic"), width=60)
     assert lines[0] == "  orders    |  40  ----------------------------------------"
+
+
+def test_statistics_tell_a_filter_and_what_to_know(named):
+    lines = drawn(print_stat, named, view=View(topic=re.compile("nothing")))
+    assert lines[-2].startswith("note: only topics matching nothing are shown")
+    assert lines[-1] == f"note: {named.warnings[0]}"
+
+
+def test_statistics_tell_renamed_members(odd):
+    line = "  old is taken for new: they share 100 % of their partitions"
+    assert line in drawn(print_stat, odd)
 
 
 def test_statistics_of_nothing_are_the_verdict(unchanged):

@@ -32,6 +32,31 @@ def test_a_capture_and_a_snapshot_of_one_group_are_the_same(snapshot):
     assert diff(pair.before, pair.after).same
 
 
+def test_a_step_of_a_scenario_tells_who_subscribes_to_what(tmp_path):
+    path = tmp_path / "three.yaml"
+    path.write_text(
+        "{topics: {ta: 2, tb: 2, u: 2}, "
+        "consumers: [{name: all}, {name: one, topics: [u]}, {name: some, pattern: 't.*'}]}"
+    )
+    state = read_source(f"{path}#0").state
+    assert {member.client_id: member.topics for member in state.members} == {
+        "all": ("ta", "tb", "u"),
+        "one": ("u",),
+        "some": ("ta", "tb"),
+    }
+    assert plan(state, "sticky").assumed == ()
+
+
+def test_a_group_on_its_way_is_taken_as_it_is_and_that_is_said(tmp_path):
+    path = str(CAPTURES / "reconciling-4.3.1.txt")
+    said = f"{path} is on its way to a target that differs in 3 partitions; taken as it is now"
+    assert read_pair(path, path).before.assumed == (said,)
+    assert read_pair(path).before.assumed == ()
+    there, arrived = read_source(path).target, tmp_path / "arrived.json"
+    arrived.write_bytes(snapshot_bytes(there, there))
+    assert read_pair(path, str(arrived)).after.assumed == ()
+
+
 def test_standard_input_is_a_source(monkeypatch, snapshot):
     for path in (MEMBERS, snapshot):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(path).read_bytes())))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from assignors.assignment import Assignment
-from assignors.diff import GroupState, MemberIdentity, diff
+from assignors.diff import UNKNOWN_LAG, GroupState, MemberIdentity, diff
 from assignors.errors import SourceError
 from assignors.sources import parse_capture, parse_snapshot, snapshot_bytes
 
@@ -37,9 +37,9 @@ def test_partitions_without_an_owner_come_back_where_the_counts_are_known():
 def test_lag_comes_back():
     zero = np.zeros(2, np.int32)
     state = GroupState(
-        (MemberIdentity("a"),), ("t",), zero, zero, np.array([4, 7], np.int32), np.array([9, -1])
+        (MemberIdentity("a"),), ("t",), zero, zero, np.array([4, 7], np.int32), np.array([9, UNKNOWN_LAG])
     )
-    assert parse_snapshot(snapshot_bytes(state))[0].lag.tolist() == [9, -1]
+    assert parse_snapshot(snapshot_bytes(state))[0].lag.tolist() == [9, UNKNOWN_LAG]
 
 
 def test_the_same_group_gives_the_same_bytes_whatever_the_order_of_its_rows():
@@ -83,7 +83,7 @@ def full():
         np.array([0, 0, 1, -1], np.int32),
         np.array([0, 1, 0, 0], np.int32),
         np.array([2, 0, 0, 1], np.int32),
-        np.array([-4, 5, -1, 7]),
+        np.array([-1, 5, UNKNOWN_LAG, 7]),
         complete=True,
         members_complete=False,
         name="g",
@@ -123,7 +123,7 @@ def test_lags_below_zero_come_back():
     lags = dict(
         zip(zip(back.topic.tolist(), back.partition.tolist(), strict=True), back.lag.tolist(), strict=True)
     )
-    assert lags == {(0, 2): -4, (1, 0): 5, (0, 0): -1, (0, 1): 7}
+    assert lags == {(0, 2): -1, (1, 0): 5, (0, 0): UNKNOWN_LAG, (0, 1): 7}
 
 
 @pytest.mark.parametrize("complete", [True, False])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assignors.diff import MemberIdentity
+from assignors.diff import MemberIdentity, diff
 from assignors.errors import SourceError
 from assignors.sources import Joiner, WhatIf, plan
 from tests.assignors.sources.plan.states import group, lists
@@ -57,6 +57,19 @@ def test_a_joining_member_reads_its_topics_only():
     planned = plan(both(a=("clicks", "orders"), b=("clicks", "orders")), "range", what_if)
     assert lists(planned)["z"] == ["orders-3"]
     assert planned.assumed == ()
+
+
+def test_a_joining_member_subscribes_to_all_that_the_group_reads():
+    state = both(a=("clicks", "orders"), b=("clicks",))
+    planned = plan(state, "range", WhatIf(add_members=1, joining=(Joiner("z"),)))
+    assert [member.topics for member in planned.members[2:]] == [("clicks", "orders")] * 2
+    assert diff(state, planned).summary.needed_moves_exact
+
+
+@pytest.mark.parametrize("what_if", [{"add_members": 2}, {"joining": (Joiner("z"),)}])
+def test_nobody_joins_a_group_of_which_nothing_tells_what_it_reads(what_if):
+    with pytest.raises(SourceError, match="nothing tells what the group reads"):
+        plan(group([], {}, {}), "range", WhatIf(**what_if))
 
 
 def test_a_static_member_joins_at_the_place_of_its_instance_id():
