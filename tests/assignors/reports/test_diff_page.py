@@ -73,6 +73,13 @@ def test_needed_moves_that_are_a_bound_are_told_as_one(grown):
     assert "of 30; 7 needed" in Page(diff_html(exact)).text
 
 
+@pytest.mark.parametrize(("exact", "told"), [(True, "moved7waiting"), (False, "movedat least 7waiting")])
+def test_records_moved_that_are_a_bound_are_told_as_one(grown, exact, told):
+    numbers = replace(grown.summary, lag_moved=7, lag_moved_exact=exact)
+    text = Page(diff_html(replace(grown, summary=numbers))).text
+    assert told in text
+
+
 def test_numbers_that_cannot_be_known_are_told_as_unknown(grown):
     unknown = replace(
         grown, summary=replace(grown.summary, needed_moves=None, avoidable_moves=None, idle_before=None)
