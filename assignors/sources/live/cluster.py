@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from assignors.errors import SourceError
+from assignors.errors import GroupNotFoundError, SourceError
 from assignors.extras import needs
 from assignors.sources.live.certificate import certificate_fault
 
@@ -22,6 +22,18 @@ class Broker(NamedTuple):
 
     id: int
     address: str
+
+
+def connect(group: str, config: Mapping[str, str]) -> Cluster:
+    """The cluster of a group.
+
+    Raises:
+        SourceError: the settings name no cluster, or see `Cluster`.
+        MissingDependencyError: confluent-kafka is not installed.
+    """
+    if not config.get("bootstrap.servers"):
+        raise SourceError(f"live:{group} needs a cluster; name it with -b HOST:PORT")
+    return Cluster(f"live:{group}", config)
 
 
 class Cluster:
@@ -98,17 +110,18 @@ class Cluster:
         """The group as the Admin API has it.
 
         Raises:
-            SourceError: there is none, or we may not see it.
+            GroupNotFoundError: there is none.
+            SourceError: we may not see it, or nobody answers.
         """
         try:
             described = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)
             found = described[group].result()
         except self._error as error:
             if error.args[0].name() == "GROUP_ID_NOT_FOUND":
-                raise SourceError(f"{self._source}: the cluster has no such group") from error
+                raise GroupNotFoundError(f"{self._source}: the cluster has no such group") from error
             raise self.refusal(error) from error
         if found.state.name == "DEAD":
-            raise SourceError(f"{self._source}: the cluster has no such group")
+            raise GroupNotFoundError(f"{self._source}: the cluster has no such group")
         return found
 
     def classic_group(self, group: str) -> Any:
