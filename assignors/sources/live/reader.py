@@ -49,7 +49,7 @@ class GroupReader:
         self._described: LiveGroup | None = None
         self._told: tuple[LiveGroup, LiveTopics] | None = None
         self._asked = 0.0
-        self._seen: tuple[GroupState, GroupState | None] = (_nobody(group), None)
+        self._seen: tuple[GroupState, GroupState | None] = (no_group(group), None)
 
     def __call__(self) -> tuple[GroupState, GroupState | None]:
         """The group and its target (KIP-848); the same object as before where nothing has changed.
@@ -63,7 +63,7 @@ class GroupReader:
             found = describe_group(self._cluster, self._group)
         except GroupNotFoundError:
             if self._described is not None:
-                self._described, self._told, self._seen = None, None, (_nobody(self._group), None)
+                self._described, self._told, self._seen = None, None, (no_group(self._group), None)
             return self._seen
         now = self._clock()
         if found == self._described and now - self._asked < _TOPICS_FOR_S:
@@ -78,7 +78,7 @@ class GroupReader:
         return self._seen
 
 
-def _nobody(group: str) -> GroupState:
+def no_group(group: str) -> GroupState:
     """A group that is not there."""
     none = np.empty(0, np.int32)
     return GroupState((), (), none, none, none, name=group, status="Dead")
