@@ -15,9 +15,7 @@ _SUFFIX = ".ndjson"
 
 def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
     if path is not None and not path.lower().endswith(_SUFFIX):
-        raise click.BadParameter(
-            f"{path}: a record is known by its name, which ends with {_SUFFIX}", ctx, option
-        )
+        raise click.BadParameter(f"{path}: the name of a record ends with {_SUFFIX}", ctx, option)
     return path
 
 
