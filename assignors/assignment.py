@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.group import Group
+    from assignors.weighted.certificate import Certificate
     from partitioning.topic_partition import TopicPartition
 
 
@@ -45,8 +46,9 @@ class Assignment(Mapping[str, PartitionList]):
         topic: index into `topics` of each row.
         partition: partition number of each row.
         transferring: partitions held back for one round until their old owner has revoked them, and the index
-            into `members` of the one that will get each (cooperative-sticky only).
+            into `members` of the one that will get each (cooperative strategies only).
         subscribed: mask over `topics` of those some member subscribes to; None means all.
+        certificate: how near to the best it is; None where the strategy does not weigh partitions.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Assignment(Mapping[str, PartitionList]):
         *,
         transferring: tuple[PartitionList, NDArray[np.int32]] | None = None,
         subscribed: NDArray[np.bool_] | None = None,
+        certificate: Certificate | None = None,
     ) -> None:
         self._members = members
         self._counts = counts
@@ -67,6 +70,7 @@ class Assignment(Mapping[str, PartitionList]):
         self._columns = PartitionColumns(topics, topic, partition)
         self._transferring = transferring
         self._subscribed = subscribed
+        self.certificate = certificate
 
     @classmethod
     def of(cls, lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]]) -> Assignment:

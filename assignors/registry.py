@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assignors.interface import Assignor
 from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssignor
 from assignors.strategies import (
     BrokerRangeAssignor,
@@ -13,12 +14,11 @@ from assignors.strategies import (
     StickyAssignor,
     UniformAssignor,
 )
+from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
 from partitioning.registry import Registry, StrategyInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from assignors.interface import Assignor
 
 _BUILT_IN: dict[str, type[Assignor]] = {
     "range": RangeAssignor,
@@ -27,25 +27,27 @@ _BUILT_IN: dict[str, type[Assignor]] = {
     "cooperative-sticky": CooperativeStickyAssignor,
     "optimal": OptimalAssignor,
     "cooperative-optimal": CooperativeOptimalAssignor,
+    "weighted": WeightedAssignor,
+    "cooperative-weighted": CooperativeWeightedAssignor,
     "uniform": UniformAssignor,
     "broker-range": BrokerRangeAssignor,
 }
 
-_REGISTRY: Registry[Assignor] = Registry("assignor", "copartition.assignors", _BUILT_IN)
+_REGISTRY: Registry[Assignor] = Registry("assignor", "copartition.assignors", Assignor, _BUILT_IN)
 
 
 def get_assignor(name: str, **config: object) -> Assignor:
     """A new assignor: one leader's lifetime.
 
     Client side: "range", "roundrobin", "sticky", "cooperative-sticky", and, better than any of the JVM's,
-    "optimal", "cooperative-optimal". Broker side (KIP-848): "uniform", "broker-range". And those of installed
-    packages (entry points `copartition.assignors`).
+    "optimal", "cooperative-optimal", "weighted", "cooperative-weighted". Broker side (KIP-848): "uniform",
+    "broker-range". And those of installed packages (entry points `copartition.assignors`).
 
     Raises:
         UnknownStrategyError: there is none of this name.
         InvalidConfigError: it has no such setting.
         StrategyConflictError: two installed packages have one of this name.
-        BrokenPluginError: the package it comes from cannot be loaded.
+        BrokenPluginError: what it comes from cannot be loaded, fails, or makes something else.
     """
     return _REGISTRY.get(name, **config)
 

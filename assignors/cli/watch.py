@@ -7,7 +7,7 @@ from typing import TextIO
 
 import click
 
-from assignors.cli.client_settings import client_settings
+from assignors.cli.client_settings import client_options
 from assignors.cli.shell import HELP, QuietCommand, complain, write
 
 _SUFFIX = ".ndjson"
@@ -21,13 +21,7 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
 
 @click.command(cls=QuietCommand, context_settings=HELP)
 @click.argument("group")
-@click.option("-b", "--bootstrap-server", metavar="HOST:PORT", help="The cluster.")
-@click.option("-X", "settings", multiple=True, metavar="KEY=VALUE", help="A client setting; repeatable.")
-@click.option(
-    "--command-config",
-    type=click.Path(exists=True, dir_okay=False),
-    help="A file of settings, Java's or librdkafka's.",
-)
+@client_options("The cluster.")
 @click.option(
     "--interval",
     type=click.FloatRange(0.1),
@@ -62,9 +56,7 @@ def watch(
     ctx: click.Context,
     group: str,
     *,
-    bootstrap_server: str | None,
-    settings: tuple[str, ...],
-    command_config: str | None,
+    config: dict[str, str],
     interval: float,
     for_s: float | None,
     count: int | None,
@@ -77,7 +69,6 @@ def watch(
     GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is told again. Only read-only calls:
     a look asks the coordinator to describe the group. A group that is not there yet is waited for.
     """
-    config = client_settings(bootstrap_server, settings, command_config)
     if group.lower().endswith(_SUFFIX) and not config:
         if record is not None or for_s is not None or count is not None:
             raise click.UsageError("a record is told from its first step to its last; leave the rest out")

@@ -9,7 +9,7 @@ import numpy as np
 
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.deciding import decide
-from assignors.optimal.decision import Decision
+from assignors.optimal.decision import Decision, held_back
 from assignors.optimal.memory import owned, remembered
 from assignors.optimal.reading import read_group
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
@@ -83,11 +83,7 @@ class CooperativeOptimalAssignor(_Optimal):
     def _decide(self, group: Group) -> Decision:
         reading = read_group(group, owned(group.members))
         owner = decide(reading, spread=self._spread)
-        member, partition = reading.claims
-        gets = owner[partition]
-        waits = np.zeros(len(owner), np.bool_)
-        waits[partition[(gets != member) & (gets != reading.rightful[partition])]] = True
-        return Decision(reading, owner, waits)
+        return Decision(reading, owner, held_back(reading, owner))
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
         """What "cooperative-sticky" sends: the generation of the claim that travels beside it."""

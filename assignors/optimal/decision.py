@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from assignors.group import Group
     from assignors.optimal.reading import Reading
     from assignors.reasons import Recorder
+    from assignors.weighted.certificate import Certificate
 
 
 class Decision(NamedTuple):
@@ -27,11 +28,13 @@ class Decision(NamedTuple):
         reading: the group.
         owner: the member that gets each partition.
         waits: whether it has to wait until others have given it up.
+        certificate: how near to the best that is, where partitions are weighed.
     """
 
     reading: Reading
     owner: NDArray[np.intp]
     waits: NDArray[np.bool_]
+    certificate: Certificate | None = None
 
     def assignment(self, group: Group) -> Assignment:
         """The answer; partitions that wait are held back."""
@@ -52,6 +55,7 @@ class Decision(NamedTuple):
             topic=topic[order],
             partition=number[order],
             transferring=transferring,
+            certificate=self.certificate,
         )
 
     def tell(self, group: Group, record: Recorder) -> None:
@@ -84,3 +88,15 @@ class Decision(NamedTuple):
     def _numbers(self) -> NDArray[np.int32]:
         reading = self.reading
         return (np.arange(len(self.owner)) - reading.starts[reading.topic_of]).astype(np.int32)
+
+
+def held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Whether each partition has to wait: a member claims it that does not get it.
+
+    Only the member whose claim counts need not wait for others to give it up.
+    """
+    member, partition = reading.claims
+    gets = owner[partition]
+    waits = np.zeros(len(owner), np.bool_)
+    waits[partition[(gets != member) & (gets != reading.rightful[partition])]] = True
+    return waits

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from assignors.extras import needs
 from assignors.reports.grid import Column, Grid
+from assignors.reports.names import CUT, common_prefix, without_ids
 from assignors.reports.ranges import count, partition_ranges
 from assignors.reports.tables import cell
 from assignors.reports.verdict import (
@@ -26,8 +27,6 @@ from assignors.reports.visible import visible
 with needs("a text report", "cli"):
     from rich.cells import cell_len
     from rich.text import Text
-
-    from assignors.reports.names import CUT, common_prefix, without_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

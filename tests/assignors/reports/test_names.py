@@ -1,9 +1,8 @@
 """Names where there is little room."""
 
 import pytest
-from rich.cells import cell_len
 
-from assignors.reports.names import common_prefix, shorten, without_ids
+from assignors.reports.names import common_prefix, without_ids
 
 
 @pytest.mark.parametrize(
@@ -21,20 +20,6 @@ from assignors.reports.names import common_prefix, shorten, without_ids
 )
 def test_what_all_names_begin_with_ends_with_a_word(names, prefix):
     assert common_prefix(names) == prefix
-
-
-@pytest.mark.parametrize(
-    ("name", "width", "shown"),
-    [
-        ("consumer-1", 10, "consumer-1"),
-        ("consumer-10", 10, "cons..r-10"),
-        ("consumer-10", 8, "con..-10"),
-        ("中中中中中中", 10, "中中..中中"),
-    ],
-)
-def test_a_long_name_keeps_its_beginning_and_its_end(name, width, shown):
-    assert shorten(name, width) == shown
-    assert cell_len(shown) <= width
 
 
 IDS = ["5a0a401a-9ac4-401a-9ac4-e81ad2c37e78", "5a0a401b-9ac4-401a-9ac4-e81ad2c37e78"]

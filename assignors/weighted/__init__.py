@@ -1,0 +1,1 @@
+"""Assignments of weighted partitions to members of different capacity, each with a certificate."""

@@ -1,0 +1,140 @@
+"""The assignors that weigh partitions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from os import PathLike
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from assignors.interface import RebalanceProtocol
+from assignors.optimal.decision import Decision, held_back
+from assignors.optimal.memory import owned, remembered
+from assignors.optimal.reading import read_group
+from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
+from assignors.weighted.bounds import least_peak
+from assignors.weighted.deciding import certify, decide
+from assignors.weighted.improving import Limits
+from assignors.weighted.placing import place
+from assignors.weighted.problem import Problem
+from assignors.weighted.weights import Capacities, TopicWeights, Weights
+from assignors.weighted.weights_file import read_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assignors.assignment import Assignment
+    from assignors.group import Group
+    from assignors.optimal.reading import Memory
+    from assignors.partition_list import PartitionList
+    from assignors.reasons import Recorder
+
+_ATTEMPTS = 8
+
+
+class _Weighted(ABC):
+    """What both assignors share.
+
+    Args:
+        weights: what partitions weigh, by topic (each of its partitions) or by topic and partition, or a file
+            that says so (JSON, YAML or CSV), which is read now; what is not known weighs its topic's mean.
+        capacities: what members can carry, by instance id, client id or member id; others the mean of these.
+        max_moves: how many partitions a rebalance may take from members that keep reading them; None for any
+            number.
+        min_gain: how much of the mean load each of these moves has to lower the peak, on average.
+
+    Raises:
+        InvalidConfigError: a setting or the file makes no sense.
+    """
+
+    def __init__(
+        self,
+        *,
+        weights: Mapping[str | tuple[str, int], TopicWeights] | str | PathLike[str] | None = None,
+        capacities: Mapping[str, float] | None = None,
+        max_moves: int | None = None,
+        min_gain: float = 0.0,
+    ) -> None:
+        if isinstance(weights, str | PathLike):
+            self._weights = read_weights(weights)
+        else:
+            self._weights = Weights({} if weights is None else weights)
+        self._capacities = Capacities({} if capacities is None else capacities)
+        self._limits = Limits.of(max_moves, min_gain)
+
+    def assign(self, group: Group) -> Assignment:
+        """Who gets what, with its certificate: every partition that somebody reads has an owner to be."""
+        return self._decide(group).assignment(group)
+
+    def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
+        """As `assign`, telling each step."""
+        decision = self._decide(group)
+        decision.tell(group, record)
+        return decision.assignment(group)
+
+    @abstractmethod
+    def _decide(self, group: Group) -> Decision:
+        """Who gets what, and what waits."""
+
+    def _problem(self, group: Group, memory: Memory) -> Problem:
+        reading = read_group(group, memory)
+        members = [group.members[row] for row in reading.members.tolist()]
+        return Problem.of(reading, self._weights.of(reading), self._capacities.of(members))
+
+
+class WeightedAssignor(_Weighted):
+    """A low largest load over capacity where partitions weigh differently, with few moves and a certificate.
+
+    Members remember in user data, in the form of "sticky"; what cannot be read counts as nothing.
+    """
+
+    name: ClassVar[str] = "weighted"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
+
+    def _decide(self, group: Group) -> Decision:
+        problem = self._problem(group, remembered(group.members))
+        owner, certificate = decide(problem, self._limits)
+        return Decision(problem.reading, owner, np.zeros(len(owner), np.bool_), certificate)
+
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
+        """What "sticky" sends: nothing before the first assignment."""
+        return encode_sticky_user_data(owned, generation) if generation >= 0 else None
+
+
+class CooperativeWeightedAssignor(_Weighted):
+    """As "weighted", but a partition waits a round before it moves, so that its old owner can give it up.
+
+    What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
+    In the second round nothing is taken from anybody: an answer is given only if that is so.
+    """
+
+    name: ClassVar[str] = "cooperative-weighted"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
+
+    def _decide(self, group: Group) -> Decision:
+        problem = self._problem(group, owned(group.members))
+        reading = problem.reading
+        owner, certificate = decide(problem, self._limits)
+        place_of = np.empty(len(reading.members), np.intp)
+        place_of[reading.members] = np.arange(len(reading.members))
+        for _ in range(_ATTEMPTS):
+            decision = Decision(reading, owner, held_back(reading, owner), certificate)
+            if not decision.waits.any():
+                return decision
+            later = group.next(decision.assignment(group))
+            follows = self._problem(later, owned(later.members))
+            later_owner, _ = decide(follows, self._limits)
+            if not held_back(follows.reading, later_owner).any():
+                return decision
+            # What the next round would take is taken in this one.
+            owner = place_of[follows.reading.members[later_owner]]
+            certificate = certify(problem, owner, least_peak(problem))
+        owner = reading.holder.copy()
+        place(problem, owner)
+        certificate = certify(problem, owner, least_peak(problem))
+        return Decision(reading, owner, held_back(reading, owner), certificate)
+
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
+        """What "cooperative-sticky" sends: the generation of the claim that travels beside it."""
+        return encode_cooperative_user_data(generation)

@@ -1,0 +1,206 @@
+"""Moves and swaps that take from the fullest member."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from partitioning.errors import InvalidConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from assignors.weighted.problem import Problem
+
+CLOSE = 1 + 2.0**-11
+"""A peak this near to the bound is not looked at further."""
+
+_LIGHTEST = 8
+"""How many members a step looks at first."""
+_CELLS = 1 << 22
+"""How many pairs of partitions a step looks at at most."""
+_CHAINS = 24
+"""How many members that would become too full a step tries to empty in turn."""
+
+
+class Limits(NamedTuple):
+    """What moves are allowed.
+
+    Attributes:
+        moves: how many at most; None for any number.
+        gain: how much of the mean each of them has to lower the peak, on average.
+    """
+
+    moves: int | None
+    gain: float
+
+    @classmethod
+    def of(cls, max_moves: int | None, min_gain: float) -> Limits:
+        """The limits that two settings say.
+
+        Raises:
+            InvalidConfigError: they make no sense.
+        """
+        if max_moves is not None and (type(max_moves) is not int or max_moves < 0):
+            raise InvalidConfigError(f"max_moves is {max_moves!r}; give a whole number from 0 on, or None")
+        if type(min_gain) not in (int, float) or not 0 <= min_gain < inf:
+            raise InvalidConfigError(f"min_gain is {min_gain!r}; give a finite number, 0 or more")
+        return cls(max_moves, min_gain)
+
+
+class _Step(NamedTuple):
+    """A step that lowers what the fullest member carries.
+
+    Attributes:
+        value: how good it is.
+        changes: partitions with the member each goes to.
+    """
+
+    value: float
+    changes: tuple[tuple[int, int], ...]
+
+
+def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Limits) -> None:
+    """Lower the peak, step by step, as long as that can be done.
+
+    Each step takes from the fullest member and makes nobody as full as that one was. Of all stops on this way
+    the one with the least peak is chosen whose moves are allowed.
+
+    Args:
+        problem: the group.
+        owner: the owner of each partition; it is changed.
+        bound: the peak no answer can beat.
+        limits: what moves are allowed.
+    """
+    _Search(problem, owner, bound, limits).run()
+
+
+class _Search:
+    def __init__(self, problem: Problem, owner: NDArray[np.intp], bound: float, limits: Limits) -> None:
+        self._problem, self._owner, self._bound, self._limits = problem, owner, bound, limits
+        self._weight, self._capacity = problem.weight, problem.capacity
+        self._holder = problem.reading.holder
+        self._topic = problem.reading.topic_of
+        self._kind = problem.reading.readers.of_member
+        self._load = problem.loads(owner)
+        self._ratio = self._load / self._capacity
+        heavy = np.flatnonzero(self._weight)
+        order = heavy[np.argsort(owner[heavy], kind="stable")]
+        ends = np.cumsum(np.bincount(owner[heavy], minlength=len(self._load)))
+        self._rows = np.split(order, ends[:-1]) if len(ends) else []
+        self._distinct: dict[int, NDArray[np.intp]] = {}
+
+    def run(self) -> None:
+        """Go on until nothing lowers the peak, then go back to the best stop."""
+        moves = 0
+        least = first = self._ratio.max(initial=0.0)
+        price = self._limits.gain * self._problem.mean
+        undo: list[tuple[int, int]] = []
+        while self._ratio.max(initial=0.0) > self._bound * CLOSE:
+            fullest = int(self._ratio.argmax())
+            step = self._step(fullest, float(self._ratio[fullest]), {fullest})
+            if step is None:
+                break
+            moves += self._cost(step.changes)
+            if self._limits.moves is not None and moves > self._limits.moves:
+                break
+            undo += [(row, int(self._owner[row])) for row, _ in step.changes]
+            self._apply(step.changes)
+            peak = self._ratio.max()
+            if peak < least and first - peak >= price * moves:
+                least = peak
+                undo.clear()
+        for row, member in reversed(undo):
+            self._owner[row] = member
+
+    def _cost(self, changes: Sequence[tuple[int, int]]) -> int:
+        """How many more partitions are not with their holder."""
+        return sum(
+            int(self._owner[row] == self._holder[row]) - int(member == self._holder[row])
+            for row, member in changes
+            if self._holder[row] >= 0
+        )
+
+    def _apply(self, changes: Sequence[tuple[int, int]]) -> None:
+        for row, member in changes:
+            before = int(self._owner[row])
+            self._owner[row] = member
+            for each, sign in ((before, -1), (member, 1)):
+                self._load[each] += sign * self._weight[row]
+                self._ratio[each] = self._load[each] / self._capacity[each]
+                self._distinct.pop(each, None)
+            self._rows[before] = self._rows[before][self._rows[before] != row]
+            self._rows[member] = np.append(self._rows[member], row)
+
+    def _own(self, member: int) -> NDArray[np.intp]:
+        """The partitions of a member, one of each sort: alike are those of a topic that weigh the same."""
+        found = self._distinct.get(member)
+        if found is None:
+            rows = np.sort(self._rows[member])
+            sort = np.stack([self._weight[rows], self._topic[rows], self._holder[rows]])
+            order = np.lexsort(sort)
+            new = np.ones(len(rows), np.bool_)
+            new[1:] = (sort[:, order[1:]] != sort[:, order[:-1]]).any(axis=0)
+            found = self._distinct[member] = rows[order[new]]
+        return found
+
+    def _step(self, giver: int, limit: float, closed: set[int]) -> _Step | None:
+        """The best step that brings a member below a limit, and nobody else up to it; None if there is none.
+
+        Members are looked at from the lightest one.
+
+        Args:
+            giver: the member.
+            limit: the load over capacity that it has to get below.
+            closed: members that get nothing.
+        """
+        own = self._own(giver)
+        kinds: NDArray[np.bool_] = self._problem.reads[:, np.unique(self._topic[own])].any(axis=1)
+        open_to = kinds[self._kind]
+        open_to[list(closed)] = False
+        others = np.flatnonzero(open_to)
+        others = others[np.argsort(self._ratio[others], kind="stable")]
+        at, size, cells = 0, _LIGHTEST, 0
+        while at < len(others) and cells < _CELLS:
+            takers = others[at : at + size]
+            found, looked = self._best(giver, own, takers, limit)
+            if found is not None:
+                return found
+            at, size, cells = at + size, min(size * 4, 256), cells + looked
+        return None
+
+    def _best(
+        self, giver: int, own: NDArray[np.intp], takers: NDArray[np.intp], limit: float
+    ) -> tuple[_Step | None, int]:
+        """The best step between a member and some others, and how many it was chosen from."""
+        lists = [self._own(taker) for taker in takers.tolist()]
+        back = np.concatenate([*lists, np.full(len(takers), -1)])
+        taker = np.concatenate([np.repeat(takers, np.array([len(each) for each in lists], np.intp)), takers])
+        swaps = back >= 0
+        returned = np.where(swaps, self._weight[back], 0)
+        moved = self._weight[own][:, None] - returned
+        left = (self._load[giver] - moved) / self._capacity[giver]
+        come = (self._load[taker] + moved) / self._capacity[taker]
+        worst = np.maximum(left, come)
+        reads = self._problem.reads
+        fits = worst < limit
+        fits &= reads[self._kind[taker]][:, self._topic[own]].T
+        fits &= reads[self._kind[giver], self._topic[back]] | ~swaps
+        if not fits.any():
+            return None, fits.size
+        holder = self._holder[own][:, None]
+        cost = (holder == giver).astype(np.int64) - (holder == taker)
+        cost += np.where(swaps & (self._holder[back] == taker), 1, 0)
+        cost -= np.where(swaps & (self._holder[back] == giver), 1, 0)
+        value = np.where(
+            fits, (limit - np.maximum(worst, self._bound * CLOSE)) / (1 + np.maximum(cost, 0)), -1.0
+        )
+        row, column = np.unravel_index(int(value.argmax()), value.shape)
+        changes = [(int(own[row]), int(taker[column]))]
+        if swaps[column]:
+            changes.append((int(back[column]), giver))
+        return _Step(float(value[row, column]), tuple(changes)), fits.size
