@@ -115,7 +115,7 @@ def _look(
                     file.write(record_line(step))
                     file.flush()
                 write(teller.lines(step))
-    click.echo(teller.summary(looks.ended - looks.begun, interval), nl=False, err=form == "json")
+    click.echo(teller.summary(looks.ended - looks.begun, looks.blind_s), nl=False, err=form == "json")
 
 
 def _opened(path: str) -> TextIO:

@@ -147,19 +147,21 @@ class Teller:
                 self._longest_s = max(self._longest_s, change.most_s or 0)
         return "".join(map(self._line, changes))
 
-    def summary(self, seconds: float, interval_s: float | None) -> str:
+    def summary(self, seconds: float, blind_s: float | None) -> str:
         """What was seen in this time, and what cannot have been.
 
         Args:
             seconds: how long the group was watched.
-            interval_s: between two looks; None for a record, which does not tell.
+            blind_s: the longest time between two looks; None for a record, which does not tell.
         """
         members = ", ".join(f"{self._kinds[each]:,} {each}" for each in _MEMBERS)
         told = [f"{duration(1000 * seconds)}: {members}, {count(self._moved, 'partition')} taken over"]
         if self._longest_s:
             told[0] += f", without an owner for at most {duration(1000 * self._longest_s)}"
-        if interval_s is not None:
-            told.append(f"what came and went within {duration(1000 * interval_s)} was not seen")
+        if blind_s is not None:
+            told.append(
+                f"what came and went between two looks, at most {duration(1000 * blind_s)}, was not seen"
+            )
         if self._kinds[Kind.LEFT]:
             told.append(
                 "a member that is killed owns its partitions until its session times out: nobody reads them, "

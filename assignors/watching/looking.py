@@ -35,6 +35,8 @@ class Looks:
         taken: looks that succeeded so far.
         begun: when the first one was answered.
         ended: when the last one was answered.
+        blind_s: the longest time from one look to the answer of the next; what came and went in it was not
+            seen.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class Looks:
         self._sleep = sleep
         self._told: set[str] = set()
         self.taken = 0
-        self.begun = self.ended = 0.0
+        self.begun = self.ended = self.blind_s = 0.0
 
     def __iter__(self) -> Iterator[Step]:
         """The steps; looks that show nothing new give none."""
@@ -73,6 +75,7 @@ class Looks:
                 self.ended = self._clock()
                 self.begun = self.begun or self.ended
                 self.taken += 1
+                self.blind_s = max(self.blind_s, self.ended - (asked if since is None else since))
                 if found is not seen:
                     yield Step(self.ended, since, *found)
                 # The answer is no older than the question.

@@ -115,7 +115,7 @@ def test_the_end_tells_what_was_seen_and_what_cannot_have_been():
     assert teller.summary(60, 0.5) == (
         "1 min 00 s: 0 joined, 1 left, 0 restarted, 2 partitions taken over, "
         "without an owner for at most 4.0 s\n"
-        "what came and went within 500 ms was not seen\n"
+        "what came and went between two looks, at most 500 ms, was not seen\n"
         "a member that is killed owns its partitions until its session times out: nobody reads them, and no "
         "look shows it\n"
     )

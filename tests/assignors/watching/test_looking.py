@@ -82,6 +82,12 @@ def test_trouble_is_told_once_for_each_cause_until_it_is_over():
     assert found == [(0.25, None, ONE[0]), (4.25, 0, TWO[0])]
 
 
+def test_the_longest_time_without_a_look_is_known():
+    looks = Times().looks(ONE, ONE, SourceError("down"), SourceError("down"), ONE, ONE, count=6)
+    steps(looks)
+    assert looks.blind_s == 3.25
+
+
 def test_the_first_look_must_succeed():
     with pytest.raises(SourceError, match="down"):
         steps(Times().looks(SourceError("down")))
