@@ -74,5 +74,7 @@ def read_record(path: str | PathLike[str]) -> list[Step]:
 def _step(snapshot: Snapshot) -> Step:
     if snapshot.at is None:
         raise SourceError("the snapshot has no time `at`; copartition watch --record writes it")
+    if snapshot.since is not None and snapshot.since > snapshot.at:
+        raise SourceError("the snapshot's time `since` is after `at`")
     since = None if snapshot.since is None else snapshot.since.timestamp()
     return Step(snapshot.at.timestamp(), since, *snapshot_states(snapshot))

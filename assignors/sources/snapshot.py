@@ -71,7 +71,7 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     has_target: bool = False
     """Whether the members' targets are known, which may be empty."""
     target_unassigned: dict[_Name, list[_Partition]] = {}
-    generation: int | None = None
+    generation: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """The lowest that the group's generation can be."""
     at: _Time | None = None
     """When the group was first seen like this, in a record of several."""

@@ -76,6 +76,7 @@ def test_a_step_that_is_not_there_is_refused(record, step, fault):
             '{"kind": "group-snapshot", "format_version": "1.2", "members": []}\n',
             "line 1: the snapshot has no time `at`",
         ),
+        (record_line(STEPS[1]._replace(since=3e3)), "line 1: the snapshot's time `since` is after `at`"),
         (record_line(STEPS[0]).replace("40.500000Z", "40.5"), r"line 1: not a group snapshot.*\$\.at"),
     ],
 )
