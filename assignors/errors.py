@@ -7,6 +7,7 @@ AssignorsError
  |- DiffError           two groups that cannot be compared as asked                (also ValueError)
  |- ScenarioError       a scenario file that cannot be simulated                     (also ValueError)
  `- SourceError         a snapshot, capture or live group that cannot be read        (also ValueError)
+     `- GroupNotFoundError  the cluster has no such group
 """
 
 
@@ -61,3 +62,7 @@ class MigrationError(AssignorsError, ValueError):
 
 class SourceError(AssignorsError, ValueError):
     """A snapshot, capture or live group that cannot be read."""
+
+
+class GroupNotFoundError(SourceError):
+    """The cluster has no group of that name."""

@@ -174,8 +174,9 @@ def diff(
 
     Each is a source: a file or - for standard input (what kafka-consumer-groups --describe printed, with or
     without --members --verbose, or a snapshot); live:GROUP; plan:ASSIGNOR, what that assignor would make of
-    the other side; or scenario.yaml#STEP, a step of a simulation. One source is enough where it holds two
-    states: a scenario (first and last step), or a KIP-848 group on its way to its target.
+    the other side; scenario.yaml#STEP, a step of a simulation; or record.ndjson#STEP, a step of what
+    copartition watch has recorded. One source is enough where it holds two states: a scenario or a record
+    (first and last step), or a KIP-848 group on its way to its target.
     """
     _check_form(form, out, by=by, filtered=bool(topic or member or every or full), quiet=quiet)
     # Help and completion do without these.

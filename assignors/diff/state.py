@@ -69,6 +69,7 @@ class GroupState:
         status: the group's state, such as "Stable", where known.
         strategy: the assignor that the group uses, such as "range", where known.
         protocol: "classic" or "consumer" (KIP-848), where known.
+        generation: the lowest that the group's generation can be, where members told theirs.
         topic_ids: the id of each topic, None where unknown; empty where none is known.
         racks: the racks of each topic's replicas, None where unknown; empty where none is known.
         warnings: what a reader of this state should know about its origin.
@@ -89,6 +90,7 @@ class GroupState:
     status: str | None = None
     strategy: str | None = None
     protocol: str | None = None
+    generation: int | None = None
     topic_ids: tuple[UUID | None, ...] = ()
     racks: tuple[TopicRacks | None, ...] = ()
     warnings: tuple[str, ...] = ()

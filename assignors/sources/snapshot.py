@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, TypeVar
 from uuid import UUID  # noqa: TC003 - msgspec looks at it
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
 with needs("a snapshot", "cli"):
     import msgspec
 
-FORMAT_VERSION = "1.1"
+FORMAT_VERSION = "1.2"
 
 _T = TypeVar("_T")
 _Partition = Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_GROUP_PARTITIONS)]
 _Lag = Annotated[int, msgspec.Meta(ge=-MAX_OFFSET, le=MAX_OFFSET)]
 _Name = Annotated[str, msgspec.Meta(max_length=MAX_TOPIC_NAME)]
+_Time = Annotated[datetime, msgspec.Meta(tz=True)]
 _Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
 
 
@@ -69,6 +71,12 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     has_target: bool = False
     """Whether the members' targets are known, which may be empty."""
     target_unassigned: dict[_Name, list[_Partition]] = {}
+    generation: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """The lowest that the group's generation can be."""
+    at: _Time | None = None
+    """When the group was first seen like this, in a record of several."""
+    since: _Time | None = None
+    """When it was last seen as the snapshot before says."""
 
 
 def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]:
@@ -76,6 +84,15 @@ def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]
 
     Raises:
         SourceError: not a snapshot, or of a newer major version; the message carries the path to the fault.
+    """
+    return snapshot_states(decode_snapshot(content))
+
+
+def decode_snapshot(content: str | bytes) -> Snapshot:
+    """What the JSON of a snapshot says.
+
+    Raises:
+        SourceError: see `parse_snapshot`.
     """
     try:
         snapshot = msgspec.json.decode(content, type=Snapshot)
@@ -87,6 +104,15 @@ def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]
         raise SourceError(
             f"snapshot of format {snapshot.format_version}; this release reads {FORMAT_VERSION}"
         )
+    return snapshot
+
+
+def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
+    """The group of a snapshot, and its target assignment.
+
+    Raises:
+        SourceError: it contradicts itself.
+    """
     _check_members(snapshot.members)
     current = _state(snapshot, "partitions", snapshot.unassigned, "unassigned")
     if not snapshot.has_target:
@@ -132,6 +158,7 @@ def _state(
         members_complete=snapshot.members_complete,
         strategy=snapshot.strategy,
         protocol=snapshot.protocol,
+        generation=snapshot.generation,
         topic_ids=_by_topic(state, snapshot.topic_ids),
         racks=_by_topic(state, {name: tuple(map(tuple, racks)) for name, racks in snapshot.racks.items()}),
         warnings=tuple(snapshot.warnings),
@@ -191,6 +218,17 @@ def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes
         state: the group.
         target: the target of a KIP-848 group, which has the same members.
     """
+    snapshot = make_snapshot(state, target)
+    # A line a member reads well and gives small differences under version control.
+    lines = b",\n".join(map(msgspec.json.encode, snapshot.members))
+    snapshot.members = []
+    return (
+        msgspec.json.encode(snapshot).replace(b'"members":[]', b'"members":[\n' + lines + b"\n]", 1) + b"\n"
+    )
+
+
+def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapshot:
+    """The snapshot of a state, and of what it is on its way to."""
     counts, lists, unassigned = _lists(state)
     targets: list[dict[str, list[int]]] = [{} for _ in state.members]
     target_unassigned: dict[str, list[int]] = {}
@@ -200,9 +238,21 @@ def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes
         place = {member.id: number for number, member in enumerate(target.members)}
         targets = [of_members[place[member.id]] if member.id in place else {} for member in state.members]
     complete = state.complete and (target is None or target.complete)
-    snapshot = Snapshot(
+    return Snapshot(
         format_version=FORMAT_VERSION,
-        members=[],
+        members=[
+            SnapshotMember(
+                id=identity.id,
+                instance_id=identity.instance_id,
+                client_id=identity.client_id,
+                host=identity.host,
+                rack=identity.rack,
+                topics=None if identity.topics is None else list(identity.topics),
+                partitions=partitions,
+                target=wanted,
+            )
+            for identity, partitions, wanted in zip(state.members, lists, targets, strict=True)
+        ],
         group=state.name,
         state=state.status,
         topics={name: counts[name] for name in sorted(counts)} if complete else {},
@@ -217,24 +267,7 @@ def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes
         warnings=list(state.warnings),
         has_target=target is not None,
         target_unassigned={} if complete else target_unassigned,
-    )
-    members = [
-        SnapshotMember(
-            id=identity.id,
-            instance_id=identity.instance_id,
-            client_id=identity.client_id,
-            host=identity.host,
-            rack=identity.rack,
-            topics=None if identity.topics is None else list(identity.topics),
-            partitions=partitions,
-            target=wanted,
-        )
-        for identity, partitions, wanted in zip(state.members, lists, targets, strict=True)
-    ]
-    # A line a member reads well and gives small differences under version control.
-    lines = b",\n".join(map(msgspec.json.encode, members))
-    return (
-        msgspec.json.encode(snapshot).replace(b'"members":[]', b'"members":[\n' + lines + b"\n]", 1) + b"\n"
+        generation=state.generation,
     )
 
 

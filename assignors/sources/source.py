@@ -16,6 +16,7 @@ from assignors.simulation import Scenario, simulate
 from assignors.sources.capture import check_head, is_capture, parse_capture
 from assignors.sources.live import read_live
 from assignors.sources.plan import WhatIf, as_complete, plan
+from assignors.sources.record import SUFFIX, read_record
 from assignors.sources.replay import step_state
 from assignors.sources.snapshot import parse_snapshot
 from partitioning.topic_partition import MAX_PARTITIONS
@@ -35,7 +36,7 @@ class Source:
     Attributes:
         state: the group.
         target: what it is on its way to, if it is one with targets (KIP-848).
-        last: the last step, if it is a whole scenario.
+        last: the last step, if it is a whole scenario or a whole record.
         live: whether it was read from a cluster.
     """
 
@@ -70,8 +71,8 @@ def read_source(name: str, config: Mapping[str, str] | None = None, *, group: st
     """The group that a source names.
 
     Args:
-        name: a path (a snapshot, a capture or a scenario, which stands for its first step), "-" for standard
-            input, `live:GROUP`, or `scenario.yaml#STEP`.
+        name: a path (a snapshot, a capture, or a scenario or record, which stand for their first step), "-"
+            for standard input, `live:GROUP`, `scenario.yaml#STEP`, or `record.ndjson#STEP`.
         config: librdkafka settings for `live:GROUP`.
         group: which group of a file that holds several.
 
@@ -87,6 +88,11 @@ def read_source(name: str, config: Mapping[str, str] | None = None, *, group: st
     path, hash_, step = name.rpartition("#")
     if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
         return _scenario_step(path, step)
+    if hash_ and Path(path).suffix.lower() == SUFFIX:
+        return _record_step(path, step)
+    if Path(name).suffix.lower() == SUFFIX:
+        steps = read_record(name)
+        return Source(*steps[0][2:], last=steps[-1].state)
     return _file(name, group)
 
 
@@ -153,7 +159,8 @@ def _file(name: str, group: str | None) -> Source:
         text = read_text(None if name == "-" else name, check_head=check_head)
     except FileNotFoundError:
         raise SourceError(
-            f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR or scenario.yaml#STEP"
+            f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR, scenario.yaml#STEP "
+            "or record.ndjson#STEP"
         ) from None
     except OSError as error:
         raise SourceError(f"{name}: {error.strerror}") from error
@@ -187,8 +194,20 @@ def _scenario(path: str) -> Source:
 
 
 def _scenario_step(path: str, step: str) -> Source:
+    number = _step_number(path, step)
+    return Source(step_state(simulate(Scenario.from_file(path)), number))
+
+
+def _record_step(path: str, step: str) -> Source:
+    number = _step_number(path, step)
+    steps = read_record(path)
+    if not -len(steps) <= number < len(steps):
+        raise SourceError(f"{path}#{step}: the record has {len(steps)} steps, 0 to {len(steps) - 1}")
+    return Source(*steps[number][2:])
+
+
+def _step_number(path: str, step: str) -> int:
     number = parse_number(step.removeprefix("-"), MAX_PARTITIONS)
     if number is None:
         raise SourceError(f"{path}#{step}: a step is a number, 0 the first and -1 the last")
-    number = -number if step.startswith("-") else number
-    return Source(step_state(simulate(Scenario.from_file(path)), number))
+    return -number if step.startswith("-") else number

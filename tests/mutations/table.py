@@ -32,6 +32,7 @@ STOPS = "tests/assignors/diff/test_stops.py"
 CAPTURE = "tests/assignors/sources/capture"
 REPORTS = "tests/assignors/reports"
 COMMAND = "tests/assignors/cli/test_diff_command.py"
+WATCHING = "tests/assignors/watching"
 RECORDS = "tests/spark_integration/sinks/test_records.py"
 RANGES = "tests/spark_integration/auditing/test_ranges.py"
 OPTIMAL = "tests/assignors/optimal"
@@ -398,6 +399,24 @@ MUTATIONS = [
         ("assignors/cli/diff.py", "if strict and found.assumed:", "if strict and found.warnings:", COMMAND),
         ("assignors/reports/view.py", "np.argsort(-sizes", "np.argsort(sizes", REPORTS),
         ("assignors/cli/shell.py", "TROUBLE = 2", "TROUBLE = 1", COMMAND),
+        (
+            "assignors/watching/changes.py",
+            "self._shown_until = step.since",
+            "self._shown_until = step.at",
+            WATCHING,
+        ),
+        (
+            "assignors/watching/changes.py",
+            "max(step.since - self.first, 0)",
+            "step.at - self.first",
+            WATCHING,
+        ),
+        (
+            "assignors/watching/looking.py",
+            "seen, since = found, asked",
+            "seen, since = found, self.ended",
+            WATCHING,
+        ),
         # What tools print of a group, and what they do not.
         (
             "assignors/sources/capture/table.py",

@@ -6,7 +6,7 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from assignors.errors import SourceError
+from assignors.errors import GroupNotFoundError, SourceError
 from assignors.extras import needs
 
 if TYPE_CHECKING:
@@ -34,6 +34,18 @@ class Broker(NamedTuple):
 
     id: int
     address: str
+
+
+def connect(group: str, config: Mapping[str, str]) -> Cluster:
+    """The cluster of a group.
+
+    Raises:
+        SourceError: the settings name no cluster, or see `Cluster`.
+        MissingDependencyError: confluent-kafka is not installed.
+    """
+    if not config.get("bootstrap.servers"):
+        raise SourceError(f"live:{group} needs a cluster; name it with -b HOST:PORT")
+    return Cluster(f"live:{group}", config)
 
 
 class Cluster:
@@ -102,6 +114,7 @@ class Cluster:
         """What the group's coordinator answers, once there is one.
 
         Raises:
+            GroupNotFoundError: it knows no such group.
             SourceError: it refuses, or no broker has become the coordinator in time.
         """
         deadline = time.monotonic() + TIMEOUT_S
@@ -109,10 +122,13 @@ class Cluster:
             try:
                 return ask()
             except self._error as error:
-                code = error.args[0].name()
+                fault, code = error.args[0], error.args[0].name()
+                if code == "GROUP_ID_NOT_FOUND":
+                    raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}") from error
                 if code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
-                    what = f"{self._servers} answers: {error.args[0].str() or code}{_MISSING.get(code, '')}"
-                    told = _NO_GROUP if code == "GROUP_ID_NOT_FOUND" else what
+                    # What librdkafka says of its own accord has a code below zero.
+                    heard = f"{self._servers} {'answers' if fault.code() >= 0 else 'gives no answer'}"
+                    told = f"{heard}: {fault.str() or code}{_MISSING.get(code, '')}"
                     raise SourceError(f"{self._source}: {told}") from error
             time.sleep(_AGAIN_S)
 
@@ -120,7 +136,8 @@ class Cluster:
         """The group as the Admin API has it.
 
         Raises:
-            SourceError: there is none, or we may not see it.
+            GroupNotFoundError: there is none.
+            SourceError: we may not see it, or nobody answers.
         """
 
         def ask() -> Any:
@@ -129,7 +146,7 @@ class Cluster:
 
         found = self._answer(ask)
         if found.state.name == "DEAD":
-            raise SourceError(f"{self._source}: {_NO_GROUP}")
+            raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
         return found
 
     def classic_group(self, group: str) -> Any:

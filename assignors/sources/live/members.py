@@ -44,6 +44,7 @@ class LiveGroup(NamedTuple):
         strategy: its assignor, by our name; None while it has none.
         members: who is in it.
         has_target: whether the members have targets.
+        generation: the lowest that its generation can be; None where nobody tells.
         warnings: what to know about all that.
     """
 
@@ -53,30 +54,65 @@ class LiveGroup(NamedTuple):
     strategy: str | None
     members: Sequence[LiveMember]
     has_target: bool
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    generation: int | None = None
+
+    @property
+    def topics(self) -> set[str]:
+        """The topics that members subscribe to, have, or are to have."""
+        named = {topic for member in self.members for topic in member.identity.topics or ()}
+        return named | {each.topic for member in self.members for each in (*member.owned, *member.target)}
+
+    @property
+    def has_racks(self) -> bool:
+        """Whether any member has a rack."""
+        return any(member.identity.rack for member in self.members)
 
 
-def read_group(cluster: Cluster, group: str) -> LiveGroup:
-    """The group and its members.
+def describe_group(cluster: Cluster, group: str) -> LiveGroup:
+    """The group and its members by id, without what they subscribe to.
 
     Raises:
-        SourceError: the cluster has no such group, or we may not see it.
+        GroupNotFoundError: the cluster has no such group.
+        SourceError: we may not see it, or nobody answers.
     """
     described = cluster.describe_group(group)
     kind = described.type.name
     protocol = {"CLASSIC": "classic", "CONSUMER": "consumer"}.get(kind)
-    joined, warnings = ({}, ()) if protocol == "consumer" else _joined(cluster, group)
-    members = [_member(each, joined.get(each.member_id)) for each in described.members]
+    members = sorted(map(_member, described.members), key=lambda member: member.identity.id)
     has_target = any(each.target_assignment is not None for each in described.members)
+    warnings: tuple[str, ...] = ()
     status = _STATES.get(described.state.name)
     if status is None and has_target and any({*member.target} != {*member.owned} for member in members):
         status = "Reconciling"
     if status is None:
-        warnings = (*warnings, "the group is assigning or reconciling, what it has may not last")
+        warnings = ("the group is assigning or reconciling, what it has may not last",)
     elif status != "Stable":
-        warnings = (*warnings, f"the group is {_WORDS.get(status, status)}, what it has may not last")
+        warnings = (f"the group is {_WORDS.get(status, status)}, what it has may not last",)
     strategy = strategy_name(described.partition_assignor, protocol)
     return LiveGroup(group, status, protocol, strategy, members, has_target, warnings)
+
+
+def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
+    """The group and what its members said when they joined; only stable classic groups tell."""
+    if group.protocol == "consumer":
+        return group
+    joined, unreadable = _joined(cluster, group.name)
+    told = [joined.get(member.identity.id) for member in group.members]
+    members = [
+        member
+        if subscription is None
+        else member._replace(
+            identity=member.identity._replace(
+                topics=tuple(sorted(subscription.topics)), rack=subscription.rack
+            )
+        )
+        for member, subscription in zip(group.members, told, strict=True)
+    ]
+    # A member says in which generation it was when it joined the one that is now.
+    left = [each.generation for each in told if each is not None and each.generation is not None]
+    generation = max(left) + 1 if left else None
+    return group._replace(members=members, warnings=(*unreadable, *group.warnings), generation=generation)
 
 
 def _joined(cluster: Cluster, group: str) -> tuple[dict[str, Subscription], tuple[str, ...]]:
@@ -94,14 +130,12 @@ def _joined(cluster: Cluster, group: str) -> tuple[dict[str, Subscription], tupl
     return said, tuple(unreadable)
 
 
-def _member(described: Any, subscription: Subscription | None) -> LiveMember:
+def _member(described: Any) -> LiveMember:
     identity = MemberIdentity(
         described.member_id,
         instance_id=described.group_instance_id,
         client_id=described.client_id or None,
         host=(described.host or "").removeprefix("/") or None,
-        topics=None if subscription is None else tuple(sorted(subscription.topics)),
-        rack=None if subscription is None else subscription.rack,
     )
     return LiveMember(identity, _partitions(described.assignment), _partitions(described.target_assignment))
 
@@ -110,5 +144,5 @@ def _partitions(assignment: Any) -> list[TopicPartition]:
     return (
         []
         if assignment is None
-        else [TopicPartition(each.topic, each.partition) for each in assignment.topic_partitions]
+        else sorted(TopicPartition(each.topic, each.partition) for each in assignment.topic_partitions)
     )

@@ -42,9 +42,9 @@ def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) 
         topics: names.
         with_racks: whether the racks of replicas count, which they do if a member has a rack.
     """
-    counts = {name: cluster.counts[name] for name in sorted(topics) if name in cluster.counts}
+    described = cluster.describe_topics(sorted(topics))
+    counts = {name: len(topic.partitions) for name, topic in described.items()}
     unseen = sorted({*topics} - counts.keys())
-    described = cluster.describe_topics(counts)
     hidden = (
         f"the cluster shows this user no topic {', '.join(unseen)}: its partition count is unknown; if there "
         "is one, the user needs DESCRIBE on it"

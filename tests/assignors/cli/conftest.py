@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from assignors.cli.main import copartition
+from tests.assignors.sources.conftest import workers
 from tests.support.recording import strangers
 
-__all__ = ["strangers"]
+__all__ = ["strangers", "workers"]
 
 CAPTURES = Path(__file__).parents[1] / "sources" / "captures"
 

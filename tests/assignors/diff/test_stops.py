@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -198,13 +197,10 @@ def test_where_all_have_something_to_give_up_the_follow_up_waits_for_nobody():
     assert [stop.protocol for stop in stops] == ["eager", "consumer"]
 
 
-def test_a_large_group_takes_milliseconds():
+def test_a_large_group_stops_as_a_small_one_does():
     before = {f"m{m}": [TopicPartition("t", p) for p in range(50 * m, 50 * m + 50)] for m in range(2_000)}
     after = dict(list(before.items())[1:]) | {"new": before["m0"]}
-    found = diff(Assignment.of(before), Assignment.of(after), match="member-id")
-    began = time.perf_counter()
-    assert len(found.stops) == 7
-    assert time.perf_counter() - began < 0.2
+    assert len(diff(Assignment.of(before), Assignment.of(after), match="member-id").stops) == 7
 
 
 def test_a_diff_that_nobody_asks_for_its_cost_does_without_the_simulator():

@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from assignors.errors import SourceError
+from assignors.errors import GroupNotFoundError, SourceError
 from assignors.sources.live.cluster import Cluster
 
 MOVES = KafkaError(KafkaError.NOT_COORDINATOR)
@@ -42,3 +42,13 @@ def test_one_that_stays_away_is_said(cluster, monkeypatch):
 def test_a_refusal_is_not_asked_again(cluster):
     with pytest.raises(SourceError, match="this user needs DESCRIBE on the group"):
         cluster._answer(asked(FORBIDDEN, "found"))
+
+
+def test_a_group_that_is_not_there_is_told_apart(cluster):
+    with pytest.raises(GroupNotFoundError, match="live:g: the cluster has no such group"):
+        cluster._answer(asked(KafkaError(KafkaError.GROUP_ID_NOT_FOUND)))
+
+
+def test_silence_is_no_answer(cluster):
+    with pytest.raises(SourceError, match="live:g: h:1 gives no answer: Local: Timed out"):
+        cluster._answer(asked(KafkaError(KafkaError._TIMED_OUT)))
