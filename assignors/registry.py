@@ -1,9 +1,8 @@
 """Assignors by name."""
 
-from __future__ import annotations
+from collections.abc import Callable
 
-from typing import TYPE_CHECKING
-
+from assignors.interface import Assignor
 from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssignor
 from assignors.strategies import (
     BrokerRangeAssignor,
@@ -14,11 +13,6 @@ from assignors.strategies import (
     UniformAssignor,
 )
 from partitioning.registry import Registry, StrategyInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from assignors.interface import Assignor
 
 _BUILT_IN: dict[str, type[Assignor]] = {
     "range": RangeAssignor,

@@ -1,21 +1,15 @@
 """Partitioners by name."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from partitioning.default_hash import DefaultHash
+from partitioning.interface import Partitioner
 from partitioning.profiles import PROFILES, Profile
 from partitioning.random_choice import RandomChoice
 from partitioning.registry import Registry, StrategyInfo
 from partitioning.round_robin import RoundRobin
 from partitioning.sticky import Sticky, StickyByTime, StickyPerBatch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from partitioning.interface import Partitioner
 
 _UNKEYED: dict[str, Callable[..., Partitioner]] = {
     "sticky": Sticky,
