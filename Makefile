@@ -37,8 +37,9 @@ lint: $(READY)  ## check style
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-types: $(READY)  ## check types
+types: $(READY)  ## check types, those of the plug-ins in docs/ too
 	@$(BIN)/mypy
+	@$(BIN)/mypy docs/example-*/*.py
 
 check: lint types test  ## lint, types and tests
 
