@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import import_module, metadata
 
 import pytest
 
@@ -31,3 +32,9 @@ def test_modules_are_found_in_their_package():
 def test_a_name_that_is_not_there_is_told():
     with pytest.raises(AttributeError, match="module 'partitioning' has no attribute 'partitoner'"):
         __import__("partitioning").partitoner  # noqa: B018
+
+
+@pytest.mark.parametrize("package", ["partitioning", "assignors", "spark_integration"])
+def test_a_package_tells_the_version_that_is_installed(monkeypatch, package):
+    monkeypatch.setattr(metadata, "version", {"copartition": "1.2.3"}.__getitem__)
+    assert import_module(package).__version__ == "1.2.3"
