@@ -82,9 +82,12 @@ LAYOUTS = {
     "large_binary": pa.array(KEYS, pa.large_binary()),
     "string": pa.array(TEXTS, pa.string()),
     "large_string": pa.array(TEXTS, pa.large_string()),
+    "binary_view": pa.array(KEYS, pa.binary_view()),
+    "string_view": pa.array(TEXTS, pa.string_view()),
     "dictionary": pa.array(KEYS, pa.binary()).dictionary_encode(),
     "dictionary of strings": pa.array(TEXTS, pa.string()).dictionary_encode(),
     "slice": pa.array([b"skipped", *KEYS, b"skipped"], pa.binary()).slice(1, len(KEYS)),
+    "slice of a view": pa.array([b"skipped", *KEYS, b"skipped"], pa.binary_view()).slice(1, len(KEYS)),
     "hidden bytes": with_hidden_bytes(),
     "slice of hidden bytes": pa.concat_arrays([pa.array([b"skipped"]), with_hidden_bytes()]).slice(1),
     "chunked": pa.chunked_array([KEYS[:2], [], KEYS[2:3], KEYS[3:]], pa.binary()),
@@ -92,12 +95,6 @@ LAYOUTS = {
     "Series": Series(KEYS),
     "stream interface": ExportedStream(pa.chunked_array([KEYS[:3], KEYS[3:]], pa.binary())),
 }
-if hasattr(pa, "binary_view"):  # PyArrow has had views since 16
-    LAYOUTS |= {
-        "binary_view": pa.array(KEYS, pa.binary_view()),
-        "string_view": pa.array(TEXTS, pa.string_view()),
-        "slice of a view": pa.array([b"skipped", *KEYS, b"skipped"], pa.binary_view()).slice(1, len(KEYS)),
-    }
 
 
 @pytest.mark.parametrize("keys", LAYOUTS.values(), ids=LAYOUTS.keys())
