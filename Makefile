@@ -37,8 +37,9 @@ lint: $(READY)  ## check style
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-types: $(READY)  ## check types
+types: $(READY)  ## check types, those of the plug-ins in docs/ too
 	@$(BIN)/mypy
+	@$(BIN)/mypy docs/example-*/*.py
 
 check: lint types test  ## lint, types and tests
 
@@ -54,7 +55,7 @@ SEED ?= 0
 fuzz: $(READY)  ## give hostile input to all that reads; `make test` does it briefly; CASES=1000000 SEED=1
 	@$(BIN)/python -m tests.fuzz --cases $(CASES) --seed $(SEED)
 
-test-matrix: $(READY)  ## run the Spark tests on PySpark 3.5, 4.0, 4.1 and the newest, classic and Connect
+test-matrix: $(READY)  ## run Spark's tests on PySpark 3.5 to the newest, others on the lowest versions
 	@$(BIN)/python -m tests.matrix $(MATRIX)
 
 golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven, Go, Node and npm)
@@ -65,8 +66,10 @@ golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven,
 COMPILE = $(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
   --no-annotate --no-header --upgrade --quiet
 
-lock: $(READY)  ## pin the newest development dependencies: names, versions and hashes
+lock: $(READY)  ## pin the newest development dependencies and the lowest: names, versions and hashes
 	@$(COMPILE) --group dev --output-file dev.lock
+	@$(COMPILE) --group test --resolution lowest-direct --no-emit-package pyspark --no-emit-package py4j \
+	  --output-file tests/support/matrix/lowest.lock
 	@for spark in $(basename $(wildcard tests/support/matrix/*.in)); do \
 	  $(COMPILE) $$spark.in --group test --output-file $$spark.lock || exit 1; \
 	done

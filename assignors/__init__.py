@@ -7,4 +7,6 @@ from partitioning.lazy import load_lazily
 if TYPE_CHECKING:
     from assignors.api import *  # noqa: F403 - the names of `api` are those of the package
 
+    __version__: str
+
 load_lazily(__name__)

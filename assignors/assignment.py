@@ -1,25 +1,19 @@
 """Who consumes what: the answer of an assignor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.columns import bounds
 from assignors.errors import InvalidGroupError
 from assignors.limits import check_partitions
 from assignors.partition_list import PartitionColumns, PartitionList, join_lists
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.group import Group
-    from assignors.weighted.certificate import Certificate
-    from partitioning.topic_partition import TopicPartition
+from assignors.weighted.certificate import Certificate
+from partitioning.topic_partition import TopicPartition
 
 
 class AssignmentArrays(NamedTuple):
@@ -73,7 +67,7 @@ class Assignment(Mapping[str, PartitionList]):
         self.certificate = certificate
 
     @classmethod
-    def of(cls, lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]]) -> Assignment:
+    def of(cls, lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]]) -> "Assignment":
         """An assignment from plain lists, such as one read back from a live group.
 
         Partition counts are those the lists show: the highest number of each topic plus one.
@@ -104,11 +98,11 @@ class Assignment(Mapping[str, PartitionList]):
     @classmethod
     def for_group(
         cls,
-        group: Group,
+        group: "Group",
         lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]],
         *,
         transferring: Mapping[TopicPartition, str] | None = None,
-    ) -> Assignment:
+    ) -> "Assignment":
         """A strategy's answer for a group; subscribed partitions that no list has are `unassigned`.
 
         Args:
@@ -223,3 +217,7 @@ class Assignment(Mapping[str, PartitionList]):
         """The assignment as columns, grouped by member; the arrays are views, do not write to them."""
         topics, topic, partition = self._columns
         return AssignmentArrays(self._members, topics, self._member_column, topic, partition)
+
+
+# At the end, since these two modules name each other's class and either may be imported first.
+from assignors.group import Group  # noqa: E402, TC001

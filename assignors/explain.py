@@ -1,24 +1,18 @@
 """Why the owner of a partition has it, or why nobody has it yet: the steps of the decision itself."""
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from assignors.interface import RecordingAssignor
+from assignors.assignment import Assignment
+from assignors.group import Group
+from assignors.interface import Assignor, RecordingAssignor
 from assignors.reasons import Reason, Step
 from assignors.registry import get_assignor
 from assignors.settling import settle
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assignors.assignment import Assignment
-    from assignors.group import Group
-    from assignors.interface import Assignor
 
 _LOST = {
     Reason.OVER_QUOTA: "{member} gave it up, over its share",

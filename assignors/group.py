@@ -1,12 +1,11 @@
 """A consumer group as its leader sees it: topics and members, before anything is assigned."""
 
-from __future__ import annotations
-
+import uuid
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,14 +16,7 @@ from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.protocol import encode_sticky_user_data
 from partitioning.columns import sort_rows
 from partitioning.java import utf16_key
-from partitioning.topic_partition import MAX_PARTITIONS
-
-if TYPE_CHECKING:
-    import uuid
-    from collections.abc import Collection, Sequence
-
-    from assignors.assignment import Assignment
-    from partitioning.topic_partition import TopicPartition
+from partitioning.topic_partition import MAX_PARTITIONS, TopicPartition
 
 _partitions_of = attrgetter("partitions")
 
@@ -70,6 +62,22 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class StickyUserData:
+    """What a member of a "sticky" group remembers, not yet bytes (KIP-341).
+
+    Attributes:
+        partitions: what it was assigned last, in the order it was assigned.
+        generation: in which generation; None for the old form that has none.
+    """
+
+    partitions: PartitionList
+    generation: int | None
+
+    def __bytes__(self) -> bytes:
+        return encode_sticky_user_data(self.partitions.by_topic(), self.generation)
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """A member of the group with what it told the coordinator when it joined (JoinGroup).
 
@@ -90,22 +98,6 @@ class Member:
     owned: Sequence[TopicPartition] | PartitionList = field(default=(), kw_only=True)
     generation: int | None = field(default=None, kw_only=True)
     user_data: bytes | StickyUserData | None = field(default=None, kw_only=True)
-
-
-@dataclass(frozen=True, slots=True)
-class StickyUserData:
-    """What a member of a "sticky" group remembers, not yet bytes (KIP-341).
-
-    Attributes:
-        partitions: what it was assigned last, in the order it was assigned.
-        generation: in which generation; None for the old form that has none.
-    """
-
-    partitions: PartitionList
-    generation: int | None
-
-    def __bytes__(self) -> bytes:
-        return encode_sticky_user_data(self.partitions.by_topic(), self.generation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +131,12 @@ class Group:
 
     def next(
         self,
-        assignment: Assignment,
+        assignment: "Assignment",
         *,
         join: Sequence[Member] = (),
         leave: Collection[str] = (),
         topics: Sequence[Topic] | None = None,
-    ) -> Group:
+    ) -> "Group":
         """The group at its next rebalance: members carry on what they got, one generation later.
 
         A member that stays reports what `assignment` gave it as `owned`, in the order it travels (by topic,
@@ -194,7 +186,7 @@ def _check_members(ids: tuple[str, ...], assigned: tuple[str, ...], leave: Colle
         raise InvalidGroupError(f"member {member!r} {fault}; pass the assignment made for this group")
 
 
-def _lists(assignment: Assignment) -> tuple[list[PartitionList], list[PartitionList]]:
+def _lists(assignment: "Assignment") -> tuple[list[PartitionList], list[PartitionList]]:
     """Every member's partitions by topic and number, as a consumer reports them (KIP-429), and as given."""
     members, topics, member, topic, partition = assignment.to_arrays()
     order = sorted(range(len(topics)), key=lambda row: utf16_key(topics[row]))
@@ -206,3 +198,7 @@ def _lists(assignment: Assignment) -> tuple[list[PartitionList], list[PartitionL
     given = PartitionList.parts(PartitionColumns(topics, topic, partition), ends)
     columns = PartitionColumns(names, ranks.astype(np.int32), numbers.astype(np.int32))
     return PartitionList.parts(columns, ends, given), given
+
+
+# At the end, since these two modules name each other's class and either may be imported first.
+from assignors.assignment import Assignment  # noqa: E402, TC001

@@ -1,15 +1,12 @@
 """What every assignor is, ours and a stranger's."""
 
-from __future__ import annotations
-
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    from assignors.assignment import Assignment
-    from assignors.group import Group
-    from assignors.partition_list import PartitionList
-    from assignors.reasons import Recorder
+from assignors.assignment import Assignment
+from assignors.group import Group
+from assignors.partition_list import PartitionList
+from assignors.reasons import Recorder
 
 
 class RebalanceProtocol(IntEnum):

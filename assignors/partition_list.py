@@ -1,22 +1,18 @@
 """An ordered list of partitions that is two integer columns inside."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby, repeat
 from operator import attrgetter, is_not
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.errors import InvalidGroupError
 from assignors.limits import MAX_PARTITION
 from partitioning.columns import ranges
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # `TopicPartition(topic, partition)` without the argument parsing.
 _topic_partition: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, TopicPartition)
@@ -56,14 +52,14 @@ class PartitionList(Sequence[TopicPartition]):
     columns: PartitionColumns
     start: int
     stop: int
-    assigned: PartitionList | None
+    assigned: "PartitionList | None"
 
     def __init__(
         self,
         names: tuple[str, ...],
         topics: NDArray[np.int32],
         partitions: NDArray[np.int32],
-        assigned: PartitionList | None = None,
+        assigned: "PartitionList | None" = None,
     ) -> None:
         self.columns = PartitionColumns(names, topics, partitions)
         self.start, self.stop = 0, len(topics)
@@ -71,8 +67,8 @@ class PartitionList(Sequence[TopicPartition]):
 
     @classmethod
     def part(
-        cls, columns: PartitionColumns, start: int, stop: int, assigned: PartitionList | None = None
-    ) -> PartitionList:
+        cls, columns: PartitionColumns, start: int, stop: int, assigned: "PartitionList | None" = None
+    ) -> "PartitionList":
         """The list that is the rows from `start` to before `stop` of some columns; they are not copied."""
         made = object.__new__(cls)
         made.columns, made.start, made.stop, made.assigned = columns, start, stop, assigned
@@ -80,8 +76,11 @@ class PartitionList(Sequence[TopicPartition]):
 
     @classmethod
     def parts(
-        cls, columns: PartitionColumns, bounds: Sequence[int], assigned: Sequence[PartitionList] | None = None
-    ) -> list[PartitionList]:
+        cls,
+        columns: PartitionColumns,
+        bounds: Sequence[int],
+        assigned: "Sequence[PartitionList] | None" = None,
+    ) -> "list[PartitionList]":
         """The lists that some columns consist of, one after the other, from each bound to the next."""
         made = list(map(object.__new__, repeat(cls, len(bounds) - 1)))
         memories = repeat(None) if assigned is None else assigned
@@ -108,7 +107,7 @@ class PartitionList(Sequence[TopicPartition]):
         return PartitionList, (self.names, self.topics, self.partitions, self.assigned)
 
     @classmethod
-    def of(cls, partitions: Iterable[TopicPartition | tuple[str, int]]) -> PartitionList:
+    def of(cls, partitions: Iterable[TopicPartition | tuple[str, int]]) -> "PartitionList":
         """The same partitions as columns; a `PartitionList` comes back as it is.
 
         Raises:
@@ -131,7 +130,7 @@ class PartitionList(Sequence[TopicPartition]):
             )
         return cls(tuple(index), topics.astype(np.int32), numbers.astype(np.int32))
 
-    def by_topic(self) -> PartitionList:
+    def by_topic(self) -> "PartitionList":
         """The partitions grouped by topic, topics in the order in which they first occur."""
         _, first, which = np.unique(self.topics, return_index=True, return_inverse=True)
         rows = np.argsort(first[which.reshape(-1)], kind="stable")
@@ -143,8 +142,8 @@ class PartitionList(Sequence[TopicPartition]):
     @overload
     def __getitem__(self, index: int) -> TopicPartition: ...
     @overload
-    def __getitem__(self, index: slice) -> PartitionList: ...
-    def __getitem__(self, index: int | slice) -> TopicPartition | PartitionList:
+    def __getitem__(self, index: slice) -> "PartitionList": ...
+    def __getitem__(self, index: int | slice) -> "TopicPartition | PartitionList":
         if isinstance(index, slice):
             return PartitionList(self.names, self.topics[index], self.partitions[index])
         return TopicPartition(self.names[self.topics[index]], int(self.partitions[index]))

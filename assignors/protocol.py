@@ -4,27 +4,20 @@ ConsumerProtocol subscriptions and assignments, versions 0 to 3 (KIP-429, KIP-79
 data of the sticky assignors (KIP-341).
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.errors import InvalidGroupError, ProtocolError
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.wire import Reader, Writer
 from partitioning.columns import sort_rows
 from partitioning.java import HashMap, utf16_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from partitioning.topic_partition import TopicPartition
+from partitioning.topic_partition import TopicPartition
 
 NEWEST_VERSION = 3
 NO_GENERATION = -1

@@ -1,8 +1,6 @@
 """Assignors by name."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from assignors.interface import Assignor
 from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssignor
@@ -16,9 +14,6 @@ from assignors.strategies import (
 )
 from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
 from partitioning.registry import Registry, StrategyInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _BUILT_IN: dict[str, type[Assignor]] = {
     "range": RangeAssignor,

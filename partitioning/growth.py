@@ -1,22 +1,15 @@
 """What moves when a topic gets more partitions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.errors import InvalidPartitionCountError
-from partitioning.keys import key_column
+from partitioning.keys import Keys, key_column
 from partitioning.placement import UNKEYED, partition_batch
 from partitioning.topic_partition import checked_partition_count
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from partitioning.keys import Keys
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,20 +1,15 @@
 """What every partitioner is, ours and a stranger's."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.errors import InvalidLayoutError
+from partitioning.keys import Keys
 from partitioning.topic_partition import checked_partition_count
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from partitioning.keys import Keys
 
 NONE_AVAILABLE: Final = range(0)
 """`TopicLayout.available` where no partition has a leader; any other empty list is taken for a mistake."""

@@ -1,18 +1,14 @@
 """A key column: bytes lists, Arrow arrays and NumPy object arrays become offsets, data and a null mask."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.errors import InvalidKeyError, MissingDependencyError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class ArrowArray(Protocol):
@@ -31,9 +27,6 @@ _LOSSY = (
     "of NumPy's fixed-width bytes, which lose the zero bytes at the end of a key; "
     "give a list of bytes, or an object array made from one"
 )
-
-Keys: TypeAlias = "Sequence[bytes | None] | NDArray[np.object_] | ArrowArray | ArrowStream | KeyColumn"
-"""What every columnar function takes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +84,10 @@ class KeyColumn:
     def empty(self) -> NDArray[np.bool_]:
         """True where a key has no bytes, null or not."""
         return np.equal(self.offsets[1:], self.offsets[:-1])
+
+
+Keys: TypeAlias = Sequence[bytes | None] | NDArray[np.object_] | ArrowArray | ArrowStream | KeyColumn
+"""What every columnar function takes."""
 
 
 def _is_column(array: object, kind: type[np.generic]) -> bool:

@@ -8,10 +8,19 @@ from types import ModuleType
 from typing import Any
 
 
+def version() -> str:
+    """The version of copartition, which all its packages have."""
+    from importlib import metadata  # noqa: PLC0415 - costs more than the rest of the module
+
+    return metadata.version("copartition")
+
+
 class LazyPackage(ModuleType):
     """A package whose names are those of its module `api`, which is not imported before one is used."""
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__version__":
+            return version()
         if name == "__all__" or not name.startswith("__"):
             api = import_module(f"{self.__name__}.api")
             for public in ("__all__", *api.__all__):

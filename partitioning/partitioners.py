@@ -1,9 +1,7 @@
 """Partitioners by name."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from partitioning.default_hash import DefaultHash
 from partitioning.interface import Partitioner
@@ -12,9 +10,6 @@ from partitioning.random_choice import RandomChoice
 from partitioning.registry import Registry, StrategyInfo
 from partitioning.round_robin import RoundRobin
 from partitioning.sticky import Sticky, StickyByTime, StickyPerBatch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _UNKEYED: dict[str, Callable[..., Partitioner]] = {
     "sticky": Sticky,

@@ -1,28 +1,21 @@
 """Where a keyed record goes under a profile: one key, or a column."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.errors import InvalidKeyError
 from partitioning.hashing import HASHES
-from partitioning.hashing.modulo import partition_of, partitions_of
+from partitioning.hashing.modulo import SignRule, partition_of, partitions_of
 from partitioning.hashing.murmur2 import murmur2_column
-from partitioning.keys import advice, key_column
+from partitioning.keys import Keys, advice, key_column
 from partitioning.profiles import Profile, find_profile
 from partitioning.topic_partition import checked_partition_count
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from partitioning.hashing.modulo import SignRule
-    from partitioning.keys import Keys
-
-    _Rule: TypeAlias = Callable[[Any, int], int | None]
+_Rule: TypeAlias = Callable[[Any, int], int | None]
 
 UNKEYED = -1
 """What a column of partitions holds where the scalar function gives None."""

@@ -1,32 +1,25 @@
 """What our strategies share: keyed records are hashed under a profile, the others are placed in turn."""
 
-from __future__ import annotations
-
 import random
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, overload
+from typing import TypeAlias, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from partitioning.errors import InvalidKeyError
-from partitioning.keys import advice, key_column
+from partitioning.interface import TopicLayout
+from partitioning.keys import Keys, advice, key_column
 from partitioning.placement import UNKEYED, partition_batch, partition_for_key
 from partitioning.profiles import find_profile
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Draw: TypeAlias = Callable[[], int]
+"""Gives a random number, 0 to 2**31 - 1."""
 
-    from numpy.typing import NDArray
-
-    from partitioning.interface import TopicLayout
-    from partitioning.keys import Keys
-
-    Draw: TypeAlias = Callable[[], int]
-    """Gives a random number, 0 to 2**31 - 1."""
-
-    RandomSource: TypeAlias = Callable[[str], Draw]
-    """Makes a topic's own source."""
+RandomSource: TypeAlias = Callable[[str], Draw]
+"""Makes a topic's own source."""
 
 
 def unseeded(topic: str) -> Draw:  # noqa: ARG001 - a RandomSource

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from partitioning.errors import MissingDependencyError
+from partitioning.lazy import version
 
 if TYPE_CHECKING:
     from spark_integration.auditing.plan import audit as audit
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from spark_integration.sinks import register as register
     from spark_integration.sinks.cluster import partition_count as partition_count
     from spark_integration.sinks.connector import checked_for_topic as checked_for_topic
+
+    __version__: str
 
 _HOME = {
     "audit": "auditing.plan",
@@ -71,6 +74,8 @@ __all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version()
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -1,20 +1,15 @@
 """Kafka's partition of a row, as a column."""
 
-from __future__ import annotations
+from typing import Literal
 
-from typing import TYPE_CHECKING, Literal
-
+from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from partitioning.errors import InvalidConfigError
+from partitioning.hashing.modulo import SignRule
 from partitioning.profiles import find_profile
 from partitioning.topic_partition import checked_partition_count
 from spark_integration.hash_columns import hash_column
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    from partitioning.hashing.modulo import SignRule
 
 PARTITIONS = "copartition.partitions"
 """Metadata of a partition column: the partition count it was computed for."""

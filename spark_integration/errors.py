@@ -12,14 +12,9 @@ SparkIntegrationError
  `- DeliveryError          records that were not acknowledged by the broker
 """
 
-from __future__ import annotations
+from collections.abc import Sequence
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import Row
+from pyspark.sql import Row
 
 
 class SparkIntegrationError(Exception):

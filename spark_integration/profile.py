@@ -1,23 +1,18 @@
 """How a key column would fill a topic, before anything is written."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError
 from partitioning.topic_partition import checked_partition_count
 from spark_integration.columns import kafka_partition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import pyarrow as pa
-    from numpy.typing import NDArray
-    from pyspark.sql import Column, DataFrame, Row
 
 SCHEMA = "kind string, partition int, key binary, rows bigint"
 

@@ -6,25 +6,19 @@ again. `assert_routed` finds such a loss. A join of two routed frames needs no f
 partition column is among its keys: Spark cannot know that the partition follows from the key.
 """
 
-from __future__ import annotations
-
 import difflib
 from itertools import count
 from struct import pack
-from typing import TYPE_CHECKING
 
 import mmh3
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType
+from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType, StructField
 
 from partitioning.errors import InvalidPartitionCountError
 from partitioning.topic_partition import MAX_PARTITIONS, checked_partition_count
 from spark_integration.columns import PARTITIONS
 from spark_integration.errors import ColumnError, PartitionCountError, RoutingError
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructField
 
 EXAMPLES = 10
 _PLAIN = "__copartition_partition"

@@ -1,19 +1,14 @@
 """A Spark session with Spark's own Kafka connector on board."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from partitioning.errors import MissingDependencyError
 from spark_integration.errors import ConnectorError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import SparkSession
 
 CONNECTOR_JARS = ("spark-sql-kafka-0-10", "spark-token-provider-kafka-0-10", "kafka-clients", "commons-pool2")
 """What the connector consists of, beside what Spark brings along."""

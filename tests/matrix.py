@@ -1,8 +1,12 @@
-"""Run the Spark tests on several versions of PySpark, each classic and Connect: `python -m tests.matrix`.
+"""Run the tests on other versions of what they need: `python -m tests.matrix`.
+
+The Spark tests run on several versions of PySpark, each classic and Connect; `lowest` runs the tests of
+`partitioning` and `assignors` that need no Spark, JVM or broker on the lowest versions that `pyproject.toml`
+declares, Python included.
 
 Each version gets an environment of its own in the cache folder of `tests.support.jars`, made once from its
 lock in `tests/support/matrix`; the newest is the one this runs in. Choose by version, mode or both:
-`python -m tests.matrix 3.5 4.0-connect`. What begins with a dash is for pytest. Two run at a time.
+`python -m tests.matrix lowest 3.5 4.0-connect`. What begins with a dash is for pytest. Two run at a time.
 
 A skipped test fails its run. What a Spark cannot do is left out, as `tests/support/spark_features.py`
 declares, and counted.
@@ -24,13 +28,17 @@ from tests.support.jars import cache_folder
 
 ROOT = Path(__file__).parents[1]
 NEWEST = "newest"
+LOWEST = "lowest"
+LOWEST_PYTHON = "3.11"
 LOCKS = {lock.stem: lock for lock in sorted((ROOT / "tests" / "support" / "matrix").glob("*.lock"))}
 MODES = ["classic", "connect"]
+SPARKLESS = ""
+"""The one mode of `lowest`."""
 AT_A_TIME = 2
 
 
 class Result(NamedTuple):
-    """How the Spark tests went on one version and mode."""
+    """How the tests went on one version and mode."""
 
     passed: bool
     summary: str
@@ -46,7 +54,8 @@ def interpreter(version: str) -> Path:
     python = folder / "bin" / "python"
     if not (folder / ".ready").exists():
         uv = Path(sys.executable).with_name("uv")
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
+        base = LOWEST_PYTHON if version == LOWEST else sys.executable
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", base, folder], check=True)
         sync = [
             uv,
             "pip",
@@ -64,8 +73,13 @@ def interpreter(version: str) -> Path:
 
 
 def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -> Result:
-    """Run the Spark tests on a version and mode, with the Python that `made` waits for."""
-    command = [made(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/spark_integration", *options]
+    """Run the tests of a version and mode, with the Python that `made` waits for."""
+    command = [made(), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    if mode == SPARKLESS:
+        command += ["tests/partitioning", "tests/assignors", "-m", "not (spark or jvm or broker)"]
+        command += ["--ignore-glob=*/test_example_*.py", *options]  # they need pip and hatchling to install
+    else:
+        command += ["tests/spark_integration", *options]
     if version != NEWEST:
         command += ["-W", "ignore"]  # old releases of PySpark meet newer ones of everything else
     # Simulations need this project on executors.
@@ -79,7 +93,8 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
     passed = done.returncode == 0 and "passed" in counts and not re.search("skipped|xfailed", counts)
     verdict = f"{'passed' if passed else 'FAILED'} in {time.monotonic() - begin:.0f} s"
     left_out = re.findall(r"^left out: .*", done.stdout, re.MULTILINE)
-    heading = f"PySpark {version} {mode}: {verdict}, {counts}"
+    name = "lowest versions" if mode == SPARKLESS else f"PySpark {version} {mode}"
+    heading = f"{name}: {verdict}, {counts}"
     return Result(passed, "\n  ".join([heading, *left_out]), done.stdout)
 
 
@@ -91,7 +106,8 @@ def main() -> int:
         (version, mode): {version, mode, f"{version}-{mode}"}
         for mode in MODES  # classic takes longer: first, so that no single run is left at the end
         for version in (NEWEST, *LOCKS)
-    }
+        if version != LOWEST
+    } | {(LOWEST, SPARKLESS): {LOWEST}}
     if unknown := words.difference(*names.values()):
         choice = sorted(set().union(*names.values()))
         print(f"unknown: {', '.join(unknown)}; choose among {', '.join(choice)}", file=sys.stderr)

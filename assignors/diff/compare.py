@@ -1,35 +1,28 @@
 """Compare two states of a group."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from assignors.assignment import Assignment
 from assignors.diff.changes import Action, Change, Conflict, Flow
 from assignors.diff.matching import Matching, match_members
-from assignors.diff.members import MemberChange, Presence, order_members
+from assignors.diff.members import Identity, MemberChange, Presence, order_members
 from assignors.diff.needed import Columns, Needed, needed_moves
 from assignors.diff.state import UNKNOWN_LAG, GroupState
 from assignors.diff.stops import Stop, find_stops
 from assignors.diff.summary import Summary, summarize
 from assignors.partition_list import PartitionList
+from assignors.reasons import Reason
+from assignors.simulation.inputs.settings import Settings
 from assignors.words import first_of
+from partitioning.topic_partition import TopicPartition
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.assignment import Assignment
-    from assignors.diff.members import Identity
-    from assignors.reasons import Reason
-    from assignors.simulation.inputs.settings import Settings
-    from partitioning.topic_partition import TopicPartition
-
-    State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]
+State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]
 
 
 _LISTED = 5
@@ -101,8 +94,6 @@ class AssignmentDiff:
     @cached_property
     def stops(self) -> tuple[Stop, ...]:
         """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
-        from assignors.simulation.inputs.settings import Settings  # noqa: PLC0415 - few diffs need it
-
         return find_stops(self, self.timing or Settings())
 
     def changes(self, *, every: bool = False) -> Iterator[Change]:

@@ -1,25 +1,18 @@
 """How good an assignment is, against the best there is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from assignors.assignment import Assignment
 from assignors.errors import InvalidGroupError
+from assignors.group import Group
 from assignors.optimal.deciding import decide
 from assignors.optimal.grouping import sums
 from assignors.optimal.memory import owned_or_remembered
-from assignors.optimal.reading import read_group
+from assignors.optimal.reading import Reading, read_group
 from assignors.partition_list import PartitionList
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from assignors.assignment import Assignment
-    from assignors.group import Group
-    from assignors.optimal.reading import Reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,74 +1,10 @@
 """A consumer group before you run it: who pauses, for how long, what moves, lags, is read twice or lost."""
 
-from assignors.simulation.inputs.durations import Duration, Exponential, LogNormal, Uniform
-from assignors.simulation.inputs.events import (
-    Autoscaler,
-    Condition,
-    Consumer,
-    Crash,
-    CrashLoop,
-    Create,
-    Deployment,
-    DuplicateInstance,
-    Event,
-    Failover,
-    Grow,
-    Join,
-    Leave,
-    Restart,
-    RollingRestart,
-    ScaleTo,
-    SlowPoll,
-    Stall,
-    StatefulSetRoll,
-    rolling_restart,
-)
-from assignors.simulation.inputs.scenario import Scenario
-from assignors.simulation.inputs.settings import Costs, Load, Settings
-from assignors.simulation.outcome.percentiles import Runs
-from assignors.simulation.outcome.result import LogEntry, Outage, Rebalance, RunSummary, SimulationResult
-from assignors.simulation.outcome.timeline import Phase, Timeline
-from assignors.simulation.records.flow import RecordsResult
-from assignors.simulation.run import simulate, simulate_seeds
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Autoscaler",
-    "Condition",
-    "Consumer",
-    "Costs",
-    "Crash",
-    "CrashLoop",
-    "Create",
-    "Deployment",
-    "DuplicateInstance",
-    "Duration",
-    "Event",
-    "Exponential",
-    "Failover",
-    "Grow",
-    "Join",
-    "Leave",
-    "Load",
-    "LogEntry",
-    "LogNormal",
-    "Outage",
-    "Phase",
-    "Rebalance",
-    "RecordsResult",
-    "Restart",
-    "RollingRestart",
-    "RunSummary",
-    "Runs",
-    "ScaleTo",
-    "Scenario",
-    "Settings",
-    "SimulationResult",
-    "SlowPoll",
-    "Stall",
-    "StatefulSetRoll",
-    "Timeline",
-    "Uniform",
-    "rolling_restart",
-    "simulate",
-    "simulate_seeds",
-]
+from partitioning.lazy import load_lazily
+
+if TYPE_CHECKING:
+    from assignors.simulation.api import *  # noqa: F403 - the names of `api` are those of the package
+
+load_lazily(__name__)

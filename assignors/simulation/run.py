@@ -1,11 +1,9 @@
 """Run a scenario."""
 
-from __future__ import annotations
-
 import gc
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from assignors.errors import ScenarioError
 from assignors.simulation.agenda import Agenda
@@ -20,17 +18,13 @@ from assignors.simulation.inputs.events import (
     Grow,
     Join,
     Leave,
+    Primitive,
     SlowPoll,
     Stall,
 )
+from assignors.simulation.inputs.scenario import Scenario
+from assignors.simulation.outcome.result import SimulationResult
 from assignors.simulation.outcome.summing import sum_up
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from assignors.simulation.inputs.events import Primitive
-    from assignors.simulation.inputs.scenario import Scenario
-    from assignors.simulation.outcome.result import SimulationResult
 
 STEPS = 1_000
 STEPS_EACH = 10

@@ -1,11 +1,13 @@
 """The audit as a Spark plan: count in Arrow batches, then cut each topic into ranges."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pyarrow as pa
 from pyspark import cloudpickle
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 import partitioning.hashing
@@ -16,13 +18,6 @@ from partitioning.profiles import PROFILES, find_profile
 from partitioning.topic_partition import checked_partition_count
 from spark_integration.auditing.ranges import Blocks, Candidate, count_rows, merged, ranges
 from spark_integration.errors import ColumnError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import pandas as pd  # type: ignore[import-untyped]
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 for _module in (partitioning.hashing, spark_integration.auditing):
     cast(Any, cloudpickle).register_pickle_by_value(_module)  # executors need not have this project installed

@@ -1,17 +1,12 @@
 """An audit in words."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, Row
 
 from partitioning.placement import partition_for_key
 from partitioning.profiles import PROFILES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame, Row
 
 SURE = 0.999
 """Share of the keyed rows from which on a rule is said to have written them all but a few."""

@@ -1,19 +1,13 @@
 """What many runs say together: percentiles of every figure, and the picture of one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from spark_integration.errors import ColumnError
 from spark_integration.simulation.runs import FIGURES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame
 
 
 def percentiles(runs: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:

@@ -1,16 +1,12 @@
 """How far Spark is, told while an action blocks."""
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession
 
 EVERY_S = 0.2
 """Seconds between two looks on classic Spark; Connect tells by itself."""

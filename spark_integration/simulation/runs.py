@@ -1,23 +1,17 @@
 """Runs of a scenario, or of a grid of scenarios, as rows."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from assignors import get_assignor
 from assignors.errors import AssignorsError, ScenarioError
-from assignors.simulation import RunSummary, simulate_seeds
+from assignors.simulation import RunSummary, Scenario, simulate_seeds
 from spark_integration.simulation.cells import AXES, cells, in_cell, scenario_of
 from spark_integration.simulation.executors import check_executors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
-    from assignors.simulation import Scenario
 
 FIGURES = {field.name: "bigint" if field.type == "int" else "double" for field in fields(RunSummary)}
 

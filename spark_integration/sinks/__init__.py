@@ -1,14 +1,10 @@
 """Writing a DataFrame to Kafka with nothing but pip packages."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from partitioning.errors import MissingDependencyError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def register(spark: SparkSession) -> None:

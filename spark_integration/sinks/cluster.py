@@ -1,7 +1,6 @@
 """What the cluster says about its topics before anything is sent."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from spark_integration.errors import (
@@ -10,13 +9,10 @@ from spark_integration.errors import (
     SinkConfigError,
     UnknownTopicError,
 )
+from spark_integration.sinks.options import SinkOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from confluent_kafka import KafkaError
-
-    from spark_integration.sinks.options import SinkOptions
 
 ANSWER_WITHIN_S = 10.0
 

@@ -7,20 +7,15 @@ buffered may still arrive. The tasks of an executor share a producer, whose buff
 (`kafka.buffer.memory`).
 """
 
-from __future__ import annotations
+from collections.abc import Mapping
 
-from typing import TYPE_CHECKING
+from pyspark.sql import DataFrame
 
 from spark_integration.columns import PARTITIONS
 from spark_integration.errors import ColumnError
 from spark_integration.routing import checked_partition
 from spark_integration.sinks.cluster import check_count, partition_count
 from spark_integration.sinks.records import check_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pyspark.sql import DataFrame
 
 
 def checked_for_topic(df: DataFrame, topic: str, config: Mapping[str, str]) -> DataFrame:

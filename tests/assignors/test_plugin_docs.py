@@ -9,15 +9,25 @@ from assignors import Group, Member, Reason, Topic, explain
 from assignors.testing import check_assignor
 
 DOCS = Path(__file__).parents[2] / "docs" / "plugins.md"
+PACKAGE = DOCS.parent / "example-assignor"
+
+
+def shown():
+    """The assignor that the page shows."""
+    snippets = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
+    (snippet,) = [each for each in snippets if "def assign_recorded" in each]
+    return snippet
 
 
 @pytest.fixture
 def assignor():
-    snippets = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
-    (snippet,) = [each for each in snippets if "def assign_recorded" in each]
     names = {}
-    exec(snippet, names)
+    exec(shown(), names)
     return names["InTurnsAssignor"]()
+
+
+def test_it_is_that_of_the_package():
+    assert (PACKAGE / "copartition_in_turns.py").read_text().endswith(shown())
 
 
 def test_it_is_an_assignor(assignor):

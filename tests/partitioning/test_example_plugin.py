@@ -1,28 +1,15 @@
 """The plug-in of the docs, installed as a user installs it."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-PLUGIN = Path(__file__).parents[2] / "docs" / "example-plugin"
+from tests.support.plugins import install, run
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with nothing but the installed plug-in."""
-    target = tmp_path_factory.mktemp("plugin")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--target", target, PLUGIN], check=True, capture_output=True)
-    return target
-
-
-def run(installed: Path, code: str) -> str:
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), str(PLUGIN.parents[1])])}
-    done = subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
+    return install("example-plugin", tmp_path_factory.mktemp("plugin"))
 
 
 def test_it_is_found_by_name(installed: Path) -> None:

@@ -154,7 +154,7 @@ def test_a_column_is_taken_as_it_is():
         (Series([object()]), "key in row 0 is object"),
         (pa.array([1, 2]).dictionary_encode(), "not int64"),
         (pa.RunEndEncodedArray.from_arrays([2], pa.array([b"a"])), "not run_end_encoded"),
-        (pa.array([1.5], pa.float16()), "not halffloat"),
+        (pa.array([np.float16(1.5)], pa.float16()), "not halffloat"),
     ],
 )
 def test_a_column_of_another_type_is_refused(keys, message):

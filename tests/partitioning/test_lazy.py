@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import import_module, metadata
 
 import pytest
 
@@ -40,3 +41,9 @@ def test_a_name_that_was_replaced_stays_so(monkeypatch):
     monkeypatch.setattr(partitioning, "murmur2", None)
     partitioning.hashing  # noqa: B018 - a module, for which the package looks at its names again
     assert partitioning.murmur2 is None
+
+
+@pytest.mark.parametrize("package", ["partitioning", "assignors", "spark_integration"])
+def test_a_package_tells_the_version_that_is_installed(monkeypatch, package):
+    monkeypatch.setattr(metadata, "version", {"copartition": "1.2.3"}.__getitem__)
+    assert import_module(package).__version__ == "1.2.3"

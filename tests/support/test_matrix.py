@@ -1,7 +1,10 @@
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 from tests import matrix
 
@@ -39,3 +42,29 @@ def test_a_word_that_chooses_nothing_is_refused(
     monkeypatch.setattr("sys.argv", ["matrix", "3.4"])
     assert matrix.main() == 2
     assert "unknown: 3.4; choose among 3.5, 3.5-classic, 3.5-connect" in capsys.readouterr().err
+
+
+def test_the_lowest_versions_are_tested_without_spark(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$@"\necho "7 passed, 2 deselected in 3.21s"\n')
+    python.chmod(0o755)
+    result = matrix.run(matrix.LOWEST, matrix.SPARKLESS, lambda: python, [])
+    assert re.fullmatch("lowest versions: passed in [0-9]+ s, 7 passed, 2 deselected", result.summary)
+    assert "tests/partitioning tests/assignors -m not (spark or jvm or broker)" in result.output
+
+
+def declared() -> list[Requirement]:
+    """What the package and its extras need, but for PySpark, which has locks of its own."""
+    project = tomllib.loads((matrix.ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    texts = [*project["dependencies"], *(text for name in extras if name != "all" for text in extras[name])]
+    return [wanted for wanted in map(Requirement, texts) if wanted.name != "pyspark"]
+
+
+@pytest.mark.parametrize("wanted", declared(), ids=str)
+def test_the_lowest_lock_has_the_lowest_version_that_is_declared(wanted: Requirement) -> None:
+    (locked,) = re.findall(
+        rf"^{wanted.name}==(\S+)", matrix.LOCKS[matrix.LOWEST].read_text(), re.MULTILINE | re.IGNORECASE
+    )
+    (bound,) = wanted.specifier
+    assert (bound.operator, Version(bound.version)) == (">=", Version(locked))

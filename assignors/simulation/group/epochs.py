@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from assignors.simulation.group.consumer_group import ConsumerGroup
     from assignors.simulation.group.timers import Timer, Timers
     from assignors.simulation.group.world import World
-    from assignors.simulation.outcome.result import Rebalance
+    from assignors.simulation.outcome.history import Rebalance
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from assignors.simulation.group.leader import Answer, Leader
     from assignors.simulation.group.members import Members
     from assignors.simulation.group.world import World
-    from assignors.simulation.outcome.result import Rebalance
+    from assignors.simulation.outcome.history import Rebalance
 
 
 class Generations:

@@ -1,13 +1,10 @@
 """Lengths of time, those that differ from one occurrence to the next among them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
+from numpy.random import Generator
 
 LATEST_MS = 2**53
 """The latest time and the longest timeout: a float tells no milliseconds apart beyond it."""

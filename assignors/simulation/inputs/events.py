@@ -5,19 +5,13 @@ what the simulated cluster knows; the second is what people do, which comes down
 (`assignors.simulation.inputs.unfolding`).
 """
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
-from assignors.simulation.inputs.durations import Between, Interval, Milliseconds
+from assignors.simulation.inputs.durations import Between, Duration, Interval, Milliseconds
 from partitioning.topic_partition import MAX_PARTITIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assignors.simulation.inputs.durations import Duration
 
 Amount = Annotated[int, Between(0, MAX_PARTITIONS, "whole number")]
 Count = Annotated[int, Between(1, MAX_PARTITIONS, "whole number")]

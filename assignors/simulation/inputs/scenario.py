@@ -1,20 +1,15 @@
 """What happens to a consumer group, and when: the input of a simulation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from os import PathLike
+from typing import Annotated
 
+from assignors.group import Topic
 from assignors.simulation.inputs.checks import check, find_warnings
 from assignors.simulation.inputs.durations import Between, Milliseconds
+from assignors.simulation.inputs.events import Consumer, Event
 from assignors.simulation.inputs.settings import Costs, Load, Settings
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from assignors.group import Topic
-    from assignors.simulation.inputs.events import Consumer, Event
 
 QUIET_MS = 3_600_000.0
 """How long a group has been quiet where a scenario does not say: an hour."""
@@ -73,7 +68,7 @@ class Scenario:
         return find_warnings(self)
 
     @classmethod
-    def from_file(cls, path: str | PathLike[str]) -> Scenario:
+    def from_file(cls, path: str | PathLike[str]) -> "Scenario":
         """A scenario from a YAML, TOML or JSON file, by its ending.
 
         Raises:

@@ -1,20 +1,15 @@
 """Timeouts, what takes time on a client, and the work there is to do."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from assignors.errors import ScenarioError
-from assignors.simulation.inputs.durations import Between, Interval, Milliseconds
+from assignors.simulation.inputs.durations import Between, Duration, Interval, Milliseconds
+from assignors.simulation.inputs.events import Count, Number
 from assignors.simulation.inputs.kinds import check_fields
-
-if TYPE_CHECKING:
-    from assignors.simulation.inputs.durations import Duration
-    from assignors.simulation.inputs.events import Count, Number
 
 
 def dotted(name: str) -> str:

@@ -1,25 +1,52 @@
 """The rebalances of a run, each as what it changed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.assignment import Assignment
 from assignors.columns import bounds
 from assignors.partition_list import PartitionList
-from assignors.simulation.outcome.result import Rebalance
+from assignors.simulation.group.memberships import Memberships
+from assignors.simulation.group.partitions import Change, Partitions
+from assignors.simulation.inputs.events import Consumer
+from partitioning.topic_partition import TopicPartition
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """One rebalance, from the event that started it to the assignment that ended it.
 
-    from assignors.simulation.group.memberships import Memberships
-    from assignors.simulation.group.partitions import Change, Partitions
-    from assignors.simulation.inputs.events import Consumer
-    from partitioning.topic_partition import TopicPartition
+    Attributes:
+        generation: the generation it made.
+        started_ms: when the coordinator began to wait for the members.
+        completed_ms: when everybody had the new assignment.
+        causes: why, in order; "partitions revoked" is the follow-up of a cooperative rebalance.
+        moved: partitions that went from one consumer to another.
+        history: the run's assignments, of which this is one.
+        step: which one.
+    """
+
+    generation: int
+    started_ms: float
+    completed_ms: float
+    causes: tuple[str, ...]
+    moved: int
+    history: "History" = field(repr=False, compare=False)
+    step: int = field(repr=False)
+
+    @property
+    def assignment(self) -> Assignment:
+        """Who has what from then on, by member id; made anew, quickly for one step after another."""
+        return self.history.assignment(self.step)
+
+    @property
+    def consumers(self) -> dict[str, Consumer]:
+        """The consumer behind every member id."""
+        return self.history.consumers(self.step)
 
 
 class _Step(NamedTuple):

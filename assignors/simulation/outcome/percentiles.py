@@ -1,18 +1,12 @@
 """Many runs of one scenario, which differ by their seed: one seed is luck."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assignors.simulation.inputs.scenario import Scenario
 from assignors.simulation.outcome.result import RunSummary
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assignors.simulation.inputs.scenario import Scenario
 
 FIGURES = tuple(field.name for field in fields(RunSummary) if field.name != "seed")
 """Names of the figures of a run."""

@@ -1,55 +1,15 @@
 """What a simulation found."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from assignors.simulation.inputs.scenario import Scenario
 from assignors.simulation.outcome.expectations import check
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from assignors.assignment import Assignment
-    from assignors.simulation.inputs.events import Consumer
-    from assignors.simulation.inputs.scenario import Scenario
-    from assignors.simulation.outcome.history import History
-    from assignors.simulation.outcome.timeline import Timeline
-    from assignors.simulation.records.flow import RecordsResult
-
-
-@dataclass(frozen=True, slots=True)
-class Rebalance:
-    """One rebalance, from the event that started it to the assignment that ended it.
-
-    Attributes:
-        generation: the generation it made.
-        started_ms: when the coordinator began to wait for the members.
-        completed_ms: when everybody had the new assignment.
-        causes: why, in order; "partitions revoked" is the follow-up of a cooperative rebalance.
-        moved: partitions that went from one consumer to another.
-        history: the run's assignments, of which this is one.
-        step: which one.
-    """
-
-    generation: int
-    started_ms: float
-    completed_ms: float
-    causes: tuple[str, ...]
-    moved: int
-    history: History = field(repr=False, compare=False)
-    step: int = field(repr=False)
-
-    @property
-    def assignment(self) -> Assignment:
-        """Who has what from then on, by member id; made anew, quickly for one step after another."""
-        return self.history.assignment(self.step)
-
-    @property
-    def consumers(self) -> dict[str, Consumer]:
-        """The consumer behind every member id."""
-        return self.history.consumers(self.step)
+from assignors.simulation.outcome.history import Rebalance
+from assignors.simulation.outcome.timeline import Timeline
+from assignors.simulation.records.flow import RecordsResult
 
 
 @dataclass(frozen=True, slots=True)

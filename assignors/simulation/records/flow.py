@@ -1,26 +1,19 @@
 """How far behind every partition is, as a flow of records."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from assignors.simulation.inputs.scenario import Scenario
 from assignors.simulation.records.calls import DROPPED, GIVEN_UP, READ, STALLED, Calls
+from assignors.simulation.records.curves import PartitionCurves
+from assignors.simulation.records.outages import CatchUps
 from assignors.simulation.records.readers import Readers
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from assignors.simulation.inputs.scenario import Scenario
-    from assignors.simulation.records.curves import PartitionCurves
-    from assignors.simulation.records.outages import CatchUps
-
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.integer]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

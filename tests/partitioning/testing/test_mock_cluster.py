@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition, cimpl
-from numpy._core import _multiarray_umath
+from numpy.random import mtrand
 
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, MissingDependencyError
 from partitioning.testing import mock_cluster
@@ -146,7 +146,7 @@ def test_says_what_to_install_without_confluent_kafka(monkeypatch: pytest.Monkey
 
 
 def test_says_so_where_librdkafka_has_no_mock(monkeypatch: pytest.MonkeyPatch) -> None:
-    other_library = _multiarray_umath.__file__
+    other_library = mtrand.__file__
     mock_cluster._librdkafka.cache_clear()
     monkeypatch.setattr(mock_cluster, "_candidates", lambda _: ["no such file", other_library])
     with pytest.raises(MissingDependencyError, match="has no mock cluster"):
