@@ -33,10 +33,12 @@ class Limits(NamedTuple):
     Attributes:
         moves: how many at most; None for any number.
         gain: how much of the mean each of them has to lower the peak, on average.
+        worth: what part of the peak all of them together have to leave at most.
     """
 
     moves: int | None
     gain: float
+    worth: float = 1.0
 
     @classmethod
     def of(cls, max_moves: int | None, min_gain: float) -> Limits:
@@ -76,7 +78,9 @@ def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Lim
         bound: the peak no answer can beat.
         limits: what moves are allowed.
     """
-    _Search(problem, owner, bound, limits).run()
+    search = _Search(problem, owner, bound, limits)
+    search.run(free_only=True)
+    search.run(free_only=False)
 
 
 class _Search:
@@ -94,8 +98,9 @@ class _Search:
         self._rows = np.split(order, ends[:-1]) if len(ends) else []
         self._distinct: dict[int, NDArray[np.intp]] = {}
 
-    def run(self) -> None:
+    def run(self, *, free_only: bool) -> None:
         """Go on until nothing lowers the peak, then go back to the best stop."""
+        self._free_only = free_only
         moves = 0
         least = first = self._ratio.max(initial=0.0)
         price = self._limits.gain * self._problem.mean
@@ -111,7 +116,8 @@ class _Search:
             undo += [(row, int(self._owner[row])) for row, _ in step.changes]
             self._apply(step.changes)
             peak = self._ratio.max()
-            if peak < least and first - peak >= price * moves:
+            worth = moves <= 0 or peak <= first * self._limits.worth
+            if peak < least and worth and first - peak >= price * moves:
                 least = peak
                 undo.clear()
         for row, member in reversed(undo):
@@ -159,7 +165,7 @@ class _Search:
             closed: members that get nothing.
         """
         own = self._own(giver)
-        kinds: NDArray[np.bool_] = self._problem.reads[:, np.unique(self._topic[own])].any(axis=1)
+        kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]
         open_to[list(closed)] = False
         others = np.flatnonzero(open_to)
@@ -190,6 +196,9 @@ class _Search:
         fits = worst < limit
         fits &= reads[self._kind[taker]][:, self._topic[own]].T
         fits &= reads[self._kind[giver], self._topic[back]] | ~swaps
+        if self._free_only:
+            fits &= (self._holder[own] != giver)[:, None]
+            fits &= (self._holder[back] != taker) | ~swaps
         if not fits.any():
             return None, fits.size
         holder = self._holder[own][:, None]
