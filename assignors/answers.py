@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.assignment import Assignment
+from assignors.claims import rightful_members
 from assignors.columns import bounds
 from assignors.errors import AssignorError, AssignorsError
 from assignors.interface import RebalanceProtocol
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from assignors.group import Group
     from assignors.interface import Assignor
+    from assignors.partition_list import PartitionColumns
 
 
 def ask(assignor: Assignor, group: Group) -> Assignment:
@@ -139,32 +141,26 @@ class _Check:
             )
 
     def _held_back(self, left: NDArray[np.bool_]) -> NDArray[np.int64]:
-        waiting = PartitionList.of(self._given.transferring)
-        row = self._rows(waiting.names)[waiting.topics]
-        flat = self._base[row] + waiting.partitions
-        real = (row >= 0) & (waiting.partitions < np.append(self._counts, 0)[row])
-        for partition in compress(waiting, (~real).tolist()):
+        held = self._given.transferring
+        flat, real = self._places(PartitionList.of(held))
+        for partition in compress(held, (~real).tolist()):
             raise AssignorError(f"{self._says}: {partition} is held back, but does not exist")
-        for partition in compress(waiting, (~left[flat]).tolist()):
+        for partition in compress(held, (~left[flat]).tolist()):
             raise AssignorError(f"{self._says}: {partition} is held back, but it is given or not read at all")
+        topics = {member.id: member.topics for member in self._group.members}
+        for partition, member in held.items():
+            if partition.topic not in topics[member]:
+                raise AssignorError(
+                    f"{self._says}: {partition} is held back for {member!r}, which does not subscribe to it"
+                )
         return flat
 
     def _check_handed_over(self, flat: NDArray[np.int64]) -> None:
-        """A claim counts where it is the only one of the latest generation that claims the partition."""
         owned, sizes = join_lists([PartitionList.of(member.owned) for member in self._group.members])
-        topic = self._rows(owned.names)[owned.topics]
-        counts = np.append(self._counts, 0)[topic]
-        real = (owned.partitions >= 0) & (owned.partitions < counts)
-        claimed = (self._base[topic] + owned.partitions)[real]
-        generation = np.array([-1 if m.generation is None else m.generation for m in self._group.members])
+        claimed, real = self._places(owned)
         claimant = np.repeat(np.arange(len(sizes)), sizes)[real]
-        latest = np.full(int(self._base[-1]), -1, np.int64)
-        np.maximum.at(latest, claimed, generation[claimant])
-        counts_now = generation[claimant] == latest[claimed]
-        claimed, claimant = claimed[counts_now], claimant[counts_now]
-        holder = np.full(int(self._base[-1]), -1, np.int64)
-        holder[claimed] = claimant
-        holder[np.bincount(claimed, minlength=len(holder)) > 1] = -1
+        generation = np.array([-1 if m.generation is None else m.generation for m in self._group.members])
+        holder = rightful_members(claimant, claimed[real], generation[claimant], int(self._base[-1]))
         place = {member.id: number for number, member in enumerate(self._group.members)}
         owner = np.array([place[each] for each in self._members], np.int64)[self._member]
         wrong = np.flatnonzero((holder[flat] >= 0) & (holder[flat] != owner))
@@ -183,6 +179,15 @@ class _Check:
         topics = {member.id: member.topics for member in self._group.members}
         kind = [index.setdefault(frozenset(topics[each]), len(index)) for each in self._members]
         return np.array(kind, np.int64), list(index)
+
+    def _places(
+        self, partitions: PartitionColumns | PartitionList
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Where each of these partitions stands in a column of all, and whether it exists."""
+        row = self._rows(partitions.names)[partitions.topics]
+        counts = np.append(self._counts, 0)[row]  # row -1 is a topic that the group does not know
+        real = (partitions.partitions >= 0) & (partitions.partitions < counts)
+        return self._base[row] + partitions.partitions, real
 
     def _rows(self, names: tuple[str, ...]) -> NDArray[np.int64]:
         """The row in the group of each of these topics, -1 for one that it does not know."""

@@ -14,7 +14,7 @@ from assignors.errors import (
 from assignors.explain import Explainer, Explanation, explain
 from assignors.group import Group, Member, StickyUserData, Topic
 from assignors.interface import Assignor, RebalanceProtocol, RecordingAssignor, RememberingAssignor
-from assignors.optimal.quality import Quality, quality
+from assignors.optimal.quality import AssignmentQuality, quality
 from assignors.partition_list import PartitionList
 from assignors.protocol import (
     Subscription,
@@ -33,6 +33,7 @@ __all__ = [
     "Assignment",
     "AssignmentArrays",
     "AssignmentDiff",
+    "AssignmentQuality",
     "Assignor",
     "AssignorError",
     "AssignorsError",
@@ -44,7 +45,6 @@ __all__ = [
     "Member",
     "PartitionList",
     "ProtocolError",
-    "Quality",
     "Reason",
     "RebalanceProtocol",
     "Recorder",

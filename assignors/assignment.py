@@ -46,7 +46,7 @@ class Assignment(Mapping[str, PartitionList]):
         topic: index into `topics` of each row.
         partition: partition number of each row.
         transferring: partitions held back for one round until their old owner has revoked them, and the index
-            into `members` of the one that will get each (cooperative-sticky only).
+            into `members` of the one that will get each (cooperative strategies only).
         subscribed: mask over `topics` of those some member subscribes to; None means all.
         certificate: how near to the best it is; None where the strategy does not weigh partitions.
     """

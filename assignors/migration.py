@@ -36,6 +36,8 @@ _NAMES = {
 }
 """What each client calls a strategy of its own side."""
 
+_POLICIES = ("disabled", "upgrade", "downgrade", "bidirectional")
+
 _REMOTE = {"uniform": "uniform", "broker-range": "range"}
 """What brokers call theirs."""
 
@@ -89,30 +91,27 @@ def plan_migration(
             "bidirectional", their default.
 
     Raises:
-        MigrationError: a list that is empty, names a strategy twice, or has one of a broker beside others; or
-            a client that cannot have what it is said to have now.
+        MigrationError: a list that is empty, names a strategy twice, or has one of a broker beside others; a
+            client that cannot have what it is said to have now; or a client or a policy that is not known.
         UnknownStrategyError: no strategy of that name.
     """
+    for value, known in (*((client, _NAMES) for client in clients), (policy, _POLICIES)):
+        if value not in known:
+            raise MigrationError(f"{value!r} is none of {', '.join(known)}")
     old, new = (_checked(tuple(each)) for each in (before, after))
-    for client in clients:
-        fault = _refuses(client, old)
-        if fault:
-            raise MigrationError(f"{fault}, so no member can have {', '.join(old)} now")
+    if fault := _refused(clients, old):
+        raise MigrationError(f"{fault}, so no member can have {', '.join(old)} now")
     if old == new:
         return Migration(())
-    for client in clients:
-        fault = _refuses(client, new)
-        if fault:
-            return Migration((), fault)
+    if fault := _refused(clients, new):
+        return Migration((), fault)
     if _remote(old) or _remote(new):
         return _convert(old, new, clients, policy)
     if set(old) & set(new):
         return Migration((_bounce(old, new, clients),))
     both = (*new, *old)
-    for client in clients:
-        fault = _refuses(client, both)
-        if fault:
-            return Migration((), f"old and new members need a strategy in common, but {fault}")
+    if fault := _refused(clients, both):
+        return Migration((), f"old and new members need a strategy in common, but {fault}")
     return Migration((_bounce(old, both, clients), _bounce(both, new, clients)))
 
 
@@ -130,6 +129,11 @@ def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
 def _remote(strategies: tuple[str, ...]) -> bool:
     """Whether members speak the consumer protocol."""
     return not get_assignor(strategies[0]).protocols
+
+
+def _refused(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
+    """Why the first client that cannot be configured so cannot."""
+    return next(filter(None, (_refuses(client, strategies) for client in clients)), None)
 
 
 def _refuses(client: str, strategies: tuple[str, ...]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assignors.interface import Assignor
 from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssignor
 from assignors.strategies import (
     BrokerRangeAssignor,
@@ -19,8 +20,6 @@ from partitioning.registry import Registry, StrategyInfo
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assignors.interface import Assignor
-
 _BUILT_IN: dict[str, type[Assignor]] = {
     "range": RangeAssignor,
     "roundrobin": RoundRobinAssignor,
@@ -34,7 +33,7 @@ _BUILT_IN: dict[str, type[Assignor]] = {
     "broker-range": BrokerRangeAssignor,
 }
 
-_REGISTRY: Registry[Assignor] = Registry("assignor", "copartition.assignors", _BUILT_IN)
+_REGISTRY: Registry[Assignor] = Registry("assignor", "copartition.assignors", Assignor, _BUILT_IN)
 
 
 def get_assignor(name: str, **config: object) -> Assignor:
@@ -48,7 +47,7 @@ def get_assignor(name: str, **config: object) -> Assignor:
         UnknownStrategyError: there is none of this name.
         InvalidConfigError: it has no such setting.
         StrategyConflictError: two installed packages have one of this name.
-        BrokenPluginError: the package it comes from cannot be loaded.
+        BrokenPluginError: what it comes from cannot be loaded, fails, or makes something else.
     """
     return _REGISTRY.get(name, **config)
 

@@ -14,10 +14,12 @@ class LazyPackage(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__" or not name.startswith("__"):
             api = import_module(f"{self.__name__}.api")
-            self.__dict__.update({public: getattr(api, public) for public in ("__all__", *api.__all__)})
-            for names, key in ((self.__dict__, name), (sys.modules, f"{self.__name__}.{name}")):
-                if key in names:
-                    return names[key]
+            for public in ("__all__", *api.__all__):
+                self.__dict__.setdefault(public, getattr(api, public))  # a test may have put another in place
+            if name in self.__dict__:
+                return self.__dict__[name]
+            if f"{self.__name__}.{name}" in sys.modules:
+                return sys.modules[f"{self.__name__}.{name}"]
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: object) -> None:

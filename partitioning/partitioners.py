@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from partitioning.default_hash import DefaultHash
+from partitioning.interface import Partitioner
 from partitioning.profiles import PROFILES, Profile
 from partitioning.random_choice import RandomChoice
 from partitioning.registry import Registry, StrategyInfo
@@ -14,8 +15,6 @@ from partitioning.sticky import Sticky, StickyByTime, StickyPerBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from partitioning.interface import Partitioner
 
 _UNKEYED: dict[str, Callable[..., Partitioner]] = {
     "sticky": Sticky,
@@ -36,7 +35,7 @@ def get_partitioner(name: str, **config: object) -> Partitioner:
         UnknownStrategyError: there is none of this name.
         InvalidConfigError: it has no such setting, or not such a value.
         StrategyConflictError: two installed packages have one of this name.
-        BrokenPluginError: the package it comes from cannot be loaded.
+        BrokenPluginError: what it comes from cannot be loaded, fails, or makes something else.
     """
     return _REGISTRY.get(name, **config)
 
@@ -69,6 +68,7 @@ def _of_profile(profile: Profile) -> Callable[..., Partitioner]:
 _REGISTRY: Registry[Partitioner] = Registry(
     "partitioner",
     "copartition.partitioners",
+    Partitioner,
     {
         "default": DefaultHash,
         "sticky": Sticky,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from partitioning.errors import (
     BrokenPluginError,
     InvalidConfigError,
+    PartitioningError,
     StrategyConflictError,
     UnknownStrategyError,
 )
@@ -46,12 +47,16 @@ class Registry(Generic[S]):
     Args:
         kind: what messages call them, such as "partitioner".
         group: entry-point group in which installed packages name theirs.
+        interface: the Protocol that every one of them implements.
         built_in: factory of each strategy of ours; their names cannot be taken.
     """
 
-    def __init__(self, kind: str, group: str, built_in: Mapping[str, Callable[..., S]]) -> None:
+    def __init__(
+        self, kind: str, group: str, interface: type, built_in: Mapping[str, Callable[..., S]]
+    ) -> None:
         self._kind = kind
         self._group = group
+        self._interface = interface
         self._built_in = built_in
         self._registered: dict[str, Callable[..., S]] = {}
         self._signatures: dict[str, inspect.Signature | None] = {}
@@ -70,7 +75,7 @@ class Registry(Generic[S]):
             UnknownStrategyError: there is none of this name.
             InvalidConfigError: it has no such setting.
             StrategyConflictError: two installed packages have one of this name.
-            BrokenPluginError: the package it comes from cannot be loaded.
+            BrokenPluginError: what it comes from cannot be loaded, fails, or makes something else.
         """
         factory = self._factory(name)
         if name not in self._signatures:
@@ -81,7 +86,18 @@ class Registry(Generic[S]):
                 signature.bind(**config)
         except TypeError as error:
             raise InvalidConfigError(f"{self._kind} {name!r}: {error}") from error
-        return factory(**config)
+        if name in self._built_in:
+            return factory(**config)
+        try:
+            made = factory(**config)
+        except PartitioningError:
+            raise
+        except Exception as error:
+            raise BrokenPluginError(f"{self._kind} {name!r} cannot be made: {error!r}") from error
+        missing = [each for each in vars(self._interface) if each[0] != "_" and not hasattr(made, each)]
+        if missing:
+            raise BrokenPluginError(f"{self._kind} {name!r} is {made!r}, which lacks {' and '.join(missing)}")
+        return made
 
     def register(self, name: str, factory: Callable[..., S]) -> None:
         """Make a strategy known by name in this process.

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from assignors.diff import GroupState
 
 
-@click.command(cls=QuietCommand, context_settings=HELP)
+EXAMPLES = """\b
+Examples:
+  copartition assign range --topic orders=12 --member a@orders --member b
+  copartition assign cooperative-sticky --from group.json
+"""
+
+
+@click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
 @click.argument("assignor")
 @click.option(
     "--topic", "topics", multiple=True, metavar="TOPIC=N", help="A topic with N partitions; repeatable."
@@ -48,11 +55,7 @@ def assign(
     width: int | None,
     verbose: bool,  # noqa: ARG001 - read by QuietCommand
 ) -> None:
-    r"""Assign topics to members with ASSIGNOR, as `copartition assignors` lists them.
-
-    \b
-    copartition assign range --topic orders=12 --member a@orders --member b
-    copartition assign cooperative-sticky --from group.json
+    """Assign topics to members with ASSIGNOR, as `copartition assignors` lists them.
 
     With -o json it is a snapshot, which `copartition diff` reads.
     """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,12 +12,47 @@ from assignors.cli.java_settings import librdkafka_settings
 from assignors.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # Java's Properties: the key ends at the first "=", ":" or blank that no backslash precedes.
 _PAIR = re.compile(r"((?:\\.|[^\\=:\s])+)(?:\s*[=:]\s*|\s+(?=\S))(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def client_options(cluster: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options -b, -X and --command-config, which a command gets as one argument, `config`.
+
+    Args:
+        cluster: what help says of -b.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def configured(
+            *args: Any,
+            bootstrap_server: str | None,
+            settings: tuple[str, ...],
+            command_config: str | None,
+            **options: Any,
+        ) -> None:
+            command(*args, config=client_settings(bootstrap_server, settings, command_config), **options)
+
+        for option in (
+            click.option(
+                "--command-config",
+                type=click.Path(exists=True, dir_okay=False),
+                help="A file of such settings, Java's or librdkafka's.",
+            ),
+            click.option(
+                "-X", "settings", multiple=True, metavar="KEY=VALUE", help="A client setting; repeatable."
+            ),
+            click.option("-b", "--bootstrap-server", metavar="HOST:PORT", help=cluster),
+        ):
+            configured = option(configured)
+        return configured
+
+    return decorate
 
 
 def client_settings(server: str | None, settings: tuple[str, ...], path: str | None) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from assignors.cli.client_settings import client_settings
+from assignors.cli.client_settings import client_options
 from assignors.cli.shell import HELP, QuietCommand, output_options, paint, write
 from assignors.errors import SourceError
 from partitioning.topic_partition import MAX_PARTITIONS
@@ -30,18 +30,14 @@ PARTITIONS = 50
     type=click.IntRange(1, MAX_PARTITIONS),
     help=f"Partitions of the internal topic, {PARTITIONS} by default; a cluster tells it itself.",
 )
-@click.option("-b", "--bootstrap-server", metavar="HOST:PORT", help="The cluster; names the broker, too.")
-@click.option("-X", "settings", multiple=True, metavar="KEY=VALUE", help="A client setting; repeatable.")
-@click.option("--command-config", type=click.Path(exists=True, dir_okay=False), help="A file of settings.")
+@client_options("The cluster; names the broker, too.")
 @output_options("text", "json")
 def coordinator(
     ids: tuple[str, ...],
     *,
     transactional: bool,
     partitions: int | None,
-    bootstrap_server: str | None,
-    settings: tuple[str, ...],
-    command_config: str | None,
+    config: dict[str, str],
     form: str,
     color: str,
     width: int | None,
@@ -54,7 +50,6 @@ def coordinator(
     from partitioning.coordinator import coordinator_partition  # noqa: PLC0415 - help does without numpy
 
     topic = "__transaction_state" if transactional else "__consumer_offsets"
-    config = client_settings(bootstrap_server, settings, command_config)
     leaders: list[Broker | None] | None = None
     if config.get("bootstrap.servers"):
         if partitions is not None:
@@ -69,7 +64,7 @@ def coordinator(
             json.dumps([_row(each, topic, place, leaders) for each, place in places.items()], indent=2) + "\n"
         )
         return
-    from assignors.reports.tables import cell, table  # noqa: PLC0415 - only a table needs rich  # noqa: PLC0415 - only text needs it
+    from assignors.reports.tables import cell, table  # noqa: PLC0415 - only a table needs rich
 
     kind = "TRANSACTIONAL ID" if transactional else "GROUP"
     listing = table([kind, "PARTITION", *(["COORDINATOR"] if leaders else [])])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assignors.cli.client_settings import client_options
 from assignors.cli.shell import HELP, TROUBLE, QuietCommand, complain, output_options, paint, write
 from assignors.limits import MAX_GROUP_MEMBERS
 
@@ -23,6 +24,9 @@ CHECKS = (
     "avoidable_moves, spread_before, spread_after, stickiness, lag_moved"
 )
 """What --check can look at: the numbers of `Summary`, which `--help` names without loading it."""
+
+_CONFLICTS = 10
+"""Conflicts that are told on the error stream; the report has them all."""
 
 HELP_END = f"""
 Exit code: 0 no difference, 1 a difference, 2 trouble. With --check: 0 all limits hold, 1 one does not.
@@ -123,13 +127,7 @@ def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> r
     metavar="KEY=VALUE",
     help="A timeout for the predicted stop: session.timeout.ms=10000; repeatable.",
 )
-@click.option("-b", "--bootstrap-server", metavar="HOST:PORT", help="live: the cluster.")
-@click.option(
-    "-X", "settings", multiple=True, metavar="KEY=VALUE", help="live: a client setting; repeatable."
-)
-@click.option(
-    "--command-config", type=click.Path(exists=True, dir_okay=False), help="live: a file of settings."
-)
+@client_options("live: the cluster.")
 @click.option(
     "--save", type=click.Path(dir_okay=False), help="Keep the plan, the live group or AFTER as a snapshot."
 )
@@ -167,9 +165,7 @@ def diff(
     exit_zero: bool,
     group: str | None,
     changes: tuple[str, ...],
-    bootstrap_server: str | None,
-    settings: tuple[str, ...],
-    command_config: str | None,
+    config: dict[str, str],
     save: str | None,
     verbose: bool,  # noqa: ARG001 - read by QuietCommand
     **planning: Any,
@@ -183,7 +179,6 @@ def diff(
     """
     _check_form(form, out, by=by, filtered=bool(topic or member or every or full), quiet=quiet)
     # Help and completion do without these.
-    from assignors.cli.client_settings import client_settings  # noqa: PLC0415
     from assignors.cli.what_if import read_timing, read_what_if  # noqa: PLC0415
     from assignors.diff import diff as compare  # noqa: PLC0415
     from assignors.diff import parse_check  # noqa: PLC0415
@@ -195,7 +190,7 @@ def diff(
     pair = read_pair(
         before,
         after,
-        config=client_settings(bootstrap_server, settings, command_config),
+        config=config,
         what_if=read_what_if(**planning),
         group=group,
     )
@@ -220,10 +215,6 @@ def diff(
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.value(found.summary):g}")
     ctx.exit(0 if exit_zero else bool(failed) if limits else not found.same)
-
-
-_CONFLICTS = 10
-"""Conflicts that are told on the error stream; the report has them all."""
 
 
 def _check_form(form: str, out: str | None, *, by: str | None, filtered: bool, quiet: bool) -> None:

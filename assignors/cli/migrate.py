@@ -60,37 +60,36 @@ def migrate(
 
     old, new = ([name.strip() for name in text.split(",") if name.strip()] for text in (before, after))
     found = plan_migration(old, new, clients=tuple(dict.fromkeys(clients)), policy=policy)
-    write(json.dumps(asdict(found), indent=2) + "\n" if form == "json" else "".join(_lines(found)))
+    if form == "json":
+        write(json.dumps(asdict(found), indent=2) + "\n")
+    else:
+        write("".join(f"{visible(line)}\n" for line in _lines(found)))
     ctx.exit(found.obstacle is not None)
 
 
 def _lines(found: Migration) -> list[str]:
     if found.obstacle is not None:
         return [
-            f"No rolling bounce is safe: {visible(found.obstacle)}.\n",
-            "Stop all members, wait until the group is empty, and start them with the new settings.\n",
+            f"No rolling bounce is safe: {found.obstacle}.",
+            "Stop all members, wait until the group is empty, and start them with the new settings.",
         ]
     if not found.bounces:
-        return ["Nothing has to change.\n"]
+        return ["Nothing has to change."]
     many = f"{len(found.bounces)} rolling bounces, the next when all members have had the one before"
     return [
-        f"{'1 rolling bounce' if len(found.bounces) == 1 else many}:\n",
+        f"{'1 rolling bounce' if len(found.bounces) == 1 else many}:",
         *(line for number, bounce in enumerate(found.bounces, 1) for line in _bounce(number, bounce)),
     ]
 
 
 def _bounce(number: int, bounce: Bounce) -> list[str]:
     settings = [
-        f"   {client}: {f'remove {key}' if value is None else f'{key}={value}'}\n"
+        f"   {client}: {f'remove {key}' if value is None else f'{key}={value}'}"
         for client, pairs in bounce.settings.items()
         for key, value in pairs.items()
     ]
     return [
-        f"{number}. to {visible(','.join(bounce.strategies))}\n",
-        *map(_line, settings),
-        _line(f"   meanwhile {' or '.join(bounce.meanwhile)}: {bounce.why}\n"),
+        f"{number}. to {','.join(bounce.strategies)}",
+        *settings,
+        f"   meanwhile {' or '.join(bounce.meanwhile)}: {bounce.why}",
     ]
-
-
-def _line(text: str) -> str:
-    return visible(text.removesuffix("\n")) + "\n"

@@ -42,7 +42,7 @@ def aiokafka_assignors(*assignors: Assignor | str) -> tuple[type[AbstractPartiti
 
     Raises:
         UnknownStrategyError: there is no assignor of one of these names.
-        EagerOnlyError: "cooperative-sticky", whose claims aiokafka cannot send.
+        EagerOnlyError: a cooperative strategy, whose claims aiokafka cannot send, or one of a broker.
     """
     memory = Memory()
     return tuple(aiokafka_assignor(each, memory=memory) for each in assignors)
@@ -64,7 +64,7 @@ def aiokafka_assignor(
 
     Raises:
         UnknownStrategyError: there is no assignor of this name.
-        EagerOnlyError: "cooperative-sticky", whose claims aiokafka cannot send.
+        EagerOnlyError: a cooperative strategy, whose claims aiokafka cannot send, or one of a broker.
     """
     strategy = get_assignor(assignor) if isinstance(assignor, str) else assignor
     remembered = Memory() if memory is None else memory

@@ -10,11 +10,13 @@ import numpy as np
 
 from assignors.diff.changes import Action, Change, Conflict, Flow
 from assignors.diff.matching import Matching, match_members
-from assignors.diff.members import MemberChange, Presence, member_names, natural
+from assignors.diff.members import MemberChange, Presence, order_members
 from assignors.diff.needed import Columns, Needed, needed_moves
 from assignors.diff.state import GroupState
+from assignors.diff.stops import Stop, find_stops
 from assignors.diff.summary import Summary, summarize
 from assignors.partition_list import PartitionList
+from assignors.words import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
-    from assignors.diff.stops import Stop
+    from assignors.diff.members import Identity
     from assignors.reasons import Reason
     from assignors.simulation.inputs.settings import Settings
     from partitioning.topic_partition import TopicPartition
@@ -88,18 +90,16 @@ class AssignmentDiff:
         for side, presence in (("before", Presence.UNKNOWN_BEFORE), ("after", Presence.UNKNOWN_AFTER)):
             names = [member.name for member in self.members if member.presence is presence]
             if names:
-                more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-                listed = ", ".join(names[:_LISTED])
                 unseen.append(
-                    f"not all members {side} are known; {listed}{more} taken to be there without partitions"
+                    f"not all members {side} are known; {first_of(names, _LISTED)} taken to be there without "
+                    "partitions"
                 )
         return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *unseen)))
 
     @cached_property
     def stops(self) -> tuple[Stop, ...]:
         """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
-        from assignors.diff.stops import find_stops  # noqa: PLC0415 - the simulator, which few diffs need
-        from assignors.simulation.inputs.settings import Settings  # noqa: PLC0415
+        from assignors.simulation.inputs.settings import Settings  # noqa: PLC0415 - few diffs need it
 
         return find_stops(self, self.timing or Settings())
 
@@ -202,44 +202,19 @@ def diff(
         for state, rows in zip((old, new), np.split(row, [len(keys[0])]), strict=True)
     ]
     matching = match_members(old.members, new.members, sides[0].owner, sides[1].owner, match)
-    joined = sorted(set(range(len(new.members))).difference(matching.after_of))
-    identities: list[tuple[int, int]] = [*enumerate(matching.after_of), *((-1, index) for index in joined)]
-    names = member_names(identities, old.members, new.members)
-    order = sorted(range(len(identities)), key=lambda index: natural(names[index]))
-    # The last element serves index -1, nobody.
-    of_old, of_new = np.full(len(old.members) + 1, -1, np.int32), np.full(len(new.members) + 1, -1, np.int32)
-    for place, index in enumerate(order):
-        one, other = identities[index]
-        if one >= 0:
-            of_old[one] = place
-        if other >= 0:
-            of_new[other] = place
-
+    names, identities = order_members(matching.after_of, old.members, new.members)
+    of_old = _places([one for one, _ in identities], len(old.members))
+    of_new = _places([other for _, other in identities], len(new.members))
     source, target = of_old[sides[0].owner], of_new[sides[1].owner]
     action = _actions(sides, source, target, complete=(old.complete, new.complete))
-    counts = [np.bincount(side[side >= 0], minlength=len(order)) for side in (source, target)]
-    kept = np.bincount(source[(action == Action.KEEP) & (source >= 0)], minlength=len(order))
-    members = tuple(
-        MemberChange(
-            names[index],
-            old.members[one].id if one >= 0 else None,
-            new.members[other].id if other >= 0 else None,
-            matching.rule_of[one] if one >= 0 else None,
-            int(counts[0][place]),
-            int(counts[1][place]),
-            int(kept[place]),
-            _presence(one, other, old, new),
-        )
-        for place, (index, (one, other)) in enumerate((index, identities[index]) for index in order)
-    )
     topic, partition = np.divmod(key, 2**32)
     rows, all_known = Columns(topic, action, source, target), (old.members_complete, new.members_complete)
+    members = _members(names, identities, matching, rows, (old, new))
     if (sides[1].second >= 0).any():
         needed = Needed(None, exact=False)
     else:
         subscriptions = [
-            new.members[other].topics if other >= 0 else old.members[one].topics
-            for one, other in (identities[index] for index in order)
+            new.members[other].topics if other >= 0 else old.members[one].topics for one, other in identities
         ]
         needed = needed_moves(rows, topics, members, subscriptions, all_known=new.members_complete)
     lag = sides[0].lag if sides[1].lag is None else sides[1].lag
@@ -259,8 +234,8 @@ def diff(
             Conflict(
                 topics[topic[index]],
                 int(partition[index]),
-                _owners(names, order, of_old, sides[0], index),
-                _owners(names, order, of_new, sides[1], index),
+                _owners(names, of_old, sides[0], index),
+                _owners(names, of_new, sides[1], index),
             )
             for index in np.flatnonzero(action == Action.CONFLICT).tolist()
         ),
@@ -292,6 +267,42 @@ def _spread(state: GroupState, rows: NDArray[np.intp], partitions: int) -> _Side
     return _Side(here, owner, np.where(highest != owner, highest, -1).astype(np.int32), lag)
 
 
+def _places(numbers: list[int], members: int) -> NDArray[np.int32]:
+    """The place in a list of each member of a side, -1 for one that is not in it."""
+    places = np.full(members + 1, -1, np.int32)  # the last element serves index -1, nobody
+    for place, number in enumerate(numbers):
+        if number >= 0:
+            places[number] = place
+    return places
+
+
+def _members(
+    names: list[str],
+    identities: list[Identity],
+    matching: Matching,
+    rows: Columns,
+    states: tuple[GroupState, GroupState],
+) -> tuple[MemberChange, ...]:
+    old, new = states
+    before, after, kept = (
+        np.bincount(column[column >= 0], minlength=len(names)).tolist()
+        for column in (rows.source, rows.target, rows.source[rows.action == Action.KEEP])
+    )
+    return tuple(
+        MemberChange(
+            name,
+            old.members[one].id if one >= 0 else None,
+            new.members[other].id if other >= 0 else None,
+            matching.rule_of[one] if one >= 0 else None,
+            before[place],
+            after[place],
+            kept[place],
+            _presence(one, other, old, new),
+        )
+        for place, (name, (one, other)) in enumerate(zip(names, identities, strict=True))
+    )
+
+
 def _actions(
     sides: list[_Side], source: NDArray[np.int32], target: NDArray[np.int32], *, complete: tuple[bool, bool]
 ) -> NDArray[np.int8]:
@@ -320,8 +331,6 @@ def _presence(one: int, other: int, old: GroupState, new: GroupState) -> Presenc
     return Presence.LEFT if new.members_complete else Presence.UNKNOWN_AFTER
 
 
-def _owners(
-    names: list[str], order: list[int], place_of: NDArray[np.int32], side: _Side, index: int
-) -> tuple[str, ...]:
+def _owners(names: list[str], place_of: NDArray[np.int32], side: _Side, index: int) -> tuple[str, ...]:
     owners = (int(side.owner[index]), int(side.second[index]))
-    return tuple(names[order[place_of[owner]]] for owner in owners if owner >= 0)
+    return tuple(names[place_of[owner]] for owner in owners if owner >= 0)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from assignors.diff.state import MemberIdentity
+
+
+Identity: TypeAlias = tuple[int, int]
+"""The index of a member before and after, -1 on the side where it is not."""
 
 
 class Presence(StrEnum):
@@ -50,8 +54,25 @@ class MemberChange(NamedTuple):
     presence: Presence
 
 
-def member_names(
-    identities: list[tuple[int, int]], before: tuple[MemberIdentity, ...], after: tuple[MemberIdentity, ...]
+def order_members(
+    after_of: tuple[int, ...], before: tuple[MemberIdentity, ...], after: tuple[MemberIdentity, ...]
+) -> tuple[list[str], list[Identity]]:
+    """The members of both sides in natural order of their names: what each is called, and who it is.
+
+    Args:
+        after_of: index after of every member before, -1 for one that left.
+        before: members before.
+        after: members after.
+    """
+    joined = sorted({*range(len(after))}.difference(after_of))
+    identities: list[Identity] = [*enumerate(after_of), *((-1, index) for index in joined)]
+    names = _names(identities, before, after)
+    order = sorted(range(len(names)), key=lambda index: natural(names[index]))
+    return [names[index] for index in order], [identities[index] for index in order]
+
+
+def _names(
+    identities: list[Identity], before: tuple[MemberIdentity, ...], after: tuple[MemberIdentity, ...]
 ) -> list[str]:
     """What each member is called: short where that is unique, never the same for two."""
     clients = [Counter(member.client_id for member in side) for side in (before, after)]

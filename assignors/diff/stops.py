@@ -13,8 +13,6 @@ import numpy as np
 
 from assignors.diff.changes import Action
 from assignors.diff.members import Presence
-from assignors.simulation.group.clients import PROFILES
-from assignors.simulation.timing import mean_barrier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,6 +118,9 @@ def _events(diff: AssignmentDiff, settings: Settings) -> Iterator[_Event]:
 
 
 def _costs(diff: AssignmentDiff, event: _Event, settings: Settings) -> Iterator[Stop]:
+    from assignors.simulation.group.clients import PROFILES  # noqa: PLC0415 - few diffs need the simulator
+    from assignors.simulation.timing import mean_barrier  # noqa: PLC0415
+
     java, grows = PROFILES["java"], event.name == "growth"
     assert java.consumer_late_ms is not None
     readers, givers = (len(np.unique(diff.source[rows])) for rows in (event.reading, event.handed))

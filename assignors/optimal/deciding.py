@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.optimal.grouping import first_of_each, ranks, sorted_by, sums
+from assignors.optimal.grouping import first_of_each, rounds, sorted_by, sums
 from assignors.optimal.keeping import Claims, keep
 from assignors.optimal.levels import find_levels
 from assignors.optimal.spreading import Pairs, spread_topics
@@ -85,8 +85,9 @@ class _Task:
             return self._spread_out(holder, fresh)
         owner = np.full(len(holder), -1, np.intp)
         club = self._part.copy()
-        rows = np.flatnonzero(~self._open)
-        owner[rows] = self._keep_by_counting(holder[rows], fresh[rows])
+        rows = np.flatnonzero(~self._open & ((holder >= 0) | (fresh >= 0)))
+        if len(rows):
+            owner[rows] = self._keep_by_counting(holder[rows], fresh[rows])
         rows = np.flatnonzero(self._open)
         if len(rows):
             owner[rows], club[rows] = self._keep_by_flow(rows, holder[rows], fresh[rows])
@@ -208,7 +209,8 @@ class _Task:
             fresh: the member that would get it from nothing, or -1.
             load: how many partitions each member has.
         """
-        wishes = np.flatnonzero((fresh >= 0) & (np.append(self._club, -1)[fresh] == club))
+        wishes = np.flatnonzero(fresh >= 0)
+        wishes = wishes[self._club[fresh[wishes]] == club[wishes]]
         wished = self._loads(fresh[wishes])
         need = np.maximum(self._low - load, 0)
         greater = np.bincount(club, minlength=self._clubs) - np.bincount(
@@ -223,8 +225,7 @@ class _Task:
         need -= self._loads(owner)
         # The rest is dealt in rounds, so that a topic's partitions go to different members.
         rest = np.flatnonzero(owner < 0)
-        seats = np.repeat(np.arange(len(need)), need)
-        seats = seats[sorted_by(ranks(seats))]
+        seats = rounds(need)
         owner[rest[sorted_by(club[rest])]] = seats[sorted_by(self._club[seats])]
         return owner
 

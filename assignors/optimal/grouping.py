@@ -17,14 +17,31 @@ def sums(group: NDArray[np.integer[Any]], amount: NDArray[Any], groups: int) -> 
 
 def sorted_by(key: NDArray[np.intp]) -> NDArray[np.intp]:
     """The rows in the order of their keys, 0 or more; ties stay as they are."""
-    small = key.max(initial=0) < 1 << 16
+    if not len(key) or key.min() == key.max():
+        return np.arange(len(key))
+    small = key.max() < 1 << 16
     return (key.astype(np.uint16) if small else key).argsort(kind="stable")  # NumPy sorts 16 bits by radix
+
+
+def runs(group: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where runs of equal numbers begin, and how long they are."""
+    starts = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
+    return starts, np.append(starts[1:], len(group))[: len(starts)] - starts
 
 
 def ranks(group: NDArray[np.intp]) -> NDArray[np.intp]:
     """The position of each row among those of its group; the rows of a group are next to each other."""
-    starts = np.flatnonzero(np.diff(group, prepend=-1))
-    return np.arange(len(group)) - np.repeat(starts, np.diff(starts, append=len(group)))
+    return np.arange(len(group)) - np.repeat(*runs(group))
+
+
+def rounds(need: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Whose turn it is, as often as each needs: all that still need some take turns, round after round."""
+    turns = [np.empty(0, np.intp)]
+    done = 0
+    for goal in np.unique(need).tolist():
+        turns.append(np.tile(np.flatnonzero(need > done), goal - done))
+        done = goal
+    return np.concatenate(turns)
 
 
 def first_of_each(
@@ -42,7 +59,9 @@ def first_of_each(
         rank: rows with a lower one come first; None where all are alike.
         levels: how many different ranks there are, from 0.
     """
-    chosen = (np.bincount(group, minlength=len(quota)) <= quota)[group]
+    chosen: NDArray[np.bool_] = (np.bincount(group, minlength=len(quota)) <= quota)[group]
+    if chosen.all():
+        return chosen
     rows = np.flatnonzero(~chosen)
     order = rows[sorted_by(group[rows] if rank is None else group[rows] * levels + rank[rows])]
     chosen[order[ranks(group[order]) < quota[group[order]]]] = True

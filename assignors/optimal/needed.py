@@ -52,6 +52,6 @@ def most_kept(
     pairs, amount = np.unique(
         holder[stays].astype(np.int64) * readers.topics + topic[stays], return_counts=True
     )
-    claims = Claims(*np.divmod(pairs, readers.topics), amount, amount**0, -(amount**0))
+    claims = Claims(*np.divmod(pairs, readers.topics), amount, np.ones_like(amount), np.full_like(amount, -1))
     kept = keep(size, readers, claims, *levels)
     return None if kept is None else int(kept.amount.sum())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from assignors.columns import bounds
-from assignors.optimal.grouping import sums
+from assignors.optimal.grouping import runs, sums
 from partitioning.columns import ranges
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.integer[Any]]
 
 UNLIMITED = 1 << 30
+
+_THIN = 16
+"""Layers with fewer arcs than this, on average, are quicker arc by arc."""
 
 
 class Arcs(NamedTuple):
@@ -99,32 +103,38 @@ class Network:
             layers, reached = self._layers()
             if not (reached & (self.excess > 0)).any():
                 return reached
-            self._wave(layers)
+            if sum(map(len, layers)) < _THIN * len(layers):
+                self._thin_wave(layers)
+            else:
+                self._wave(layers)
 
     def _layers(self) -> tuple[list[NDArray[np.intp]], NDArray[np.bool_]]:
         """The arcs of each layer, nearest first, and the nodes reached; potentials are brought up to date.
 
         The search ends as soon as all nodes with too much are reached. The arcs of a layer come from nodes
-        that no layer before has, go to nodes that one has, and lie on cheapest ways.
+        that no layer before has, go to nodes that one has, and lie on cheapest ways; those to the same node
+        are next to each other.
         """
         layers = []
         reached = self.excess < 0
         distance = np.zeros(len(reached), np.int64)
         frontier = np.flatnonzero(reached)
         so_far = 0
+        dearer = _Dearer()
         waiting = int(np.count_nonzero(self.excess > 0))
         while waiting and len(frontier):
             starts = self._starts[frontier]
             rows = ranges(starts, self._starts[frontier + 1] - starts)
             rows = rows[(self._left[rows] > 0) & ~reached[self._tail[rows]]]
-            rows = rows[self._reduced(rows) == 0]
-            if not len(rows):
-                rows, so_far = self._dearer(reached, distance, so_far)
+            cost = self._reduced(rows)
+            dearer.add(rows, cost, so_far)
+            rows = rows[cost == 0]
+            while not len(rows) and dearer.waiting:
+                rows, so_far = dearer.take()
+                rows = np.sort(rows[~reached[self._tail[rows]]])
             tails = self._tail[rows]
             distance[tails] = so_far
-            new = np.zeros(len(reached), np.bool_)
-            new[tails] = True
-            frontier = np.flatnonzero(new)
+            frontier = _distinct(tails, len(reached))
             reached[frontier] = True
             waiting -= int(np.count_nonzero(self.excess[frontier] > 0))
             layers.append(rows)
@@ -132,32 +142,19 @@ class Network:
         self._potential += distance
         return layers, reached
 
-    def _dearer(
-        self, reached: NDArray[np.bool_], distance: NDArray[np.int64], so_far: int
-    ) -> tuple[NDArray[np.intp], int]:
-        """The cheapest arcs into what is reached, and what the way from their tails costs."""
-        rows = np.flatnonzero((self._left > 0) & reached[self._head] & ~reached[self._tail])
-        if not len(rows):
-            return rows, so_far
-        cost = self._reduced(rows) + distance[self._head[rows]]
-        least = int(cost.min())
-        return rows[cost == least], least
-
     def _reduced(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         potential = self._potential
         return self._cost[rows] + potential[self._head[rows]] - potential[self._tail[rows]]
 
     def _wave(self, layers: list[NDArray[np.intp]]) -> None:
         """Send down the layers: see what could come, ask for what can go on, then let it flow."""
-        nodes = len(self.excess)
         supply = np.maximum(self.excess, 0)
         most = int(supply.sum())
         coming = supply.copy()
         limits = []
         for rows in reversed(layers):
-            limit = np.minimum(self._left[rows], coming[self._tail[rows]])
-            coming += sums(self._head[rows], limit, nodes)
-            np.minimum(coming, most, out=coming)
+            limit = np.minimum(np.minimum(self._left[rows], most), coming[self._tail[rows]])
+            _add(coming, self._head[rows], limit)
             limits.append(limit)
         wanted = np.maximum(-self.excess, 0)
         asked = []
@@ -165,19 +162,88 @@ class Network:
             useful = limit > 0
             rows, limit = rows[useful], limit[useful]  # noqa: PLW2901
             share = _shares(wanted, self._head[rows], limit)
-            wanted -= sums(self._head[rows], share, nodes)
-            wanted += sums(self._tail[rows], share, nodes)
+            _add(wanted, self._head[rows], -share)
+            _add(wanted, self._tail[rows], share)
             useful = share > 0
             asked.append((rows[useful], share[useful]))
         for rows, share in reversed(asked):
             order = self._tail_key[rows].argsort(kind="stable")
             rows = rows[order]  # noqa: PLW2901
             sent = _shares(supply, self._tail[rows], share[order])
-            supply -= sums(self._tail[rows], sent, nodes)
-            supply += sums(self._head[rows], sent, nodes)
+            _add(supply, self._tail[rows], -sent)
+            _add(supply, self._head[rows], sent)
             self._left[rows] -= sent
             self._left[self._back[rows]] += sent
         self.excess = np.minimum(self.excess, 0) + supply
+
+    def _thin_wave(self, layers: list[NDArray[np.intp]]) -> None:
+        """The same arc by arc, where layers are so thin that this is quicker."""
+        rows = np.concatenate(layers)
+        tails, heads, limits = (column[rows].tolist() for column in (self._tail, self._head, self._left))
+        supply, wanted = (np.maximum(amount, 0).tolist() for amount in (self.excess, -self.excess))
+        coming = supply.copy()
+        places = range(len(tails))
+        for place in reversed(places):
+            limits[place] = min(limits[place], coming[tails[place]])
+            coming[heads[place]] += limits[place]
+        for place in places:
+            limits[place] = asked = min(limits[place], wanted[heads[place]])
+            wanted[heads[place]] -= asked
+            wanted[tails[place]] += asked
+        for place in reversed(places):
+            limits[place] = sent = min(limits[place], supply[tails[place]])
+            supply[tails[place]] -= sent
+            supply[heads[place]] += sent
+        self._left[rows] -= limits
+        self._left[self._back[rows]] += limits
+        self.excess = np.minimum(self.excess, 0) + supply
+
+
+class _Dearer:
+    """Arcs that are not on cheapest ways yet, by what the way from their tails costs."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[int, int, NDArray[np.intp], NDArray[np.int64]]] = []
+        self._serial = 0
+
+    def add(self, rows: NDArray[np.intp], cost: NDArray[np.int64], so_far: int) -> None:
+        """Some arcs into nodes from which the way costs `so_far`."""
+        later = cost > 0
+        if later.any():
+            self._push(rows[later], cost[later] + so_far)
+
+    def take(self) -> tuple[NDArray[np.intp], int]:
+        """Those of them that come next, and what the way from their tails costs."""
+        least = self.waiting[0][0]
+        found = []
+        while self.waiting and self.waiting[0][0] == least:
+            _, _, rows, cost = heapq.heappop(self.waiting)
+            now = cost == least
+            found.append(rows[now])
+            if not now.all():
+                self._push(rows[~now], cost[~now])
+        return np.concatenate(found), least
+
+    def _push(self, rows: NDArray[np.intp], cost: NDArray[np.int64]) -> None:
+        self._serial += 1  # entries of one cost are not compared any further
+        heapq.heappush(self.waiting, (int(cost.min()), self._serial, rows, cost))
+
+
+def _add(total: NDArray[np.int64], node: NDArray[np.intp], amount: NDArray[np.int64]) -> None:
+    """Add amounts at nodes, which may be few of many."""
+    if len(node) * 8 < len(total):
+        np.add.at(total, node, amount)
+    else:
+        total += sums(node, amount, len(total))
+
+
+def _distinct(node: NDArray[np.intp], nodes: int) -> NDArray[np.intp]:
+    """The different ones of some nodes, which may be few of many, in order."""
+    if len(node) * 8 < nodes:
+        return np.unique(node)
+    found = np.zeros(nodes, np.bool_)
+    found[node] = True
+    return np.flatnonzero(found)
 
 
 def _shares(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -190,8 +256,7 @@ def _shares(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np
     """
     if not len(node):
         return limit
-    starts = np.flatnonzero(np.diff(node, prepend=-1))
-    sizes = np.diff(starts, append=len(node))
+    starts, sizes = runs(node)
     total = np.repeat(np.add.reduceat(limit, starts), sizes)
     upto = np.cumsum(limit)
     upto -= np.repeat(upto[starts] - limit[starts], sizes)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
+class AssignmentQuality:
     """An assignment against the best one for the same group; what is held back counts as given.
 
     Attributes:
@@ -52,7 +52,7 @@ class Quality:
         return self.moves - self.fewest_moves
 
 
-def quality(group: Group, assignment: Assignment) -> Quality:
+def quality(group: Group, assignment: Assignment) -> AssignmentQuality:
     """How good an assignment is.
 
     What members had is what they say they own, or where none of them owns anything what "sticky" user data
@@ -68,7 +68,7 @@ def quality(group: Group, assignment: Assignment) -> Quality:
     reading = read_group(group, owned_or_remembered(group.members))
     owner = _owners(group, reading, assignment)
     best = decide(reading)
-    return Quality(
+    return AssignmentQuality(
         loads=_loads(owner, len(group.members)),
         best_loads=_loads(best, len(group.members)),
         moves=_moves(reading, owner),

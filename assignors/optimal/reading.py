@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.claims import rightful_members
 from assignors.columnar.numbering import topics_that_exist
 from assignors.columns import bounds
 from assignors.optimal.readers import Readers
@@ -111,7 +112,7 @@ def read_group(group: Group, memory: Memory) -> Reading:
         of_member[members], [np.array(each, np.intp) for each in distinct], len(topics)
     )
     topic_of = np.repeat(np.arange(len(topics)), counts)
-    rightful = _rightful(claims, generation, int(starts[-1]))
+    rightful = rightful_members(*claims, generation, int(starts[-1]))
     holder = rightful
     if len(distinct) > 1:
         held = np.flatnonzero(rightful >= 0)
@@ -171,18 +172,3 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
         else:
             keys.append((2, "", owned[start:end], kind, member.id))
     return np.array(sorted(range(len(members)), key=keys.__getitem__), np.intp)
-
-
-def _rightful(claims: Owned, generation: NDArray[np.int64], partitions: int) -> NDArray[np.intp]:
-    """The member whose claim counts for each partition, -1 where none does."""
-    holder = np.full(partitions, -1, np.intp)
-    member, partition = claims
-    if np.bincount(partition, minlength=1).max() > 1:
-        latest = np.full(partitions, -1, np.int64)
-        np.maximum.at(latest, partition, generation)
-        counts = generation == latest[partition]
-        member, partition = member[counts], partition[counts]
-        alone = np.bincount(partition, minlength=partitions)[partition] == 1
-        member, partition = member[alone], partition[alone]
-    holder[partition] = member
-    return holder

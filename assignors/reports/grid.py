@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assignors.extras import needs
+from assignors.reports.names import CUT
 
 with needs("a text report", "cli"):
-    from rich.cells import cell_len
+    from rich.cells import cell_len, chop_cells
     from rich.segment import Segment
     from rich.style import Style
-
-    from assignors.reports.names import CUT, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -146,3 +145,12 @@ def _marked(line: str, width: int) -> str:
     while cell_len(line) + len(CUT) > width and re.search(r"[ ,]+[^ ,]", line):
         line = re.sub(r"[^ ,]+[ ,]*$", "", line)
     return line.rstrip(" ") + CUT
+
+
+def shorten(text: str, width: int) -> str:
+    """The text in so many columns; of one that is wider, the beginning and the end."""
+    if len(text) * 2 <= width or cell_len(text) <= width:
+        return text
+    room = max(width - len(CUT), 2)
+    end = chop_cells(text[::-1], room // 2)[0][::-1]
+    return chop_cells(text, room - room // 2)[0] + CUT + end

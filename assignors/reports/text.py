@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from assignors.extras import needs
 from assignors.reports.grid import Column, Grid
+from assignors.reports.names import CUT, common_prefix, without_ids
 from assignors.reports.ranges import count, partition_ranges
 from assignors.reports.tables import cell
 from assignors.reports.verdict import (
@@ -26,8 +27,6 @@ from assignors.reports.visible import visible
 with needs("a text report", "cli"):
     from rich.cells import cell_len
     from rich.text import Text
-
-    from assignors.reports.names import CUT, common_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -116,7 +115,7 @@ def _conclude(diff: AssignmentDiff, console: Console) -> None:
 def _print_members(shown: Shown, console: Console) -> None:
     members = shown.largest_members()
     flows, more_flows, more_partitions = shown.largest_flows()
-    names = _Names([member.name for member in shown.part.members])
+    names = _Names(shown.part.members, console.width)
     if members:
         names.tell(console)
     if members:
@@ -184,7 +183,7 @@ def _print_topics(shown: Shown, console: Console) -> None:
 
 def _print_partitions(shown: Shown, console: Console) -> None:
     changes = shown.first_changes()
-    names = _Names([member.name for member in shown.part.members])
+    names = _Names(shown.part.members, console.width)
     if changes:
         names.tell(console)
     known = shown.part.lag is not None
@@ -216,27 +215,25 @@ _TABLES: dict[str, Callable[[Shown, Console], None]] = {
 
 
 class _Names:
-    """Members without what all their names begin with.
+    """Members as tables call them: without what all their names begin with, and with less of an id."""
 
-    Attributes:
-        prefix: that beginning; empty where there is none worth leaving out.
-    """
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.prefix = visible(common_prefix(set(names)))
-        self._length = len(common_prefix(set(names)))
+    def __init__(self, members: Sequence[MemberChange], width: int) -> None:
+        names = {member.name for member in members}
+        self._prefix = common_prefix(names)
+        rests = {name: name.removeprefix(self._prefix) for name in names}
+        if max(map(len, rests.values()), default=0) > width // 4:
+            rests = without_ids(rests)
+        self._shown = {name: visible(CUT + rest if self._prefix else rest) for name, rest in rests.items()}
 
     def tell(self, console: Console) -> None:
         """Say once what is left out."""
-        if self.prefix:
+        if self._prefix:
             console.print()
-            console.print(cell(f"  {CUT} stands for {self.prefix}", "dim"))
+            console.print(cell(f"  {CUT} stands for {self._prefix}", "dim"))
 
     def short(self, name: str | None) -> str:
         """What a cell says."""
-        if name is None:
-            return "nobody"
-        return visible(CUT + name[self._length :] if self._length else name)
+        return "nobody" if name is None else self._shown[name]
 
 
 def _print_conflicts(shown: Shown, console: Console) -> None:

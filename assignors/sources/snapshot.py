@@ -198,36 +198,34 @@ def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes
         place = {member.id: number for number, member in enumerate(target.members)}
         targets = [of_members[place[member.id]] if member.id in place else {} for member in state.members]
     complete = state.complete and (target is None or target.complete)
-    ids = _known(state.topics, state.topic_ids)
-    racks = _known(state.topics, state.racks)
     snapshot = Snapshot(
-        FORMAT_VERSION,
-        [],
-        state.name,
-        state.status,
-        {name: counts[name] for name in sorted(counts)} if complete else {},
-        {} if complete else unassigned,
-        _lags(state),
-        state.members_complete,
-        state.strategy,
-        state.protocol,
-        ids,
-        {name: [list(each) for each in partitions] for name, partitions in racks.items()},
-        list(state.assumed),
-        list(state.warnings),
-        target is not None,
-        {} if complete else target_unassigned,
+        format_version=FORMAT_VERSION,
+        members=[],
+        group=state.name,
+        state=state.status,
+        topics={name: counts[name] for name in sorted(counts)} if complete else {},
+        unassigned={} if complete else unassigned,
+        lag=_lags(state),
+        members_complete=state.members_complete,
+        strategy=state.strategy,
+        protocol=state.protocol,
+        topic_ids=_known(state.topics, state.topic_ids),
+        racks={name: [*map(list, racks)] for name, racks in _known(state.topics, state.racks).items()},
+        assumed=list(state.assumed),
+        warnings=list(state.warnings),
+        has_target=target is not None,
+        target_unassigned={} if complete else target_unassigned,
     )
     members = [
         SnapshotMember(
-            identity.id,
-            identity.instance_id,
-            identity.client_id,
-            identity.host,
-            identity.rack,
-            None if identity.topics is None else list(identity.topics),
-            partitions,
-            wanted,
+            id=identity.id,
+            instance_id=identity.instance_id,
+            client_id=identity.client_id,
+            host=identity.host,
+            rack=identity.rack,
+            topics=None if identity.topics is None else list(identity.topics),
+            partitions=partitions,
+            target=wanted,
         )
         for identity, partitions, wanted in zip(state.members, lists, targets, strict=True)
     ]

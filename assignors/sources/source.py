@@ -104,7 +104,7 @@ def read_pair(
     """
     planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
     if what_if and not planning:
-        raise SourceError("--add-members, --remove-member and --partitions change a plan; add plan:ASSIGNOR")
+        raise SourceError("--add-members, --partitions and the like change a plan; add plan:ASSIGNOR")
     if after is None:
         only = read_source(before, config, group=group)
         later = only.last if only.target is None else only.target

@@ -19,9 +19,9 @@ PAGE = """\
 in `plans/README.md`.
 
 All that decides was known beforehand of {known} changes: **{equal} of {known} came as predicted, partition by
-partition.** In {rest} more the change itself brings something that decides and that nobody knew; {lucky} of
-these came as predicted too, and {told} of {rest} are what a plan says that is told of it. {said} of
-the {rest} plans said beforehand that something is unknown.
+partition.** In {rest} more the change itself brings something that decides and that nobody knew. {said} of
+these plans said that something is unknown, as did {cautious} of the others, where it decided nothing. {lucky}
+of the {rest} came as predicted all the same, and {told} do once the plan is told what the change brought.
 
 A line is a change of one group; a group's changes follow one another. Its partitions before are those after
 the line above. "the same" stands for real owners that are the predicted ones. Moved are partitions with
@@ -59,6 +59,7 @@ def page(compared: Sequence[Change]) -> str:
         equal=sum(change.equal for change in known),
         known=len(known),
         rest=len(rest),
+        cautious=sum(bool(change.assumed) for change in known),
         lucky=sum(change.equal for change in rest),
         said=sum(bool(change.assumed) for change in rest),
         told=sum(change.told == change.real for change in rest),

@@ -6,13 +6,13 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from partitioning.interface import LoadAware
+from partitioning.interface import BytesAware, LoadAware
 from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, record_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from partitioning.interface import BytesAware, TopicLayout
+    from partitioning.interface import TopicLayout
     from partitioning.producer.settings import BatchingSettings
 
 
@@ -45,15 +45,23 @@ class Batch:
         """Whether it can go at once."""
         return self.closed or self.size >= self.buffer
 
-    def try_append(self, payload: int, timestamp: int) -> int:
-        """Bytes the record adds, 0 where there is no room; a first record always fits."""
-        added = record_size(payload, self.records, timestamp - self.base_timestamp)
-        if self.closed or (self.records and self.size + added > self.buffer):
+    def has_room(self, payload: int, timestamp: int) -> bool:
+        """Whether the record fits; a first one always does. A batch that is too full for one is closed."""
+        if self.records and self.size + self._bytes_of(payload, timestamp) > self.buffer:
             self.closed = True
+        return not self.closed
+
+    def try_append(self, payload: int, timestamp: int) -> int:
+        """Bytes the record adds, 0 where there is no room."""
+        if not self.has_room(payload, timestamp):
             return 0
+        added = self._bytes_of(payload, timestamp)
         self.records += 1
         self.size += added
         return added
+
+    def _bytes_of(self, payload: int, timestamp: int) -> int:
+        return record_size(payload, self.records, timestamp - self.base_timestamp)
 
 
 class Appended(NamedTuple):
@@ -81,7 +89,8 @@ class Accumulator:
         settings: the producer's.
         leaders: broker that leads each partition, None where none does.
         layout: the topic; a broker's partitions are drained in the order of `available`.
-        sticky: chooses for unkeyed records, where that depends on the bytes appended.
+        strategy: chooses for unkeyed records; asked here where that depends on the bytes appended
+            (`BytesAware`), and told of the queues where it wants to hear of them (`LoadAware`).
         allocate: takes memory for a new batch, and says when it had it; None where it timed out.
     """
 
@@ -90,14 +99,14 @@ class Accumulator:
         settings: BatchingSettings,
         leaders: Sequence[int | None],
         layout: TopicLayout,
-        sticky: BytesAware | None,
+        strategy: object,
         allocate: Callable[[int], float | None],
     ) -> None:
         self._settings = settings
         self._leaders = leaders
         self._layout = layout
-        self._sticky = sticky
-        self._balancing = _load_aware(sticky)
+        self._sticky = strategy if isinstance(strategy, BytesAware) else None
+        self._balancing = strategy if isinstance(strategy, LoadAware) else None
         self._allocate = allocate
         self._queues: dict[int, deque[Batch]] = {}
         order = range(layout.partitions) if layout.available is None else layout.available
@@ -114,7 +123,7 @@ class Accumulator:
         """Puts a record into a batch; None where `max.block.ms` passed before there was memory for one.
 
         Args:
-            placed: its partition; -1 leaves it to `sticky`.
+            placed: its partition; -1 leaves it to `strategy`.
             payload: its `payload_size`.
             now: ms.
         """
@@ -141,6 +150,11 @@ class Accumulator:
         if sticky is not None:
             sticky.appended(added, self._layout, enable_switch=queue[-1].full)
         return Appended(queue[-1], added, opened, len(queue) > 1 or queue[-1].full, buffer)
+
+    def opens(self, partition: int, payload: int, now: float) -> bool:
+        """Whether the record finds no batch with room; the question closes one that is too full for it."""
+        queue = self._queues.get(partition)
+        return not (queue and queue[-1].has_room(payload, int(now)))
 
     def ready(self, now: float, *, everything: bool = False) -> set[int]:
         """Brokers for which a batch can go: a full one, one that lingered, or with `everything` any.
@@ -213,7 +227,3 @@ class Accumulator:
                 if 0 < timeout < self._ready_at.get(leader, 0) - self._drained_at.get(leader, 0):
                     ids.pop()
         return dict(zip(ids, sizes, strict=False))
-
-
-def _load_aware(strategy: object) -> LoadAware | None:
-    return strategy if isinstance(strategy, LoadAware) else None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
-from partitioning.interface import BytesAware, TopicLayout
+from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout
 from partitioning.producer.accumulator import Accumulator
 from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size
 from partitioning.producer.settings import INT_MAX, LATEST_MS, BatchingSettings, check_bounds
@@ -138,13 +138,14 @@ def simulate_batching(
             `unkeyed`.
         leaders: index into `brokers` of each partition's leader.
         brokers: the brokers.
-        unkeyed: chooses for the records with partition -1, as `get_partitioner("sticky").for_topic(name)`.
+        unkeyed: chooses for the records with partition -1, as `get_partitioner("sticky").for_topic(name)`. It
+            hears of bytes, queues, new batches and time as far as it wants to.
         key_bytes: bytes of each key, -1 for null, or one number for all.
         settings: the producer's; the defaults of 4.x where None.
 
     Raises:
-        InvalidConfigError: a record larger than `max.request.size` or `buffer.memory`, times that go back, or
-            a time or size out of range.
+        InvalidConfigError: a record larger than `max.request.size` or `buffer.memory`, times that go back, a
+            time or size out of range, or a strategy that wants to hear of both bytes and new batches.
         InvalidLayoutError: a partition or leader that does not exist.
     """
     times = _times(times_ms)
@@ -155,6 +156,11 @@ def simulate_batching(
     for name, sizes in (("key_bytes", keys), ("value_bytes", values)):
         check_bounds(f"the lowest of {name}", int(sizes.min(initial=-1)), -1, INT_MAX)
     _check(placed, leaders, brokers, has_unkeyed=unkeyed is not None)
+    if isinstance(unkeyed, BytesAware) and isinstance(unkeyed, BatchAware):
+        raise InvalidConfigError(
+            f"{type(unkeyed).__name__} counts bytes (BytesAware) and waits for new batches (BatchAware); "
+            "a Java producer serves the one or the other, so leave one of them out"
+        )
     payloads = [payload_size(key, value) for key, value in zip(keys.tolist(), values.tolist(), strict=True)]
     largest = max(payloads, default=0) + MAX_RECORD_OVERHEAD + BATCH_OVERHEAD
     limit = min(settings.max_request_size, settings.buffer_memory)
@@ -228,6 +234,8 @@ class _Producer:
     layout: TopicLayout
 
     _sticky: BytesAware | None = None
+    _batches: BatchAware | None = None
+    _times: TimeAware | None = None
     _accumulator: Accumulator = field(init=False)
     now: float = 0.0
     closing: bool = False
@@ -242,10 +250,11 @@ class _Producer:
     _acknowledged: dict[int, float] = field(default_factory=dict)
 
     def run(self, times: list[float], placed: list[int], payloads: list[int]) -> BatchingResult:
-        self._sticky = _bytes_aware(self.unkeyed)
-        self._accumulator = Accumulator(
-            self.settings, self.leaders, self.layout, self._sticky, self._allocate
-        )
+        strategy: object = self.unkeyed  # the powers are no part of its type
+        self._sticky = strategy if isinstance(strategy, BytesAware) else None
+        self._batches = strategy if isinstance(strategy, BatchAware) else None
+        self._times = strategy if isinstance(strategy, TimeAware) else None
+        self._accumulator = Accumulator(self.settings, self.leaders, self.layout, strategy, self._allocate)
         self.free = self.settings.buffer_memory
         self._in_flight = [0] * len(self.brokers)
         self._busy_until = [0.0] * len(self.brokers)
@@ -284,8 +293,12 @@ class _Producer:
 
     def _append(self, placed: int, payload: int) -> Batch | None:
         """The batch that took the record; None where `max.block.ms` passed first."""
-        if placed < 0 and self._sticky is None and self.unkeyed is not None:
-            placed = self.unkeyed.partition(None, self.layout)
+        if self._times is not None:
+            self._times.advance(self.now)
+        if placed < 0 and self._sticky is None:
+            placed = self._place(payload)
+        elif self._batches is not None and self._accumulator.opens(placed, payload, self.now):
+            self._batches.new_batch(placed, self.layout)  # that of a keyed record, which stays where it is
         appended = self._accumulator.append(placed, payload, self.now)
         if appended is None:
             return None
@@ -295,6 +308,24 @@ class _Producer:
         if appended.opened or appended.full:
             self._send()  # the record may have closed a batch of another partition on its way
         return appended.batch
+
+    def _place(self, payload: int) -> int:
+        """Where the strategy puts an unkeyed record; asked again where that opens a batch (KIP-480)."""
+        placed = self._choose()
+        if self._batches is not None and self._accumulator.opens(placed, payload, self.now):
+            self._batches.new_batch(placed, self.layout)
+            placed = self._choose()
+        return placed
+
+    def _choose(self) -> int:
+        assert self.unkeyed is not None
+        placed = int(self.unkeyed.partition(None, self.layout))
+        if not 0 <= placed < self.layout.partitions:
+            raise InvalidLayoutError(
+                f"the strategy put a record into partition {placed}; the topic has 0 to "
+                f"{self.layout.partitions - 1}"
+            )
+        return placed
 
     def _allocate(self, size: int) -> float | None:
         """Takes memory from the pool, waiting up to `max.block.ms` for it (BufferPool.allocate)."""
@@ -360,7 +391,3 @@ class _Producer:
             self._next_event()
         if time < math.inf:
             self.now = time
-
-
-def _bytes_aware(strategy: object) -> BytesAware | None:
-    return strategy if isinstance(strategy, BytesAware) else None

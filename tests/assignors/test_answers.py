@@ -67,6 +67,18 @@ def test_a_partition_that_is_held_back_is_not_given_as_well() -> None:
         ask(Hesitates(), GROUP)
 
 
+def test_a_partition_is_held_back_for_a_subscriber() -> None:
+    class Promises(Doubles):
+        protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
+
+        def assign(self, group: Group) -> Assignment:
+            return Assignment.for_group(group, {}, transferring={TopicPartition("t", 0): "c"})
+
+    group = Group([Topic("t", 1)], [Member("a", ["t"]), Member("c", ["u"])])
+    with pytest.raises(AssignorError, match="t-0 is held back for 'c', which does not subscribe to it"):
+        ask(Promises(), group)
+
+
 def test_an_answer_of_ours_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assignors.answers.check_answer", lambda *_: pytest.fail("it was checked"))
     assert len(ask(get_assignor("range"), GROUP)["a"]) == 1

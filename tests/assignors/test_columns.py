@@ -1,13 +1,13 @@
 """Grouping and joining rows of integer columns."""
 
-from itertools import pairwise
+from itertools import accumulate, groupby, pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignors.columns import group_rows, join
+from assignors.columns import group_rows, join, run_sizes, run_starts
 
 
 @given(members=st.lists(st.integers(0, 4), max_size=20))
@@ -15,6 +15,14 @@ def test_grouping_keeps_the_order_inside_a_member(members):
     rows, starts = group_rows(np.array(members, np.int64), 5)
     groups = [rows[start:end].tolist() for start, end in pairwise(starts)]
     assert groups == [[row for row, each in enumerate(members) if each == member] for member in range(5)]
+
+
+@given(st.lists(st.integers(0, 2), max_size=20))
+def test_runs_of_equal_numbers(column):
+    runs = [len(list(run)) for _, run in groupby(column)]
+    starts = run_starts(np.array(column, np.int64))
+    assert starts.tolist() == list(accumulate(runs, initial=0))[:-1]
+    assert run_sizes(starts, len(column)).tolist() == runs
 
 
 def test_grouping_more_members_than_16_bits_count():

@@ -168,3 +168,15 @@ def test_every_client_is_told_its_own_settings(before, after, client, settings):
 def test_what_cannot_be_configured_is_refused(before, after, clients, fault):
     with pytest.raises(MigrationError, match=fault):
         plan_migration(before, after, clients=clients)
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"clients": ["sarama"]}, "'sarama' is none of java, librdkafka, kafka-python"),
+        ({"policy": "always"}, "'always' is none of disabled, upgrade, downgrade, bidirectional"),
+    ],
+)
+def test_a_client_or_policy_that_is_not_known_is_refused(options, fault):
+    with pytest.raises(MigrationError, match=fault):
+        plan_migration(["range"], ["sticky"], **options)

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from assignors import list_assignors
 from assignors.cli.diff import HELP_END, diff
 from assignors.cli.main import copartition
 from assignors.diff import MATCH_RULES
@@ -95,9 +96,10 @@ def test_no_option_is_told_that_there_is_not():
     assert {*re.findall(r"`(--?[a-z][a-z-]*)", tables)} - {"--help"} <= options
 
 
-def test_every_format_and_rule_is_told():
+def test_every_format_rule_and_assignor_is_told():
     (formats,) = (option.type.choices for option in diff.params if option.name == "form")
-    assert {*re.findall(r"`([a-z-]+)`", TEXT)} >= {*formats, *MATCH_RULES}
+    assignors = {info.name for info in list_assignors() if info.origin == "built-in"}
+    assert {*re.findall(r"`([a-z-]+)`", TEXT)} >= {*formats, *MATCH_RULES, *assignors}
 
 
 def test_the_most_characters_of_a_comment_are_those_of_the_code():

@@ -34,6 +34,7 @@ REPORTS = "tests/assignors/reports"
 COMMAND = "tests/assignors/cli/test_diff_command.py"
 RECORDS = "tests/spark_integration/sinks/test_records.py"
 RANGES = "tests/spark_integration/auditing/test_ranges.py"
+OPTIMAL = "tests/assignors/optimal"
 
 MUTATIONS = [
     Mutation(*row)
@@ -325,7 +326,12 @@ MUTATIONS = [
         ("assignors/diff/stops.py", "again_ms *= others > 0", "again_ms *= 1", STOPS),
         ("assignors/diff/stops.py", "tuple(0.0 if rows else", "tuple(5e3 if rows else", STOPS),
         ("assignors/diff/stops.py", "won if left.any() else handed", "handed", STOPS),
-        ("assignors/simulation/timing.py", "missed_ms], axis=1).max", "], axis=1).max", STOPS),
+        (
+            "assignors/simulation/timing.py",
+            "missed_ms], axis=1).max",
+            "], axis=1).max",
+            "tests/assignors/simulation/group/test_heartbeats.py",
+        ),
         (
             "assignors/migration.py",
             "both = (*new, *old)",
@@ -492,5 +498,102 @@ MUTATIONS = [
             "tests/spark_integration/sinks/test_delivery.py",
         ),
         ("spark_integration/auditing/ranges.py", "(sizes > 5) & (sizes != 8)", "(sizes > 5)", RANGES),
+        # The best loads, the fewest moves, the most even spread.
+        (
+            "assignors/optimal/levels.py",
+            "(mean[of_kind] - 1) * readers.members",
+            "mean[of_kind] * readers.members",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/levels.py",
+            "~np.where(whole[of_topic], fits, low)",
+            "~low",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/deciding.py",
+            "np.where(held & newcomer[fresh], fresh, -1)",
+            "np.full(len(rows), -1)",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/keeping.py",
+            "(counted - low)[holders]",
+            "0",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/network.py",
+            "dearer.add(rows, cost, so_far)",
+            "dearer.add(rows, cost, 0)",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/network.py",
+            "sum(map(len, layers)) < _THIN * len(layers)",
+            "True",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/deciding.py",
+            "np.where(kinds % 2, len(rows) + 1, 1)",
+            "np.where(kinds % 2, 1, 1)",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/deciding.py",
+            "np.where(has >= self._high, 0,",
+            "np.where(has >= self._high, 2,",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/deciding.py",
+            "return np.where(fresh == holder, 0, 1 + np.append(short, False)[fresh])",
+            "return np.zeros(len(fresh), np.intp)",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/reading.py",
+            "counts = generation == latest[partition]",
+            "counts = generation >= 0",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/reading.py",
+            "times[client[1]] == 1",
+            "False",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/assignor.py",
+            "(gets != reading.rightful[partition])",
+            "(gets == gets)",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/spreading.py",
+            "even * (2 * number - 1)",
+            "even * (0 * number)",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/spreading.py",
+            "window *= 4",
+            "return given",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/needed.py",
+            "np.maximum(held, low).sum()",
+            "held.sum()",
+            OPTIMAL,
+        ),
+        (
+            "assignors/optimal/quality.py",
+            "owner != reading.holder",
+            "owner == reading.holder",
+            OPTIMAL,
+        ),
     ]
 ]

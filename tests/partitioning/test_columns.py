@@ -1,5 +1,7 @@
 """Sorting rows of integer columns."""
 
+from unittest import mock
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,10 +11,11 @@ from partitioning.columns import sort_positions, sort_rows
 number = st.integers(-(2**31), 2**31 - 1)
 
 
-@given(rows=st.lists(st.tuples(number, number, number), max_size=20))
-def test_rows_are_sorted_by_their_columns(rows):
+@given(rows=st.lists(st.tuples(number, number, number), max_size=20), few=st.sampled_from([0, 1_000]))
+def test_rows_are_sorted_by_their_columns(rows, few):
     columns = np.array(rows, np.int64).reshape(-1, 3)
-    ordered = sort_rows(columns[:, 0], columns[:, 1], columns[:, 2])
+    with mock.patch("partitioning.columns.FEW", few):
+        ordered = sort_rows(columns[:, 0], columns[:, 1], columns[:, 2])
     assert list(zip(*(column.tolist() for column in ordered), strict=True)) == sorted(rows)
 
 

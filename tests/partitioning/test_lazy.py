@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+import partitioning
+import partitioning.hashing
+
 
 def printed(code):
     return subprocess.check_output([sys.executable, "-c", code], text=True).split()
@@ -30,4 +33,10 @@ def test_modules_are_found_in_their_package():
 
 def test_a_name_that_is_not_there_is_told():
     with pytest.raises(AttributeError, match="module 'partitioning' has no attribute 'partitoner'"):
-        __import__("partitioning").partitoner  # noqa: B018
+        partitioning.partitoner  # noqa: B018
+
+
+def test_a_name_that_was_replaced_stays_so(monkeypatch):
+    monkeypatch.setattr(partitioning, "murmur2", None)
+    partitioning.hashing  # noqa: B018 - a module, for which the package looks at its names again
+    assert partitioning.murmur2 is None

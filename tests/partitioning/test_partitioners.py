@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import EntryPoint, EntryPoints
 from types import SimpleNamespace
 
@@ -91,7 +92,7 @@ def registry(monkeypatch, tmp_path):
         )
     )
     monkeypatch.setattr("partitioning.registry.entry_points", lambda group: points.select(group=group))
-    return Registry[Partitioner]("partitioner", "tests.partitioners", {"ours": RoundRobin})
+    return Registry[Partitioner]("partitioner", "tests.partitioners", Partitioner, {"ours": RoundRobin})
 
 
 def test_a_plugin_is_found_and_configured(registry):
@@ -149,6 +150,25 @@ def test_a_taken_name_cannot_be_registered(registry, name):
     registry.register("mine", RoundRobin)
     with pytest.raises(StrategyConflictError, match=f"'{name}' is"):
         registry.register(name, RoundRobin)
+
+
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        (dict, "partitioner 'mine' is {}, which lacks name and for_topic"),
+        (lambda: {}["a setting"], r"partitioner 'mine' cannot be made: KeyError\('a setting'\)"),
+    ],
+)
+def test_what_a_plugin_makes_is_a_partitioner(registry, factory, message):
+    registry.register("mine", factory)
+    with pytest.raises(BrokenPluginError, match=message):
+        registry.get("mine")
+
+
+def test_a_setting_that_a_plugin_refuses_is_told_as_it_says(registry):
+    registry.register("mine", partial(get_partitioner, "no such profile"))
+    with pytest.raises(UnknownStrategyError, match="no such profile"):
+        registry.get("mine")
 
 
 def test_the_public_names_exist():

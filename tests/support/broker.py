@@ -34,12 +34,12 @@ JAVA = [
 
 CLUSTER_ID = "copartitionTestBroker1"  # 16 bytes in base64, as Kafka wants it
 
-# What the first node is besides a broker: the controller of all.
-CONTROLLER = """
+# The first node is the controller of all, too.
+FIRST = """
 process.roles=broker,controller
 listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
 """
-FOLLOWER = """
+FURTHER = """
 process.roles=broker
 listeners=PLAINTEXT://127.0.0.1:{port}
 """
@@ -153,7 +153,7 @@ class Broker:
             for node, (port, rack) in enumerate(zip(ports, racks, strict=True), 1):
                 written = self._folder / f"server-{node}.properties"
                 written.write_text(
-                    ((CONTROLLER if node == 1 else FOLLOWER) + SETTINGS + settings).format(
+                    ((FIRST if node == 1 else FURTHER) + SETTINGS + settings).format(
                         node=node,
                         port=port,
                         controller_port=controller_port,

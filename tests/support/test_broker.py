@@ -40,6 +40,12 @@ def test_every_partition_of_a_new_topic_has_a_leader(broker: Kafka) -> None:
     assert [partition.leader >= 0 for partition in partitions.values()] == [True] * 12
 
 
+def test_a_broker_of_several_racks_has_a_node_in_each() -> None:
+    with Broker(racks=("x", "y")) as own:
+        admin = AdminClient({"bootstrap.servers": own.bootstrap_servers, "log_level": 0})
+        assert [node.rack for node in admin.describe_cluster().result(30).nodes] == ["x", "y"]
+
+
 def test_a_topic_grows(broker: Kafka, topic: str) -> None:
     broker.grow_topic(topic, 5)
     assert len(AdminClient(settings(broker)).list_topics(topic, timeout=5).topics[topic].partitions) == 5

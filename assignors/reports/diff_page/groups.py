@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.diff import Action, Presence
+from assignors.reports.names import shared_start
 from assignors.reports.verdict import presence
 from assignors.reports.visible import visible
 
@@ -110,12 +111,7 @@ def _beginning(names: Sequence[str]) -> str:
     """What all names begin with, up to a sign that parts words."""
     if len(names) < 2:
         return ""
-    # All lie between these two, so they begin with what these begin with.
-    first, last = min(names), max(names)
-    alike = next(
-        (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first)
-    )
-    found = re.match(r".*[^A-Za-z0-9]", first[:alike])
+    found = re.match(r".*[^A-Za-z0-9]", shared_start(names))
     return found[0] if found else ""
 
 

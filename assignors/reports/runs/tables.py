@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from assignors.words import first_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -48,8 +50,7 @@ def outage_rows(result: SimulationResult) -> list[OutageRow]:
 
 def causes(names: Sequence[str]) -> str:
     """Why there was a rebalance; the first reasons where there are many."""
-    more = len(names) - _CAUSES_EACH
-    return ", ".join(names[:_CAUSES_EACH]) + (f" and {more:,} more" if more > 0 else "")
+    return first_of(names, _CAUSES_EACH)
 
 
 def _phases(outages: Sequence[Outage]) -> tuple[tuple[str, float], ...]:

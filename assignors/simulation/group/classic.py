@@ -379,7 +379,7 @@ class Classic:
         if member not in self._members or not self._members.alive[member]:
             return
         now_ms, partitions = self._world.now_ms, self._world.partitions
-        if self._group.state is State.PREPARING and self._members.eager[member]:
+        if self._group.state is not State.STABLE and self._members.eager[member]:
             partitions.notice(member, now_ms, self._group.cause, committed=True)
         else:
             partitions.resume(member, now_ms)

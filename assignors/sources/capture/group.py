@@ -13,6 +13,7 @@ from assignors.errors import SourceError
 from assignors.limits import MAX_GROUP_MEMBERS, parse_number
 from assignors.sources.capture.members import Given, identities, read_members
 from assignors.sources.capture.table import AGAIN, beyond_end
+from assignors.sources.strategy import strategy_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,6 +75,7 @@ def describe(found: Scanned, name: str | None) -> tuple[GroupState, GroupState |
             f"by its state the group has {about.members} members, but {members} are listed: the tables are "
             "not of one moment; capture them again together"
         )
+    protocol = about.protocol or (roster and roster.protocol)
     current = GroupState(
         held.members,
         held.given.topics,
@@ -84,8 +86,8 @@ def describe(found: Scanned, name: str | None) -> tuple[GroupState, GroupState |
         members_complete=members_complete,
         name=name,
         status=about.status,
-        strategy=about.strategy,
-        protocol=about.protocol or (roster and roster.protocol),
+        strategy=strategy_name(about.strategy, protocol),
+        protocol=protocol,
         warnings=(
             *_hidden(held, offsets is not None, members_complete),
             *held.warnings,

@@ -24,14 +24,14 @@ MOST_NOTICES = 1_000
 _SHORTEST_LINE = 16
 """Characters that lines have on average at least; headers alone have four times as many."""
 _LONGEST_NOTICE = 2 * MAX_ID
-_KINDS = {
-    "offsets": {"TOPIC", "PARTITION", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"},
-    "members": {"CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"},
-    "state": {"ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"},
-    "kafkactl offsets": {"TOPIC", "PARTITION", "CONSUMER_OFFSET", "LAG"},
-    "kafkactl members": {"CLIENT_HOST", "CLIENT_ID", "TOPIC", "ASSIGNED_PARTITIONS"},
-}
-_OF_RPK = {"MEMBER-ID": "CONSUMER-ID", "INSTANCE-ID": "GROUP-INSTANCE-ID"}
+_KINDS = [
+    ("offsets", {"TOPIC", "PARTITION", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"}),
+    ("offsets", {"TOPIC", "PARTITION", "LAG", "MEMBER-ID", "HOST", "CLIENT-ID"}),  # of rpk
+    ("members", {"CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"}),
+    ("state", {"ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"}),
+    ("kafkactl offsets", {"TOPIC", "PARTITION", "CONSUMER_OFFSET", "LAG"}),
+    ("kafkactl members", {"CLIENT_HOST", "CLIENT_ID", "TOPIC", "ASSIGNED_PARTITIONS"}),
+]
 _WORD = re.compile(r"COORDINATOR \(ID\)|\S+")
 _HEADERS = ("GROUP ", "TOPIC ", "CONSUMER-ID ", "CLIENT_HOST ")
 _NOTICES = ("Consumer group ", "Warning: ", "Error: ", "java.", "org.", "\tat ", "\t... ", "Caused by: ")
@@ -147,9 +147,7 @@ class _Scanner:
             if "STATE" in self._facts:
                 self._say(self._facts["GROUP"], self._facts["STATE"])
         elif kind:
-            rpk = "MEMBER-ID" in columns
-            named = {_OF_RPK.get(name, name): start for name, start in columns.items()}
-            table = Table(named, number + 1, len(line), rpk, self._facts)
+            table = Table(columns, number + 1, len(line), "MEMBER-ID" in columns, self._facts)
             self.tables.append((kind, table, self._noticed))
             self._facts, self._in_summary = {}, False
         elif line.startswith("GROUP ") and not (self.tables and "GROUP" in self.tables[-1][1].columns):
@@ -181,6 +179,5 @@ def _header(line: str) -> tuple[str, dict[str, int]]:
     """The kind of table that a line heads, "" for none, and where its words start."""
     words = [*_WORD.finditer(line)]
     columns = {word.group(): word.start() for word in words}
-    names = {_OF_RPK.get(name, name) for name in columns}
-    kinds = (kind for kind, needed in _KINDS.items() if needed <= names and len(names) == len(words))
+    kinds = (kind for kind, names in _KINDS if names <= columns.keys() and len(columns) == len(words))
     return next(kinds, ""), columns

@@ -28,10 +28,12 @@ AGAIN = "capture the output again"
 _NAMES = {"GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "GROUP_INSTANCE_ID", "CLIENT-ID", "CLIENT_ID"}
 """Columns of names that anybody can choose, with blanks too."""
 _ASSIGNMENTS = {"ASSIGNMENT", "CURRENT-ASSIGNMENT", "TARGET-ASSIGNMENT"}
-_BLANKS_INSIDE = _NAMES | _ASSIGNMENTS | {"COORDINATOR (ID)", "ERROR"}
+_BLANKS_INSIDE = _NAMES | {"MEMBER-ID", "INSTANCE-ID"} | _ASSIGNMENTS | {"COORDINATOR (ID)", "ERROR"}
 _MAY_BE_BLANK = {"GROUP-INSTANCE-ID", "GROUP_INSTANCE_ID", "CLIENT-ID", "CLIENT_ID"}
 _MAY_BE_BLANK |= {"CURRENT-ASSIGNMENT", "TARGET-ASSIGNMENT"}  # some 4.x print no dash there
-_BLANK_FOR_RPK = {"CONSUMER-ID", "GROUP-INSTANCE-ID", "CLIENT-ID", "HOST", "ERROR"}
+_OF_RPK = {"CONSUMER-ID": "MEMBER-ID", "GROUP-INSTANCE-ID": "INSTANCE-ID"}
+"""What rpk calls columns of kafka-consumer-groups."""
+_BLANK_FOR_RPK = {"MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "ERROR"}
 """Columns in which rpk prints nothing, not a dash, where nobody has the partition."""
 _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
@@ -65,10 +67,10 @@ class Table:
     """The rows under one header.
 
     Attributes:
-        columns: where each column starts; rpk's are called as those of kafka-consumer-groups.
+        columns: where each column starts.
         header: number of the header's line in the file.
         width: length of the header's line, which some tools pad as they pad rows.
-        rpk: whether rpk printed it.
+        rpk: whether rpk printed it; its columns are asked for by the names of kafka-consumer-groups.
         facts: what stood above it by name, such as STATE (rpk).
         lines: its rows.
         numbers: the number of each row's line in the file.
@@ -99,6 +101,7 @@ class Table:
 
     def texts(self, name: str) -> Column:
         """A column of text; none for a dash, for a blank and where there is no such column."""
+        name = self._printed(name)
         if name not in self.columns:
             return Column((), np.full(len(self.lines), -1, np.int32))
         texts, codes = self._read(name, _topic if name == "TOPIC" else str)
@@ -139,9 +142,12 @@ class Table:
 
     def check_others(self, *read: str) -> None:
         """See that the columns nobody asks for line up, too."""
-        for name in self.columns.keys() - set(read):
+        for name in self.columns.keys() - set(map(self._printed, read)):
             if not _WORDS.fullmatch("\n".join([*self._cells(name)[0], ""])):
                 self._read(name, bool)
+
+    def _printed(self, name: str) -> str:
+        return _OF_RPK.get(name, name) if self.rpk else name
 
     def _cells(self, name: str) -> tuple[list[str], int | None]:
         """A column as it is printed, and its width with the blank that ends it; None for the last."""

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from assignors.errors import SourceError
 from assignors.extras import needs
-from assignors.sources.live.certificate import certificate_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 TIMEOUT_S = 10.0
 PATIENCE_S = 1.5
 """How long brokers that are down or hang up are given to change their minds."""
+_AGAIN_S = 0.2
+
+_NO_GROUP = "the cluster has no such group"
+_COORDINATOR_MOVES = {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
+_MISSING = {
+    "GROUP_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the group",
+    "TOPIC_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the topics",
+    "CLUSTER_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the cluster",
+}
+"""Which right is missing."""
+
+_T = TypeVar("_T")
 
 
 class Broker(NamedTuple):
@@ -64,6 +76,8 @@ class Cluster:
         try:
             metadata = cluster_metadata(self._admin, heard, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S)
         except BrokerUnreachableError as error:
+            from assignors.sources.live.certificate import certificate_fault  # noqa: PLC0415 - rarely needed
+
             rejected = "certificate verify failed" in str(error)
             why = (rejected and certificate_fault(config)) or error
             raise SourceError(
@@ -84,15 +98,23 @@ class Cluster:
         partitions = self._metadata.topics[topic].partitions
         return [brokers.get(partitions[number].leader) for number in range(len(partitions))]
 
-    def refusal(self, error: Any) -> SourceError:
-        """What a broker answers instead of what was asked for."""
-        code = error.args[0].name()
-        advice = {
-            "GROUP_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the group",
-            "TOPIC_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the topics",
-            "CLUSTER_AUTHORIZATION_FAILED": "; this user needs DESCRIBE on the cluster",
-        }.get(code, "")
-        return SourceError(f"{self._source}: {self._servers} answers: {error.args[0].str()}{advice}")
+    def _answer(self, ask: Callable[[], _T]) -> _T:
+        """What the group's coordinator answers, once there is one.
+
+        Raises:
+            SourceError: it refuses, or no broker has become the coordinator in time.
+        """
+        deadline = time.monotonic() + TIMEOUT_S
+        while True:
+            try:
+                return ask()
+            except self._error as error:
+                code = error.args[0].name()
+                if code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+                    what = f"{self._servers} answers: {error.args[0].str() or code}{_MISSING.get(code, '')}"
+                    told = _NO_GROUP if code == "GROUP_ID_NOT_FOUND" else what
+                    raise SourceError(f"{self._source}: {told}") from error
+            time.sleep(_AGAIN_S)
 
     def describe_group(self, group: str) -> Any:
         """The group as the Admin API has it.
@@ -100,15 +122,14 @@ class Cluster:
         Raises:
             SourceError: there is none, or we may not see it.
         """
-        try:
+
+        def ask() -> Any:
             described = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)
-            found = described[group].result()
-        except self._error as error:
-            if error.args[0].name() == "GROUP_ID_NOT_FOUND":
-                raise SourceError(f"{self._source}: the cluster has no such group") from error
-            raise self.refusal(error) from error
+            return described[group].result()
+
+        found = self._answer(ask)
         if found.state.name == "DEAD":
-            raise SourceError(f"{self._source}: the cluster has no such group")
+            raise SourceError(f"{self._source}: {_NO_GROUP}")
         return found
 
     def classic_group(self, group: str) -> Any:
@@ -118,10 +139,7 @@ class Cluster:
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            try:
-                found = self._admin.list_groups(group, timeout=TIMEOUT_S)
-            except self._error as error:
-                raise self.refusal(error) from error
+            found = self._answer(lambda: self._admin.list_groups(group, timeout=TIMEOUT_S))
         return found[0] if found else None
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
@@ -132,13 +150,12 @@ class Cluster:
         """
         from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an optional package
 
-        asked = self._admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)], request_timeout=TIMEOUT_S
-        )
-        try:
-            found = asked[group].result().topic_partitions
-        except self._error as error:
-            raise self.refusal(error) from error
+        def ask() -> Any:
+            every = [ConsumerGroupTopicPartitions(group)]
+            offsets = self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)
+            return offsets[group].result().topic_partitions
+
+        found = self._answer(ask)
         return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
 
     def ends(self, partitions: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:

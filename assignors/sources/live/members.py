@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from assignors.diff.state import MemberIdentity
 from assignors.errors import ProtocolError
 from assignors.protocol import Subscription, decode_subscription
+from assignors.sources.strategy import strategy_name
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ _STATES = {
 """Kafka's own names of what librdkafka calls otherwise."""
 
 _WORDS = {"Empty": "empty", "Reconciling": "reconciling"}
-
-_BROKER_SIDE = {"range": "broker-range"}
-"""The coordinator's assignors that share their name with one of a client's."""
 
 
 class LiveMember(NamedTuple):
@@ -77,9 +75,7 @@ def read_group(cluster: Cluster, group: str) -> LiveGroup:
         warnings = (*warnings, "the group is assigning or reconciling, what it has may not last")
     elif status != "Stable":
         warnings = (*warnings, f"the group is {_WORDS.get(status, status)}, what it has may not last")
-    strategy = described.partition_assignor or None
-    if protocol == "consumer" and strategy is not None:
-        strategy = _BROKER_SIDE.get(strategy, strategy)
+    strategy = strategy_name(described.partition_assignor, protocol)
     return LiveGroup(group, status, protocol, strategy, members, has_target, warnings)
 
 

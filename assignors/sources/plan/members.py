@@ -11,6 +11,7 @@ from assignors.diff.state import MemberIdentity
 from assignors.errors import SourceError
 from assignors.group import Member
 from assignors.sources.plan.new_ids import placeholder
+from assignors.words import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,8 +74,6 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
         assumed.append(
             f"subscriptions{whose} are unknown; taken for everybody's: {', '.join(everything) or 'nothing'}"
         )
-    if not state.members_complete:
-        assumed.append("this source does not show members without partitions; taken for none")
     seats.extend(_joining(state, what_if, everything))
     return Seats(
         [seat.member for seat in now],
@@ -96,8 +95,7 @@ def read_topics(state: GroupState) -> tuple[str, ...]:
 
 def names_of(members: Sequence[MemberIdentity], most: int = 5) -> str:
     """The first of these members, by what people call them, and how many more there are."""
-    names = [member.instance_id or member.client_id or member.id for member in members[:most]]
-    return ", ".join(names) + (f" and {len(members) - most} more" if len(members) > most else "")
+    return first_of([member.instance_id or member.client_id or member.id for member in members], most)
 
 
 def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) -> Iterator[Seat]:

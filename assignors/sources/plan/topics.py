@@ -33,11 +33,17 @@ class PlannedTopics(NamedTuple):
 
 
 def as_complete(state: GroupState) -> GroupState:
-    """The state with a row for every partition, up to the highest seen where counts are unknown."""
-    if state.complete:
-        return state
-    guess = "partition counts are unknown; taken from the highest partition seen"
-    return replace(state.completed(_seen(state)), assumed=(*state.assumed, guess))
+    """The state as a plan has to take it: what it does not show is not there, and is said to be assumed.
+
+    Partitions go up to the highest one seen where counts are unknown; members are those that are shown.
+    """
+    if not state.complete:
+        guess = "partition counts are unknown; taken from the highest partition seen"
+        state = replace(state.completed(_seen(state)), assumed=(*state.assumed, guess))
+    if not state.members_complete:
+        guess = "this source does not show members without partitions; taken for none"
+        state = replace(state, members_complete=True, assumed=(*state.assumed, guess))
+    return state
 
 
 def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:

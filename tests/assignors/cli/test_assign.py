@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from assignors import Group, Member, Topic, get_assignor, list_assignors
-from assignors.cli.assign import assign
+from assignors.cli.assign import EXAMPLES, assign
 from assignors.limits import MAX_GROUP_PARTITIONS as MANY
 
 TWO = ("--topic", "pay=3", "--topic", "orders=4", "--member", "a@orders", "--member", "b")
@@ -18,6 +18,16 @@ def run():
         return CliRunner().invoke(assign, [str(each) for each in arguments], **kwargs)
 
     return invoke
+
+
+def test_the_examples_of_help_run(run, tmp_path, monkeypatch):
+    examples = [line.split()[2:] for line in EXAMPLES.splitlines() if "copartition" in line]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "group.json").write_text(run("range", *TWO, "-o", "json").stdout)
+    assert len(examples) == 2
+    for arguments in examples:
+        assert run(*arguments).exit_code == 0
+    assert "    copartition assign range --topic" in run("--help").stdout
 
 
 def test_every_member_has_a_row_with_its_partitions(run):

@@ -22,7 +22,7 @@ def test_checks_turn_differences_within_limits_into_0(run, reconciling):
     [
         (["nowhere", "nowhere"], "nowhere: no such file"),
         (["MEMBERS"], "holds one state of the group"),
-        (["MEMBERS", "plan:coperative"], "did you mean cooperative-sticky?"),
+        (["MEMBERS", "plan:coperative"], "did you mean cooperative-sticky"),
         (["MEMBERS", "MEMBERS", "--add-members", "1"], "add plan:ASSIGNOR"),
         (["MEMBERS", "plan:sticky", "--remove-member", "x"], "--remove-member x"),
         (["MEMBERS", "plan:sticky", "--partitions", "orders"], "'orders' is not TOPIC=N"),

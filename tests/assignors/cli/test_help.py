@@ -1,5 +1,6 @@
 """What the commands say of themselves, and what that costs."""
 
+import os
 import re
 import subprocess
 import sys
@@ -12,21 +13,20 @@ from assignors.cli.main import COMMANDS, copartition
 from assignors.diff import Summary, parse_check
 
 HEAVY = {"numpy", "rich", "msgspec", "yaml", "jinja2", "confluent_kafka"}
-MAIN = "from assignors.cli import {} as main\nmain()"
 
 
-def loaded(command, *arguments, env=None):
-    """What a command loads of packages that take long."""
-    code = f"import atexit, sys\natexit.register(lambda: print(*sys.modules, file=sys.stderr))\n{MAIN}"
-    result = subprocess.run(
-        [sys.executable, "-c", code.format(command), *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=env,
+def outcome(command, *arguments, env=None):
+    """What a command prints, and what it loads of packages that take long."""
+    code = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        f"from assignors.cli import {command} as main\n"
+        "main()"
     )
-    assert result.stdout
-    return HEAVY & {*result.stderr.split()}
+    result = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, env=env
+    )
+    return result.stdout, HEAVY & {*result.stderr.split()}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,9 @@ def loaded(command, *arguments, env=None):
     ],
 )
 def test_a_command_is_told_without_what_it_needs_to_run(command, arguments):
-    assert loaded(command, *arguments) == set()
+    printed, heavy = outcome(command, *arguments)
+    assert printed
+    assert heavy == set()
 
 
 @pytest.mark.parametrize(
@@ -53,16 +55,12 @@ def test_a_command_is_told_without_what_it_needs_to_run(command, arguments):
     ],
 )
 def test_completion_loads_no_more_than_help_and_knows_names(program, words, among):
-    import os
-
     variable = f"_{program.upper()}_COMPLETE"
     number = words.count(" ") if words.endswith(" ") else len(words.split()) - 1
     env = os.environ | {variable: "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(number)}
-    code = MAIN.format(program).replace("main()", f"sys.argv[0] = {words.split()[0]!r}\nmain()")
-    result = subprocess.run(
-        [sys.executable, "-c", "import sys\n" + code], capture_output=True, text=True, check=True, env=env
-    )
-    assert {line.partition(",")[2] for line in result.stdout.splitlines()} >= {*among}
+    printed, heavy = outcome(program, env=env)
+    assert {line.partition(",")[2] for line in printed.splitlines()} >= {*among}
+    assert heavy == set()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -56,7 +56,7 @@ def test_bad_input_is_2(run, arguments, fault):
     [
         ("profiles", {"java", "librdkafka"}),
         ("partitioners", {"default", "round-robin", "sticky"}),
-        ("assignors", {"range", "roundrobin", "sticky", "cooperative-sticky"}),
+        ("assignors", {"range", "roundrobin", "cooperative-sticky", "optimal", "cooperative-optimal"}),
     ],
 )
 def test_lists_as_text_and_json(run, command, names):

@@ -1,13 +1,17 @@
 """A consumer in a process of its own: prints its member id and partitions whenever they change.
 
-`python consumer.py CLIENT SERVERS GROUP TOPIC ASSIGNOR INSTANCE_ID`, "-" for none; SIGTERM ends it cleanly.
+`python consumer.py CLIENT SERVERS GROUP TOPIC ASSIGNORS INSTANCE_ID`; several assignors, which kafka-python
+takes, are "one,another"; "-" is no instance id; SIGTERM ends it cleanly.
 """
 
 import asyncio
 import json
 import signal
 import sys
+import time
 import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
 
 SESSION_TIMEOUT_MS = 6_000  # a killed member is missed for that long; a slow machine must not exceed it
 stopping = False
@@ -18,40 +22,83 @@ def stop(*_: object) -> None:
     stopping = True
 
 
-def say(member: str, generation: int, partitions: list[int]) -> None:
-    sys.stdout.write(
-        json.dumps({"member": member, "generation": generation, "partitions": partitions}) + "\n"
-    )
+def say(member: str, generation: int | None, partitions: Iterable[int], protocol: str | None = None) -> None:
+    """Tell the state, and when it was so; the clock is the same in all processes."""
+    state = {
+        "member": member,
+        "generation": generation,
+        "partitions": sorted(partitions),
+        "protocol": protocol,
+    }
+    sys.stdout.write(json.dumps({**state, "at": time.monotonic()}) + "\n")
     sys.stdout.flush()
 
 
-def run_kafka_python(servers: str, group: str, topic: str, assignor: str, instance_id: str | None) -> None:
-    from kafka import KafkaConsumer
+def run_kafka_python(servers: str, group: str, topic: str, assignors: str, instance_id: str | None) -> None:
+    from kafka import ConsumerRebalanceListener, KafkaConsumer
 
-    from assignors.clients.kafka_python import KafkaPythonAssignor
+    from assignors.clients.kafka_python import kafka_python_assignors
 
     consumer = KafkaConsumer(
-        topic,
         bootstrap_servers=servers,
         group_id=group,
         group_instance_id=instance_id,
-        partition_assignment_strategy=[KafkaPythonAssignor(assignor)],
+        partition_assignment_strategy=kafka_python_assignors(*assignors.split(",")),
         session_timeout_ms=SESSION_TIMEOUT_MS,
         heartbeat_interval_ms=300,
+        metadata_max_age_ms=1_000,
         enable_auto_commit=False,
     )
+
+    def state(partitions: set[Any]) -> tuple[str, int, list[int], str]:
+        generation = consumer._coordinator._generation
+        numbers = sorted(each.partition for each in partitions)
+        return generation.member_id, generation.generation_id, numbers, generation.protocol
+
+    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+        """Tells at once what changes hands: another member may have it before this one polls again."""
+
+        def on_partitions_revoked(self, revoked: set[Any]) -> None:
+            say(*state(consumer.assignment() - set(revoked)))
+
+        def on_partitions_assigned(self, assigned: set[Any]) -> None:
+            say(*state(consumer.assignment() | set(assigned)))
+
+    consumer.subscribe([topic], listener=Listener())
     said = None
     while not stopping:
         consumer.poll(100)
-        generation = consumer._coordinator._generation
-        now = (
-            generation.member_id,
-            generation.generation_id,
-            sorted(p.partition for p in consumer.assignment()),
-        )
+        now = state(consumer.assignment())
         if now != said:
             said = now
             say(*now)
+    consumer.close()
+
+
+def run_librdkafka(servers: str, group: str, topic: str, assignors: str, instance_id: str | None) -> None:
+    """It tells no generation, and nothing before it has partitions."""
+    from confluent_kafka import Consumer
+
+    config = {
+        "bootstrap.servers": servers,
+        "group.id": group,
+        "partition.assignment.strategy": assignors,
+        "session.timeout.ms": SESSION_TIMEOUT_MS,
+        "heartbeat.interval.ms": 300,
+        "enable.auto.commit": False,
+    }
+    consumer = Consumer(config if instance_id is None else {**config, "group.instance.id": instance_id})
+
+    def telling(change: Callable[[set[int], set[int]], set[int]]) -> Callable[[Any, list[Any]], None]:
+        def tell(_: Any, changed: list[Any]) -> None:
+            had = {each.partition for each in consumer.assignment()}
+            say(consumer.memberid(), None, change(had, {each.partition for each in changed}))
+
+        return tell
+
+    consumer.subscribe([topic], on_assign=telling(set.union), on_revoke=telling(set.difference))
+    while not stopping:
+        consumer.poll(0.1)
     consumer.close()
 
 
@@ -93,5 +140,7 @@ if __name__ == "__main__":
     instance_id = None if instance == "-" else instance
     if client == "aiokafka":
         asyncio.run(run_aiokafka(*arguments, instance_id))
+    elif client == "librdkafka":
+        run_librdkafka(*arguments, instance_id)
     else:
         run_kafka_python(*arguments, instance_id)

@@ -8,11 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
 from assignors import Assignment, Group, Member, Topic, get_assignor
+from tests.support.broker import Kafka
 from tests.support.jars import fetch
 
 HERE = Path(__file__).parent
@@ -31,17 +34,22 @@ class Consumer:
         )
         self.instance_id = instance_id
         self.last: dict[str, Any] = {"member": "", "generation": -1, "partitions": []}
-        threading.Thread(target=self._listen, args=(said,), daemon=True).start()
+        self.said: list[dict[str, Any]] = []
+        self._listener = threading.Thread(target=self._listen, args=(said,), daemon=True)
+        self._listener.start()
 
     def _listen(self, said: "queue.Queue[None]") -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self.last = json.loads(line)
+            self.said.append(self.last)
             said.put(None)
 
     def end(self, how: signal.Signals) -> None:
         self._process.send_signal(how)
         self._process.wait(PATIENCE_S)
+        self._listener.join(PATIENCE_S)
+        self.said.append({"at": time.monotonic(), "partitions": []})
         if self._process.stdout is not None:
             self._process.stdout.close()
 
@@ -50,10 +58,12 @@ class RealGroup:
     """Consumers of one topic in one group; use it as a context manager."""
 
     def __init__(self, servers: str, topic: str, partitions: int, assignor: str) -> None:
-        self.assignor, self.topic, self.partitions = assignor, topic, partitions
+        self.topic, self.partitions = topic, partitions
+        self._preferred = assignor.partition(",")[0]
         self._arguments = [servers, f"group-of-{topic}", topic, assignor]
         self._said: queue.Queue[None] = queue.Queue()
         self.consumers: list[Consumer] = []
+        self._ended: list[Consumer] = []
 
     def __enter__(self) -> Self:
         return self
@@ -62,12 +72,33 @@ class RealGroup:
         for consumer in self.consumers:
             consumer.end(signal.SIGKILL)
 
-    def start(self, client: str, instance_id: str | None = None) -> None:
-        command = [*_program(client), client, *self._arguments, instance_id or "-"]
+    def start(self, client: str, instance_id: str | None = None, assignor: str | None = None) -> None:
+        """One more consumer, by the group's assignor if no other is named."""
+        *where, common = self._arguments
+        command = [*_program(client), client, *where, assignor or common, instance_id or "-"]
         self.consumers.append(Consumer(command, self._said, instance_id))
 
     def end(self, index: int, how: signal.Signals) -> None:
-        self.consumers.pop(index).end(how)
+        consumer = self.consumers.pop(index)
+        self._ended.append(consumer)
+        consumer.end(how)
+
+    def grow(self, kafka: Kafka, partitions: int) -> None:
+        kafka.grow_topic(self.topic, partitions)
+        self.partitions = partitions
+
+    def owned_twice(self) -> set[int]:
+        """The partitions that two consumers ever had at the same time."""
+        consumers = enumerate([*self._ended, *self.consumers])
+        said = sorted(
+            (each["at"], number, each["partitions"]) for number, one in consumers for each in one.said
+        )
+        owned: dict[int, list[int]] = {}
+        twice: set[int] = set()
+        for _, number, partitions in said:
+            owned[number] = partitions
+            twice.update(each for each, owners in Counter(chain(*owned.values())).items() if owners > 1)
+        return twice
 
     def settled(self) -> dict[str, list[tuple[str, int]]]:
         """Who has what, once all are in one generation and every partition has one owner."""
@@ -75,7 +106,8 @@ class RealGroup:
         while time.monotonic() < deadline:
             states = [consumer.last for consumer in self.consumers]
             read = sorted(number for state in states for number in state["partitions"])
-            if read == list(range(self.partitions)) and len({state["generation"] for state in states}) == 1:
+            generations = {state["generation"] for state in states} - {None}  # librdkafka tells none
+            if read == list(range(self.partitions)) and len(generations) == 1:
                 return {
                     state["member"]: [(self.topic, number) for number in state["partitions"]]
                     for state in states
@@ -85,7 +117,7 @@ class RealGroup:
         raise TimeoutError(f"the group did not settle: {[consumer.last for consumer in self.consumers]}")
 
     def planned(self, before: dict[str, list[tuple[str, int]]], now: dict[str, object]) -> Assignment:
-        """What our assignor makes of the members there are now, who had what they had before."""
+        """What the assignor they prefer makes of the members there are now, who had what they had before."""
         instance_of = {consumer.last["member"]: consumer.instance_id for consumer in self.consumers}
         topics = [Topic(self.topic, self.partitions)]
         group = Group(topics, [Member(id_, [self.topic]) for id_ in before])
@@ -95,7 +127,7 @@ class RealGroup:
         leaving = [id_ for id_ in before if id_ not in now]
         group = group.next(Assignment.of(before), leave=leaving, join=joining)
         while True:
-            assignment = get_assignor(self.assignor).assign(group)
+            assignment = get_assignor(self._preferred).assign(group)
             if not assignment.transferring:
                 return assignment
             group = group.next(assignment)

@@ -1,4 +1,4 @@
-"""Real groups of other clients that assign by our assignors: a join, a leave and a kill."""
+"""Real groups of other clients that assign by our assignors: joins, leaves, kills and growth."""
 
 import signal
 from collections.abc import Callable, Sequence
@@ -29,6 +29,10 @@ def joins(client: str) -> Step:
 def first(how: signal.Signals) -> Step:
     """The member that has been there longest, the leader, ends."""
     return lambda group: group.end(0, how)
+
+
+def grows(kafka: Kafka, partitions: int) -> Step:
+    return lambda group: group.grow(kafka, partitions)
 
 
 def follow(group: RealGroup, steps: Sequence[Step]) -> None:
@@ -71,3 +75,31 @@ def test_kafka_python_orders_static_members_by_instance_id(broker: Kafka) -> Non
         group.settled()
         of_instance = {consumer.instance_id: consumer.last["partitions"] for consumer in group.consumers}
     assert of_instance == {"a": [0, 1, 2, 3], "b": [4, 5, 6, 7], "c": [8, 9, 10]}
+
+
+def test_a_cooperative_optimal_group_never_has_a_partition_twice(broker: Kafka) -> None:
+    topic = broker.create_topic(partitions=PARTITIONS)
+    leaves, killed = first(signal.SIGTERM), first(signal.SIGKILL)
+    with RealGroup(broker.bootstrap_servers, topic, PARTITIONS, "cooperative-optimal") as group:
+        join = joins("kafka-python")
+        follow(group, [join, join, join, leaves, grows(broker, PARTITIONS + 6), join, killed])
+        assert group.owned_twice() == set()
+
+
+def test_an_optimal_group_falls_back_for_a_member_that_cannot_and_comes_back(broker: Kafka) -> None:
+    topic = broker.create_topic(partitions=PARTITIONS)
+    names = "cooperative-optimal,cooperative-sticky"
+    with RealGroup(broker.bootstrap_servers, topic, PARTITIONS, names) as group:
+        follow(group, [joins("kafka-python")] * 2)
+        ours = group.consumers[:]
+        group.start("librdkafka", assignor="cooperative-sticky")
+        before = group.settled()
+        assert {consumer.last["protocol"] for consumer in ours} == {"cooperative-sticky"}
+        assert sorted(map(len, before.values())) == [3, 4, 4]
+
+        group.end(-1, signal.SIGTERM)
+        now = group.settled()
+        assert {consumer.last["protocol"] for consumer in ours} == {"cooperative-optimal"}
+        plan = group.planned(before, now)
+        assert {member: sorted(plan[member]) for member in plan} == now
+        assert group.owned_twice() == set()

@@ -64,6 +64,16 @@ def test_before_its_first_assignment_a_consumer_sends_what_java_does(name: str, 
     assert KafkaPythonAssignor(name).metadata(["t"]).user_data == sent
 
 
+@pytest.mark.parametrize(
+    ("ours", "of_the_jvm"), [("optimal", "sticky"), ("cooperative-optimal", "cooperative-sticky")]
+)
+def test_ours_remember_in_the_form_of_the_jvm(ours: str, of_the_jvm: str) -> None:
+    members = kafka_python_assignors(ours, of_the_jvm)
+    members[0].on_assignment(ConsumerProtocolAssignment(0, GIVEN, b""), 7)
+    sent = [member.metadata(["t"]).user_data for member in members]
+    assert sent[0] == sent[1] is not None
+
+
 class Cluster:
     def partitions_for_topic(self, topic: str) -> set[int]:
         return {0, 1, 2}

@@ -1,5 +1,7 @@
 """What a change costs: as the simulator has it, without a run."""
 
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -17,7 +19,7 @@ FAST = Settings(
     session_timeout_ms=10_000,
     heartbeat_interval_ms=1_000,
     auto_commit_interval_ms=500,
-    metadata_max_age_ms=20_000,
+    metadata_max_age_ms=2_000,
     group_consumer_session_timeout_ms=12_000,
     group_consumer_heartbeat_interval_ms=2_000,
 )
@@ -159,6 +161,38 @@ def test_partitions_of_members_that_left_wait_and_those_of_members_that_joined_a
     }
 
 
+def test_a_member_that_is_alone_waits_for_nobody_when_it_has_seen_new_partitions():
+    stops = diff(whole(a="0"), whole(a="0 1"), match="member-id").stops
+    assert [(stop.protocol, stop.detection_ms, stop.pause_ms) for stop in stops] == [
+        ("eager", 150_000, 150_000),
+        ("cooperative", 150_000, 150_000),
+        ("consumer", pytest.approx(2_500.2), pytest.approx(2_500.2)),
+    ]
+
+
+def test_static_members_that_close_are_missed_a_session_after_their_last_commit():
+    before, after = (
+        replace(
+            GroupState.of(side),
+            members=tuple(MemberIdentity(name, instance_id=name) for name in side),
+        )
+        for side in (whole(a="0", b="1", c="2"), whole(b="0 1", c="2"))
+    )
+    stops = {(stop.event, stop.protocol): stop for stop in diff(before, after, match="member-id").stops}
+    assert stops["leave", "eager"].detection_ms == 45_000
+    assert stops["leave", "consumer"].detection_ms == pytest.approx(45_000 - 2_500.2)
+    assert stops["crash", "eager"].detection_ms == pytest.approx(43_800, rel=0.001)
+
+
+def test_what_a_static_member_had_waits_longer_than_what_others_had_who_left():
+    members = (MemberIdentity("a", instance_id="a"), MemberIdentity("b"), MemberIdentity("c"))
+    before = replace(GroupState.of(whole(a="0", b="1 2 3", c="4")), members=members)
+    stop = diff(before, whole(c="0 1 2 3 4"), match="member-id").stops[0]
+    assert (stop.event, stop.protocol) == ("leave", "eager")
+    assert stop.detection_ms == 45_000 / 4
+    assert stop.pause_ms > 44_000  # the barrier waits for it
+
+
 def test_where_all_have_something_to_give_up_the_follow_up_waits_for_nobody():
     stops = diff(whole(a="0 1", b="2 3"), whole(a="0 2", b="1 3"), match="member-id").stops
     assert [stop.protocol for stop in stops] == ["eager", "consumer"]
@@ -171,3 +205,10 @@ def test_a_large_group_takes_milliseconds():
     began = time.perf_counter()
     assert len(found.stops) == 7
     assert time.perf_counter() - began < 0.2
+
+
+def test_a_diff_that_nobody_asks_for_its_cost_does_without_the_simulator():
+    code = "import sys; from assignors.diff import diff; diff({}, {}); print(*sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "assignors.diff.stops" in told.stdout.split()
+    assert "assignors.simulation" not in told.stdout.split()

@@ -40,7 +40,10 @@ def test_loads_and_moves_and_spread_are_the_best_there_are():
 
 
 def test_as_a_linear_program_on_medium_groups():
-    for group in groups(16, 60, members=9, topics=6, most=9):
+    for group in [
+        *groups(16, 50, members=9, topics=6, most=9),
+        *groups(102, 25, members=9, topics=3, most=40),  # far from even, because of unequal loads
+    ]:
         loads, moves, squares = found(group, get_assignor("optimal").assign(group))
         assert (sum(load**2 for load in loads), moves, squares) == solved_best(group), group
 
@@ -114,8 +117,9 @@ def outcomes(group, name):
 
 @pytest.mark.parametrize("by", ["instance id", "client id"])
 @pytest.mark.parametrize("equal", [True, False])
+@pytest.mark.parametrize("spread", [True, False])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_member_that_restarts_comes_back_to_its_place(name, by, equal):
+def test_a_member_that_restarts_comes_back_to_its_place(name, spread, by, equal):
     topics = [Topic(f"t{number}", 12) for number in range(10)]
     people = [
         Member(
@@ -125,7 +129,7 @@ def test_a_member_that_restarts_comes_back_to_its_place(name, by, equal):
         )
         for row in range(12)
     ]
-    assignor = get_assignor(name)
+    assignor = get_assignor(name, spread=spread)
     group = Group(topics, people)
     before = assignor.assign(group)
     group = settled(assignor, group.next(before, leave=[people[5].id]))

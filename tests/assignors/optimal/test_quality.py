@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from assignors import Assignment, Group, InvalidGroupError, Member, Quality, Topic, get_assignor, quality
+from assignors import (
+    Assignment,
+    AssignmentQuality,
+    Group,
+    InvalidGroupError,
+    Member,
+    Topic,
+    get_assignor,
+    quality,
+)
 from tests.assignors.optimal.groups import best, found, groups, owning
 
 GROUP = Group(
@@ -26,7 +35,7 @@ def test_loads_and_moves_are_held_against_the_best():
 
 def test_an_assignment_that_is_not_the_best():
     said = quality(GROUP, Assignment.for_group(GROUP, WORSE))
-    assert said == Quality((4, 2), (3, 3), 0, 0, 2, None, 0)
+    assert said == AssignmentQuality((4, 2), (3, 3), 0, 0, 2, None, 0)
     assert said.avoidable_moves == 0
 
 
@@ -41,7 +50,7 @@ def test_what_waits_counts_as_given():
     group = replace(GROUP, members=[replace(a, owned=[("t", number) for number in range(4)]), b])
     answer = get_assignor("cooperative-optimal").assign(group)
     assert answer.transferring
-    assert quality(group, answer) == Quality((3, 3), (3, 3), 1, 1, 1, None, 0)
+    assert quality(group, answer) == AssignmentQuality((3, 3), (3, 3), 1, 1, 1, None, 0)
 
 
 def test_partitions_that_nobody_gets_who_reads_them():

@@ -1,8 +1,9 @@
 """Tables of any size and width."""
 
 import pytest
+from rich.cells import cell_len
 
-from assignors.reports.grid import Column, Grid
+from assignors.reports.grid import Column, Grid, shorten
 from tests.support.drawing import drawn
 
 COLUMNS = [Column("NAME", "name"), Column("N"), Column("", "word"), Column("WHICH", "list")]
@@ -55,3 +56,17 @@ def test_what_is_too_wide_is_not_lost():
         "2" * 20,
         "3" * 20,
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "shown"),
+    [
+        ("consumer-1", 10, "consumer-1"),
+        ("consumer-10", 10, "cons..r-10"),
+        ("consumer-10", 8, "con..-10"),
+        ("中中中中中中", 10, "中中..中中"),
+    ],
+)
+def test_a_long_name_keeps_its_beginning_and_its_end(name, width, shown):
+    assert shorten(name, width) == shown
+    assert cell_len(shown) <= width

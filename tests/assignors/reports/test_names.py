@@ -1,9 +1,8 @@
 """Names where there is little room."""
 
 import pytest
-from rich.cells import cell_len
 
-from assignors.reports.names import common_prefix, shorten
+from assignors.reports.names import common_prefix, without_ids
 
 
 @pytest.mark.parametrize(
@@ -23,15 +22,18 @@ def test_what_all_names_begin_with_ends_with_a_word(names, prefix):
     assert common_prefix(names) == prefix
 
 
+IDS = ["5a0a401a-9ac4-401a-9ac4-e81ad2c37e78", "5a0a401b-9ac4-401a-9ac4-e81ad2c37e78"]
+
+
 @pytest.mark.parametrize(
-    ("name", "width", "shown"),
+    ("names", "shown"),
     [
-        ("consumer-1", 10, "consumer-1"),
-        ("consumer-10", 10, "cons..r-10"),
-        ("consumer-10", 8, "con..-10"),
-        ("中中中中中中", 10, "中中..中中"),
+        ([f"app-{each}" for each in IDS], ["app-5a0a401a..", "app-5a0a401b.."]),
+        (IDS, ["5a0a401a..", "5a0a401b.."]),
+        (["app-1", f"app-2-{IDS[0]}"], ["app-1", "app-2-5a0a401a.."]),
+        ([IDS[0], IDS[0].replace("e8", "e9")], None),
+        ([f"{IDS[0]}-app"], None),
     ],
 )
-def test_a_long_name_keeps_its_beginning_and_its_end(name, width, shown):
-    assert shorten(name, width) == shown
-    assert cell_len(shown) <= width
+def test_of_ids_the_first_part_is_enough_where_it_tells_them_apart(names, shown):
+    assert [*without_ids({str(key): name for key, name in enumerate(names)}).values()] == (shown or names)

@@ -12,6 +12,8 @@ from assignors.reports.view import SHOWN, View
 from tests.assignors.reports.conftest import a_crowd, orders
 from tests.support.drawing import drawn
 
+ID = "-9ac4-401a-9ac4-e81ad2c37e78"
+
 # The picture of the design notes, by hand.
 GROWN = """\
 group   6 -> 8 members   120 partitions   matched by member-id
@@ -137,6 +139,14 @@ def test_what_all_names_begin_with_is_told_once():
     assert lines[2] == "  .. stands for billing-service-prod-7f9c4d8b6-"
     assert sum("billing-service" in line for line in lines) == 1
     assert lines[5].startswith("  ..0000      20     20      0     0")
+
+
+@pytest.mark.parametrize(("width", "shown"), [(120, "app-5a0a4010.."), (1_000, f"app-5a0a4010{ID}")])
+def test_member_ids_are_cut_where_there_is_little_room(width, shown):
+    before = {f"app-5a0a401{number}{ID}": orders([number]) for number in range(2)}
+    after = {f"app-5a0a401{number}{ID}": orders([1 - number]) for number in range(2)}
+    rows = drawn(print_diff, diff(before, after), width=width)
+    assert [row.split()[0] for row in rows[3:4]] == [shown]
 
 
 @pytest.mark.parametrize(

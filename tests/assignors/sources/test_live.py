@@ -127,6 +127,30 @@ def test_a_plan_that_was_kept_is_what_comes_of_it(broker, workers):
     assert diff(kept, settled(3)).same
 
 
+@pytest.mark.parametrize(("assignor", "name"), [("uniform", "uniform"), ("range", "broker-range")])
+def test_a_topic_of_a_kip_848_group_grows_as_planned(broker, workers, assignor, name):
+    topics, group = [broker.create_topic(3) for _ in range(3)], f"live-{uuid.uuid4()}"
+    for client in "abc":
+        workers(group, topics, client, **{"group.protocol": "consumer", "group.remote.assignor": assignor})
+
+    def settled(partitions):
+        return wait_for(
+            lambda: read_or_nobody(group, broker),
+            lambda found: (
+                len(set(found[0].member.tolist())) == 3
+                and (found[0].member >= 0).sum() == partitions
+                and found[0].status == "Stable"
+            ),
+        )
+
+    _, target = settled(9)
+    assert target.strategy == name
+    made = plan(target, "current", WhatIf(partitions={topics[0]: 5}))
+    assert made.warnings == ()
+    broker.grow_topic(topics[0], 5)
+    assert diff(made, settled(11)[0], match="member-id").same
+
+
 def test_a_commit_beyond_the_end_is_a_lag_below_zero(broker):
     topic, group = broker.create_topic(1), f"live-{uuid.uuid4()}"
     admin = AdminClient(settings(broker))

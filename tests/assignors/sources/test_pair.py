@@ -44,6 +44,11 @@ def test_a_plan_stands_on_either_side():
     assert (there.after.status, back.before.status) == ("planned", "planned")
 
 
+def test_members_that_a_plan_adds_join_though_idle_ones_are_not_shown():
+    pair = read_pair(str(CAPTURES / "offsets-4.3.1.txt"), "plan:range", what_if=WhatIf(add_members=2))
+    assert diff(pair.before, pair.after, match="member-id").summary.members_joined == 2
+
+
 def test_one_source_with_two_states_is_enough(scenario):
     pair = read_pair(str(CAPTURES / "reconciling-4.3.1.txt"))
     assert diff(pair.before, pair.after).summary.moved == 3

@@ -36,7 +36,9 @@ def test_string_hashes_agree_with_the_definition():
             h = (31 * h + unit) & 0xFFFFFFFF
         return h - 2**32 if h >= 2**31 else h
 
-    assert java.string_hashes(texts).tolist() == [definition(text) for text in texts]
+    expected = [definition(text) for text in texts]
+    assert java.string_hashes(texts).tolist() == expected
+    assert java.string_hashes(texts[:9]).tolist() == expected[:9]
 
 
 def test_no_strings_have_no_hashes():

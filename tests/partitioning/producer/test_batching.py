@@ -1,16 +1,27 @@
 """Batches, requests and waits that a stream of records becomes."""
 
+from __future__ import annotations
+
 from dataclasses import fields
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from partitioning import TopicPartitioner, get_partitioner
+from partitioning import TopicLayout, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.producer import BatchingResult, BatchingSettings, Broker, simulate_batching
 from partitioning.producer.record_size import payload_size, record_size, varint_size
 from partitioning.strategy import seeded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from partitioning import TopicPartitioner
+    from partitioning.keys import Keys
 
 FAST = Broker(latency_ms=5.0)
 # A broker near its limit: round-robin's one batch a record takes most of its time.
@@ -118,6 +129,105 @@ def test_sticky_takes_a_fifth_of_the_latency_or_less_with_a_second_of_linger() -
         for strategy in (sticky(), round_robin)
     )
     assert turns > 5 * sticks
+
+
+def test_sticky_per_batch_goes_to_another_partition_with_each_batch() -> None:
+    strategy = get_partitioner("sticky-per-batch", random=seeded(7)).for_topic("orders")
+    result = unkeyed(10_000, 12, strategy, FAST, linger_ms=20)
+    opened = result.partition[np.argsort(result.appended_ms[np.unique(result.batch, return_index=True)[1]])]
+    assert set(opened.tolist()) == set(range(12))
+    assert np.all(opened[1:] != opened[:-1])
+
+
+def test_a_keyed_record_that_opens_a_batch_moves_sticky_per_batch_on() -> None:
+    strategy = get_partitioner("sticky-per-batch", random=seeded(7)).for_topic("orders")
+    stuck = strategy.partition(None, TopicLayout(12))
+    simulate_batching([0.0], 9, [stuck], leaders=[0] * 12, brokers=[FAST], unkeyed=strategy)
+    assert strategy.partition(None, TopicLayout(12)) != stuck
+
+
+def test_round_robin_that_is_asked_twice_uses_half_of_the_partitions() -> None:
+    used = {
+        double: set(
+            unkeyed(
+                5_000,
+                12,
+                get_partitioner("round-robin", double_advance=double, order="ascending").for_topic("orders"),
+                FAST,
+                linger_ms=0,
+            ).partition.tolist()
+        )
+        for double in (False, True)
+    }
+    assert used == {False: set(range(12)), True: set(range(1, 12, 2))}
+
+
+def test_sticky_by_time_moves_with_the_records_clock() -> None:
+    strategy = get_partitioner("sticky-by-time", linger_ms=10, random=seeded(7)).for_topic("orders")
+    expected = get_partitioner("sticky-by-time", linger_ms=10, random=seeded(7)).for_topic("orders")
+    result = unkeyed(1_000, 12, strategy, FAST)
+    layout, placed = TopicLayout(12), []
+    for time in (np.arange(1_000) * 0.4).tolist():
+        expected.advance(time)  # type: ignore[attr-defined]
+        placed.append(expected.partition(None, layout))
+    np.testing.assert_array_equal(result.partition[result.batch], placed)
+    assert len(set(placed)) > 6
+
+
+class Misled:
+    """A strategy that answers what it is made with."""
+
+    def __init__(self, partition: int) -> None:
+        self.answer = partition
+
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        return self.answer
+
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
+        raise AssertionError
+
+
+class Torn(Misled):
+    """One that wants to hear of bytes and of batches."""
+
+    def peek(self, layout: TopicLayout) -> int:
+        return 0
+
+    def appended(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
+        pass
+
+    def new_batch(self, partition: int, layout: TopicLayout) -> None:
+        pass
+
+
+class Balancing(Misled):
+    """One that hears of queues, and of nothing else."""
+
+    told = 0
+
+    def update_load(self, queue_sizes: Mapping[int, int] | None, layout: TopicLayout) -> None:
+        self.told += 1
+
+
+def test_a_strategy_hears_of_queues_though_it_counts_no_bytes() -> None:
+    strategy = Balancing(3)
+    unkeyed(10, 12, strategy, FAST)
+    assert strategy.told
+
+
+@pytest.mark.parametrize(
+    ("strategy", "error", "words"),
+    [
+        (Torn(0), InvalidConfigError, r"Torn counts bytes .* leave one of them out"),
+        (Misled(12), InvalidLayoutError, "into partition 12; the topic has 0 to 11"),
+        (Misled(-1), InvalidLayoutError, "into partition -1"),
+    ],
+)
+def test_a_strategy_that_no_producer_serves(
+    strategy: TopicPartitioner, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        unkeyed(10, 12, strategy, FAST)
 
 
 def test_keyed_records_do_not_care_for_the_strategy_of_the_others() -> None:

@@ -125,3 +125,10 @@ def test_a_process_that_ended_does_not_haunt_the_group_when_its_session_ends():
     events = SlowPoll(10_000, "c0", 200_000), Crash(60_000, "c0")
     result = run(group(2), *events, assignor="uniform", settings=settings, until_ms=300_000)
     assert len(result.timeline.zombies.partition) == 0
+
+
+def test_a_batch_that_ends_with_the_barrier_is_not_followed_by_another_before_the_assignment():
+    events = Join(10_000, Consumer("new")), SlowPoll(10_500, "c1", 60_000)
+    timeline = run(group(2, beat_ms=0.0), *events, costs=Costs(assignor_ms=500), until_ms=80_000).timeline
+    read = timeline.phase == Phase.CONSUMING
+    assert timeline.start[read & (timeline.start > 0)].min() == 71_000

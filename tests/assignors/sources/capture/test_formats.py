@@ -50,7 +50,7 @@ def test_partitions_nobody_has_are_blank_for_rpk():
 
 def test_a_row_of_rpk_without_its_blanks_may_lack_an_owner():
     cut = captured("rpk-groups").replace("                           \n", "\n")
-    with pytest.raises(SourceError, match="line 35: the row ends before CONSUMER-ID: it is cut off"):
+    with pytest.raises(SourceError, match="line 35: the row ends before MEMBER-ID: it is cut off"):
         parse_capture(cut, "empty")
 
 

@@ -62,6 +62,15 @@ def test_racks_count_where_they_are_known(assignor):
     assert (planned.racks, planned.assumed) == (RACKS, ())
 
 
+@pytest.mark.parametrize("assignor", ["range", "sticky", "cooperative-sticky"])
+def test_the_rack_of_a_joiner_counts(assignor):
+    joining = WhatIf(joining=(Joiner("z", rack="r2"),))
+    planned = plan(group(of_racks("r1"), {}, COUNTS, racks=RACKS), assignor, joining)
+    there_already = plan(group(of_racks("r1", "r2"), {}, COUNTS, racks=RACKS), assignor)
+    assert [*lists(planned).values()] == [*lists(there_already).values()]
+    assert planned.assumed == ()
+
+
 @pytest.mark.parametrize(
     ("racks", "what_if", "assumed"),
     [

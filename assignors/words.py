@@ -1,0 +1,14 @@
+"""Sentences in errors and reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """The first of these names, and how many there are more: a, b and 3 more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,52 @@
+"""Kafka's answers and the best ones, on invented groups: `python -m benchmarks.optimal`.
+
+Each group lives the same life under each assignor, which starts every rebalance from its own answer to the
+last. `benchmarks/optimal.md` tells what came out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from benchmarks.optimal.measuring import Counts, measured
+from benchmarks.optimal.page import page
+
+SAVED = Path(__file__).parents[1] / "optimal.md"
+GROUPS = 2_000
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.optimal", description=__doc__)
+    options.add_argument(
+        "--groups", type=int, default=GROUPS, help="how many; fewer are not saved but printed"
+    )
+    groups = options.parse_args().groups
+    written = page(groups, counted(groups))
+    if groups == GROUPS:
+        SAVED.write_text(written)
+    else:
+        print(written)
+
+
+def counted(groups: int) -> Counts:
+    """The figures of all groups, which are seeded by their number."""
+    screen = Console(stderr=True)
+    counts: Counts = {}
+    with ProcessPoolExecutor(initializer=os.nice, initargs=(10,)) as side_by_side:
+        lives = side_by_side.map(measured, range(groups), chunksize=4)
+        for life in track(lives, "groups", groups, console=screen, disable=not screen.is_terminal):
+            for figure, places in life.items():
+                for place, values in places.items():
+                    counts.setdefault(figure, {}).setdefault(place, Counter()).update(values)
+    return counts
+
+
+if __name__ == "__main__":
+    main()
