@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignors import Group, explain, get_assignor
+from assignors import Group, Reason, explain, get_assignor
 from assignors.testing import check_assignor
 from tests.assignors.weighted.groups import assign, cases, given, peaks, plain
 
@@ -92,6 +92,14 @@ def test_alike_members_swap_when_their_ids_do():
     answers = [assign("weighted", each, weights=weights) for each in (group, renamed)]
     first, second = (sorted(sorted(has) for has in answer.values()) for answer in answers)
     assert first == second
+
+
+def test_a_move_is_told_as_what_it_is_for():
+    group = plain(6, members=1)
+    joined = group.next(assign("weighted", group), join=plain(6).members[1:])
+    answer = assign("weighted", joined)
+    steps = explain(joined, answer, answer["m1"][0], assignor="weighted").steps
+    assert steps == ((Reason.RELIEVED, "m0"), (Reason.LIGHT, "m1"))
 
 
 def test_larger_members_carry_more():
