@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.optimal.grouping import sorted_by
 from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
@@ -16,15 +17,13 @@ if TYPE_CHECKING:
 
     from assignors.weighted.problem import Problem
 
-CLOSE = 1 + 2.0**-11
+CLOSE = 1 + 2.0**-10
 """A peak this near to the bound is not looked at further."""
 
 _LIGHTEST = 8
 """How many members a step looks at first."""
 _CELLS = 1 << 22
 """How many pairs of partitions a step looks at at most."""
-_CHAINS = 24
-"""How many members that would become too full a step tries to empty in turn."""
 
 
 class Limits(NamedTuple):
@@ -54,16 +53,8 @@ class Limits(NamedTuple):
         return cls(max_moves, min_gain)
 
 
-class _Step(NamedTuple):
-    """A step that lowers what the fullest member carries.
-
-    Attributes:
-        value: how good it is.
-        changes: partitions with the member each goes to.
-    """
-
-    value: float
-    changes: tuple[tuple[int, int], ...]
+_Changes = list[tuple[int, int]]
+"""Partitions with the member each goes to."""
 
 
 def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Limits) -> None:
@@ -78,13 +69,24 @@ def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Lim
         bound: the peak no answer can beat.
         limits: what moves are allowed.
     """
-    search = _Search(problem, owner, bound, limits)
-    search.run(free_only=True)
-    search.run(free_only=False)
+    heavy, free = problem.weight > 0, problem.reading.holder < 0
+    if free.any():
+        _Search(problem, owner, bound, limits, np.flatnonzero(heavy & free)).run()
+    if not free.all():
+        _Search(problem, owner, bound, limits, np.flatnonzero(heavy)).run()
 
 
 class _Search:
-    def __init__(self, problem: Problem, owner: NDArray[np.intp], bound: float, limits: Limits) -> None:
+    """A search among some partitions; the others stay where they are."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        owner: NDArray[np.intp],
+        bound: float,
+        limits: Limits,
+        rows: NDArray[np.intp],
+    ) -> None:
         self._problem, self._owner, self._bound, self._limits = problem, owner, bound, limits
         self._weight, self._capacity = problem.weight, problem.capacity
         self._holder = problem.reading.holder
@@ -92,29 +94,26 @@ class _Search:
         self._kind = problem.reading.readers.of_member
         self._load = problem.loads(owner)
         self._ratio = self._load / self._capacity
-        heavy = np.flatnonzero(self._weight)
-        order = heavy[np.argsort(owner[heavy], kind="stable")]
-        ends = np.cumsum(np.bincount(owner[heavy], minlength=len(self._load)))
-        self._rows = np.split(order, ends[:-1]) if len(ends) else []
+        ends = np.cumsum(np.bincount(owner[rows], minlength=len(self._load)))
+        self._rows = np.split(rows[sorted_by(owner[rows])], ends[:-1])
         self._distinct: dict[int, NDArray[np.intp]] = {}
 
-    def run(self, *, free_only: bool) -> None:
+    def run(self) -> None:
         """Go on until nothing lowers the peak, then go back to the best stop."""
-        self._free_only = free_only
         moves = 0
         least = first = self._ratio.max(initial=0.0)
         price = self._limits.gain * self._problem.mean
         undo: list[tuple[int, int]] = []
         while self._ratio.max(initial=0.0) > self._bound * CLOSE:
             fullest = int(self._ratio.argmax())
-            step = self._step(fullest, float(self._ratio[fullest]), {fullest})
+            step = self._step(fullest)
             if step is None:
                 break
-            moves += self._cost(step.changes)
+            moves += self._cost(step)
             if self._limits.moves is not None and moves > self._limits.moves:
                 break
-            undo += [(row, int(self._owner[row])) for row, _ in step.changes]
-            self._apply(step.changes)
+            undo += [(row, int(self._owner[row])) for row, _ in step]
+            self._apply(step)
             peak = self._ratio.max()
             worth = moves <= 0 or peak <= first * self._limits.worth
             if peak < least and worth and first - peak >= price * moves:
@@ -154,38 +153,33 @@ class _Search:
             found = self._distinct[member] = rows[order[new]]
         return found
 
-    def _step(self, giver: int, limit: float, closed: set[int]) -> _Step | None:
-        """The best step that brings a member below a limit, and nobody else up to it; None if there is none.
+    def _step(self, giver: int) -> _Changes | None:
+        """The best step that takes from the fullest member and makes nobody as full; None if there is none.
 
         Members are looked at from the lightest one.
-
-        Args:
-            giver: the member.
-            limit: the load over capacity that it has to get below.
-            closed: members that get nothing.
         """
         own = self._own(giver)
         kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]
-        open_to[list(closed)] = False
+        open_to[giver] = False
         others = np.flatnonzero(open_to)
         others = others[np.argsort(self._ratio[others], kind="stable")]
         at, size, cells = 0, _LIGHTEST, 0
         while at < len(others) and cells < _CELLS:
-            takers = others[at : at + size]
-            found, looked = self._best(giver, own, takers, limit)
+            found, looked = self._best(giver, own, others[at : at + size])
             if found is not None:
                 return found
             at, size, cells = at + size, min(size * 4, 256), cells + looked
         return None
 
     def _best(
-        self, giver: int, own: NDArray[np.intp], takers: NDArray[np.intp], limit: float
-    ) -> tuple[_Step | None, int]:
-        """The best step between a member and some others, and how many it was chosen from."""
+        self, giver: int, own: NDArray[np.intp], takers: NDArray[np.intp]
+    ) -> tuple[_Changes | None, int]:
+        """The best step between the fullest member and some others, and how many it was chosen from."""
         lists = [self._own(taker) for taker in takers.tolist()]
+        sizes = np.array([len(each) for each in lists], np.intp)
         back = np.concatenate([*lists, np.full(len(takers), -1)])
-        taker = np.concatenate([np.repeat(takers, np.array([len(each) for each in lists], np.intp)), takers])
+        taker = np.concatenate([np.repeat(takers, sizes), takers])
         swaps = back >= 0
         returned = np.where(swaps, self._weight[back], 0)
         moved = self._weight[own][:, None] - returned
@@ -193,12 +187,10 @@ class _Search:
         come = (self._load[taker] + moved) / self._capacity[taker]
         worst = np.maximum(left, come)
         reads = self._problem.reads
+        limit = self._ratio[giver]
         fits = worst < limit
         fits &= reads[self._kind[taker]][:, self._topic[own]].T
         fits &= reads[self._kind[giver], self._topic[back]] | ~swaps
-        if self._free_only:
-            fits &= (self._holder[own] != giver)[:, None]
-            fits &= (self._holder[back] != taker) | ~swaps
         if not fits.any():
             return None, fits.size
         holder = self._holder[own][:, None]
@@ -212,4 +204,4 @@ class _Search:
         changes = [(int(own[row]), int(taker[column]))]
         if swaps[column]:
             changes.append((int(back[column]), giver))
-        return _Step(float(value[row, column]), tuple(changes)), fits.size
+        return changes, fits.size
