@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 CLOSE = 1 + 2.0**-10
 """A peak this near to the bound is not looked at further."""
 
-_LIGHTEST = 8
+_LIGHTEST = 32
 """How many members a step looks at first."""
+_FEW = 32
+"""So few partitions of a member are not looked through for those that are alike."""
 _CELLS = 1 << 22
 """How many pairs of partitions a step looks at at most."""
 
@@ -146,6 +148,9 @@ class _Search:
         found = self._distinct.get(member)
         if found is None:
             rows = np.sort(self._rows[member])
+            if len(rows) <= _FEW:
+                self._distinct[member] = rows
+                return rows
             sort = np.stack([self._weight[rows], self._topic[rows], self._holder[rows]])
             order = np.lexsort(sort)
             new = np.ones(len(rows), np.bool_)
@@ -181,27 +186,26 @@ class _Search:
         back = np.concatenate([*lists, np.full(len(takers), -1)])
         taker = np.concatenate([np.repeat(takers, sizes), takers])
         swaps = back >= 0
-        returned = np.where(swaps, self._weight[back], 0)
-        moved = self._weight[own][:, None] - returned
-        left = (self._load[giver] - moved) / self._capacity[giver]
-        come = (self._load[taker] + moved) / self._capacity[taker]
-        worst = np.maximum(left, come)
+        load, capacity, kind, holder = self._load, self._capacity, self._kind, self._holder
+        limit = float(self._ratio[giver])
+        moved = self._weight[own][:, None] - np.where(swaps, self._weight[back], 0)
+        fits = (moved > 0) & (moved <= limit * capacity[taker] - load[taker])
         reads = self._problem.reads
-        limit = self._ratio[giver]
-        fits = worst < limit
-        fits &= reads[self._kind[taker]][:, self._topic[own]].T
-        fits &= reads[self._kind[giver], self._topic[back]] | ~swaps
-        if not fits.any():
+        fits &= reads[kind[giver], self._topic[back]] | ~swaps
+        fits &= reads[kind[taker]][:, self._topic[own]].T
+        row, column = np.nonzero(fits)
+        gives, takes, returns, moves = own[row], taker[column], back[column], moved[row, column]
+        worst = np.maximum((load[giver] - moves) / capacity[giver], (load[takes] + moves) / capacity[takes])
+        cost = (holder[gives] == giver).astype(np.int64) - (holder[gives] == takes)
+        swapped = returns >= 0
+        cost += swapped & (holder[returns] == takes)
+        cost -= swapped & (holder[returns] == giver)
+        value = (limit - np.maximum(worst, self._bound * CLOSE)) / (1 + np.maximum(cost, 0))
+        value[worst >= limit] = 0.0
+        if not value.any():
             return None, fits.size
-        holder = self._holder[own][:, None]
-        cost = (holder == giver).astype(np.int64) - (holder == taker)
-        cost += np.where(swaps & (self._holder[back] == taker), 1, 0)
-        cost -= np.where(swaps & (self._holder[back] == giver), 1, 0)
-        value = np.where(
-            fits, (limit - np.maximum(worst, self._bound * CLOSE)) / (1 + np.maximum(cost, 0)), -1.0
-        )
-        row, column = np.unravel_index(int(value.argmax()), value.shape)
-        changes = [(int(own[row]), int(taker[column]))]
-        if swaps[column]:
-            changes.append((int(back[column]), giver))
+        best = int(value.argmax())
+        changes = [(int(gives[best]), int(takes[best]))]
+        if swapped[best]:
+            changes.append((int(returns[best]), giver))
         return changes, fits.size
