@@ -24,6 +24,8 @@ _LIGHTEST = 32
 """How many members a step looks at first."""
 _FEW = 32
 """So few partitions of a member are not looked through for those that are alike."""
+_SAMPLE = 64
+"""How many partitions of a member a step looks at first."""
 _CELLS = 1 << 22
 """How many pairs of partitions a step looks at at most."""
 
@@ -161,9 +163,13 @@ class _Search:
     def _step(self, giver: int) -> _Changes | None:
         """The best step that takes from the fullest member and makes nobody as full; None if there is none.
 
-        Members are looked at from the lightest one.
+        Members are looked at from the lightest one, first at some of their partitions, then at all.
         """
-        own = self._own(giver)
+        return self._look(giver, _SAMPLE) or self._look(giver, len(self._weight))
+
+    def _look(self, giver: int, most: int) -> _Changes | None:
+        """The same, of so many partitions of each member at most."""
+        own = _some(self._own(giver), most)
         kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]
         open_to[giver] = False
@@ -171,17 +177,17 @@ class _Search:
         others = others[np.argsort(self._ratio[others], kind="stable")]
         at, size, cells = 0, _LIGHTEST, 0
         while at < len(others) and cells < _CELLS:
-            found, looked = self._best(giver, own, others[at : at + size])
+            found, looked = self._best(giver, own, others[at : at + size], most)
             if found is not None:
                 return found
             at, size, cells = at + size, min(size * 4, 256), cells + looked
         return None
 
     def _best(
-        self, giver: int, own: NDArray[np.intp], takers: NDArray[np.intp]
+        self, giver: int, own: NDArray[np.intp], takers: NDArray[np.intp], most: int
     ) -> tuple[_Changes | None, int]:
         """The best step between the fullest member and some others, and how many it was chosen from."""
-        lists = [self._own(taker) for taker in takers.tolist()]
+        lists = [_some(self._own(taker), most) for taker in takers.tolist()]
         sizes = np.array([len(each) for each in lists], np.intp)
         back = np.concatenate([*lists, np.full(len(takers), -1)])
         taker = np.concatenate([np.repeat(takers, sizes), takers])
@@ -209,3 +215,8 @@ class _Search:
         if swapped[best]:
             changes.append((int(returns[best]), giver))
         return changes, fits.size
+
+
+def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Some of these partitions, evenly spaced."""
+    return rows[:: -(-len(rows) // most) or 1]
