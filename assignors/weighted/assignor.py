@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from assignors.reasons import Recorder
 
 _ATTEMPTS = 16
+"""How often a cooperative answer takes what the next round would, before it takes nothing at all."""
 _WORTH = 0.99
+"""What part of the peak cooperative moves have to leave at most; smaller gains lead from round to round."""
 
 
 class _Weighted(ABC):
