@@ -17,6 +17,7 @@ from partitioning.topic_partition import TopicPartition
 _LOST = {
     Reason.OVER_QUOTA: "{member} gave it up, over its share",
     Reason.GIVEN_UP: "{member} gave it up for the best loads",
+    Reason.RELIEVED: "{member} gave it up for a lower peak of loads",
     Reason.UNSUBSCRIBED: "{member} gave it up, no longer subscribed",
     Reason.FAR: "{member} gave it up, far from its replicas",
     Reason.CONTESTED: "several members claimed it at once, so none of them could keep it",
@@ -36,13 +37,21 @@ _PLACED = {
     Reason.STOLEN_BACK: "{partition} returns to {owner}, which had it in an earlier generation, because "
     "{holder} had at least two more",
     Reason.BEST: "{partition} {goes} to {owner}, for the best loads with the fewest moves",
+    Reason.LIGHT: "{partition} {goes} to {owner}, for a low peak of loads",
     Reason.UNDONE: "{partition} is with {owner} as it was before balancing, which made nothing better and "
     "was undone",
     Reason.HELD_BACK: "{partition} waits for {claimants} to give it up, then {owner} gets it",
 }
 """Steps that give a partition to a member, in words."""
 
-_FREED = {Reason.OVER_QUOTA, Reason.GIVEN_UP, Reason.UNSUBSCRIBED, Reason.FAR, Reason.CONTESTED}
+_FREED = {
+    Reason.OVER_QUOTA,
+    Reason.GIVEN_UP,
+    Reason.RELIEVED,
+    Reason.UNSUBSCRIBED,
+    Reason.FAR,
+    Reason.CONTESTED,
+}
 """Steps that make a partition free."""
 
 

@@ -72,6 +72,8 @@ class Decision(NamedTuple):
             if contested[row] and rightful != member:
                 outdated = rightful >= 0
                 record(partitions[row], Reason.OUTDATED if outdated else Reason.CONTESTED, ids[member])
+        counted = self.certificate is None
+        lost, got = (Reason.GIVEN_UP, Reason.BEST) if counted else (Reason.RELIEVED, Reason.LIGHT)
         for row, (rightful, holder, owner) in enumerate(
             zip(reading.rightful.tolist(), reading.holder.tolist(), self.owner.tolist(), strict=True)
         ):
@@ -79,9 +81,8 @@ class Decision(NamedTuple):
                 record(partitions[row], Reason.KEPT, ids[owner])
                 continue
             if rightful >= 0:
-                lost = Reason.GIVEN_UP if holder >= 0 else Reason.UNSUBSCRIBED
-                record(partitions[row], lost, ids[rightful])
-            record(partitions[row], Reason.BEST, ids[owner])
+                record(partitions[row], lost if holder >= 0 else Reason.UNSUBSCRIBED, ids[rightful])
+            record(partitions[row], got, ids[owner])
             if self.waits[row]:
                 record(partitions[row], Reason.HELD_BACK, ids[owner])
 

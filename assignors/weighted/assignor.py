@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,7 +15,7 @@ from assignors.optimal.memory import owned, remembered
 from assignors.optimal.reading import read_group
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.weighted.bounds import least_peak
-from assignors.weighted.deciding import certify, decide
+from assignors.weighted.deciding import Answer, certify, decide
 from assignors.weighted.improving import Limits
 from assignors.weighted.placing import place
 from assignors.weighted.problem import Problem
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
     from assignors.partition_list import PartitionList
     from assignors.reasons import Recorder
 
-_ATTEMPTS = 8
+_ATTEMPTS = 16
+"""How often a cooperative answer takes what the next round would, before it takes nothing at all."""
+_WORTH = 0.99
+"""What part of the peak cooperative moves have to leave at most; smaller gains lead from round to round."""
 
 
 class _Weighted(ABC):
@@ -106,7 +110,8 @@ class CooperativeWeightedAssignor(_Weighted):
     """As "weighted", but a partition waits a round before it moves, so that its old owner can give it up.
 
     What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
-    In the second round nothing is taken from anybody: an answer is given only if that is so.
+    In the second round nothing is taken from anybody: an answer is given only if that is so. Partitions that
+    nobody has count as moves, because a round later those that were moved are such.
     """
 
     name: ClassVar[str] = "cooperative-weighted"
@@ -115,7 +120,7 @@ class CooperativeWeightedAssignor(_Weighted):
     def _decide(self, group: Group) -> Decision:
         problem = self._problem(group, owned(group.members))
         reading = problem.reading
-        owner, certificate = decide(problem, self._limits)
+        owner, certificate = self._answer(problem)
         place_of = np.empty(len(reading.members), np.intp)
         place_of[reading.members] = np.arange(len(reading.members))
         for _ in range(_ATTEMPTS):
@@ -124,9 +129,9 @@ class CooperativeWeightedAssignor(_Weighted):
                 return decision
             later = group.next(decision.assignment(group))
             follows = self._problem(later, owned(later.members))
-            later_owner, _ = decide(follows, self._limits)
+            later_owner, later_certificate = self._answer(follows)
             if not held_back(follows.reading, later_owner).any():
-                return decision
+                return decision._replace(certificate=replace(certificate, peak=later_certificate.peak))
             # What the next round would take is taken in this one.
             owner = place_of[follows.reading.members[later_owner]]
             certificate = certify(problem, owner, least_peak(problem))
@@ -134,6 +139,12 @@ class CooperativeWeightedAssignor(_Weighted):
         place(problem, owner)
         certificate = certify(problem, owner, least_peak(problem))
         return Decision(reading, owner, held_back(reading, owner), certificate)
+
+    def _answer(self, problem: Problem) -> Answer:
+        moves, gain, _ = self._limits
+        if moves is not None:
+            moves = max(moves - int(np.count_nonzero(problem.reading.holder < 0)), 0)
+        return decide(problem, Limits(moves, gain, _WORTH))
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
         """What "cooperative-sticky" sends: the generation of the claim that travels beside it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.optimal.grouping import sorted_by
 from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
@@ -16,15 +17,17 @@ if TYPE_CHECKING:
 
     from assignors.weighted.problem import Problem
 
-CLOSE = 1 + 2.0**-11
+CLOSE = 1 + 2.0**-10
 """A peak this near to the bound is not looked at further."""
 
-_LIGHTEST = 8
+_LIGHTEST = 32
 """How many members a step looks at first."""
+_FEW = 32
+"""So few partitions of a member are not looked through for those that are alike."""
+_SAMPLE = 64
+"""How many partitions of a member a step looks at first."""
 _CELLS = 1 << 22
 """How many pairs of partitions a step looks at at most."""
-_CHAINS = 24
-"""How many members that would become too full a step tries to empty in turn."""
 
 
 class Limits(NamedTuple):
@@ -33,10 +36,12 @@ class Limits(NamedTuple):
     Attributes:
         moves: how many at most; None for any number.
         gain: how much of the mean each of them has to lower the peak, on average.
+        worth: what part of the peak all of them together have to leave at most.
     """
 
     moves: int | None
     gain: float
+    worth: float = 1.0
 
     @classmethod
     def of(cls, max_moves: int | None, min_gain: float) -> Limits:
@@ -52,16 +57,8 @@ class Limits(NamedTuple):
         return cls(max_moves, min_gain)
 
 
-class _Step(NamedTuple):
-    """A step that lowers what the fullest member carries.
-
-    Attributes:
-        value: how good it is.
-        changes: partitions with the member each goes to.
-    """
-
-    value: float
-    changes: tuple[tuple[int, int], ...]
+_Changes = list[tuple[int, int]]
+"""Partitions with the member each goes to."""
 
 
 def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Limits) -> None:
@@ -76,11 +73,24 @@ def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Lim
         bound: the peak no answer can beat.
         limits: what moves are allowed.
     """
-    _Search(problem, owner, bound, limits).run()
+    heavy, free = problem.weight > 0, problem.reading.holder < 0
+    if free.any():
+        _Search(problem, owner, bound, limits, np.flatnonzero(heavy & free)).run()
+    if not free.all():
+        _Search(problem, owner, bound, limits, np.flatnonzero(heavy)).run()
 
 
 class _Search:
-    def __init__(self, problem: Problem, owner: NDArray[np.intp], bound: float, limits: Limits) -> None:
+    """A search among some partitions; the others stay where they are."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        owner: NDArray[np.intp],
+        bound: float,
+        limits: Limits,
+        rows: NDArray[np.intp],
+    ) -> None:
         self._problem, self._owner, self._bound, self._limits = problem, owner, bound, limits
         self._weight, self._capacity = problem.weight, problem.capacity
         self._holder = problem.reading.holder
@@ -88,10 +98,8 @@ class _Search:
         self._kind = problem.reading.readers.of_member
         self._load = problem.loads(owner)
         self._ratio = self._load / self._capacity
-        heavy = np.flatnonzero(self._weight)
-        order = heavy[np.argsort(owner[heavy], kind="stable")]
-        ends = np.cumsum(np.bincount(owner[heavy], minlength=len(self._load)))
-        self._rows = np.split(order, ends[:-1]) if len(ends) else []
+        ends = np.cumsum(np.bincount(owner[rows], minlength=len(self._load)))
+        self._rows = np.split(rows[sorted_by(owner[rows])], ends[:-1])
         self._distinct: dict[int, NDArray[np.intp]] = {}
 
     def run(self) -> None:
@@ -102,16 +110,17 @@ class _Search:
         undo: list[tuple[int, int]] = []
         while self._ratio.max(initial=0.0) > self._bound * CLOSE:
             fullest = int(self._ratio.argmax())
-            step = self._step(fullest, float(self._ratio[fullest]), {fullest})
+            step = self._step(fullest)
             if step is None:
                 break
-            moves += self._cost(step.changes)
+            moves += self._cost(step)
             if self._limits.moves is not None and moves > self._limits.moves:
                 break
-            undo += [(row, int(self._owner[row])) for row, _ in step.changes]
-            self._apply(step.changes)
+            undo += [(row, int(self._owner[row])) for row, _ in step]
+            self._apply(step)
             peak = self._ratio.max()
-            if peak < least and first - peak >= price * moves:
+            worth = moves <= 0 or peak <= first * self._limits.worth
+            if peak < least and worth and first - peak >= price * moves:
                 least = peak
                 undo.clear()
         for row, member in reversed(undo):
@@ -141,6 +150,9 @@ class _Search:
         found = self._distinct.get(member)
         if found is None:
             rows = np.sort(self._rows[member])
+            if len(rows) <= _FEW:
+                self._distinct[member] = rows
+                return rows
             sort = np.stack([self._weight[rows], self._topic[rows], self._holder[rows]])
             order = np.lexsort(sort)
             new = np.ones(len(rows), np.bool_)
@@ -148,59 +160,63 @@ class _Search:
             found = self._distinct[member] = rows[order[new]]
         return found
 
-    def _step(self, giver: int, limit: float, closed: set[int]) -> _Step | None:
-        """The best step that brings a member below a limit, and nobody else up to it; None if there is none.
+    def _step(self, giver: int) -> _Changes | None:
+        """The best step that takes from the fullest member and makes nobody as full; None if there is none.
 
-        Members are looked at from the lightest one.
-
-        Args:
-            giver: the member.
-            limit: the load over capacity that it has to get below.
-            closed: members that get nothing.
+        Members are looked at from the lightest one, first at some of their partitions, then at all.
         """
-        own = self._own(giver)
-        kinds: NDArray[np.bool_] = self._problem.reads[:, np.unique(self._topic[own])].any(axis=1)
+        return self._look(giver, _SAMPLE) or self._look(giver, len(self._weight))
+
+    def _look(self, giver: int, most: int) -> _Changes | None:
+        """The same, of so many partitions of each member at most."""
+        own = _some(self._own(giver), most)
+        kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]
-        open_to[list(closed)] = False
+        open_to[giver] = False
         others = np.flatnonzero(open_to)
         others = others[np.argsort(self._ratio[others], kind="stable")]
         at, size, cells = 0, _LIGHTEST, 0
         while at < len(others) and cells < _CELLS:
-            takers = others[at : at + size]
-            found, looked = self._best(giver, own, takers, limit)
+            found, looked = self._best(giver, own, others[at : at + size], most)
             if found is not None:
                 return found
             at, size, cells = at + size, min(size * 4, 256), cells + looked
         return None
 
     def _best(
-        self, giver: int, own: NDArray[np.intp], takers: NDArray[np.intp], limit: float
-    ) -> tuple[_Step | None, int]:
-        """The best step between a member and some others, and how many it was chosen from."""
-        lists = [self._own(taker) for taker in takers.tolist()]
+        self, giver: int, own: NDArray[np.intp], takers: NDArray[np.intp], most: int
+    ) -> tuple[_Changes | None, int]:
+        """The best step between the fullest member and some others, and how many it was chosen from."""
+        lists = [_some(self._own(taker), most) for taker in takers.tolist()]
+        sizes = np.array([len(each) for each in lists], np.intp)
         back = np.concatenate([*lists, np.full(len(takers), -1)])
-        taker = np.concatenate([np.repeat(takers, np.array([len(each) for each in lists], np.intp)), takers])
+        taker = np.concatenate([np.repeat(takers, sizes), takers])
         swaps = back >= 0
-        returned = np.where(swaps, self._weight[back], 0)
-        moved = self._weight[own][:, None] - returned
-        left = (self._load[giver] - moved) / self._capacity[giver]
-        come = (self._load[taker] + moved) / self._capacity[taker]
-        worst = np.maximum(left, come)
+        load, capacity, kind, holder = self._load, self._capacity, self._kind, self._holder
+        limit = float(self._ratio[giver])
+        moved = self._weight[own][:, None] - np.where(swaps, self._weight[back], 0)
+        fits = (moved > 0) & (moved <= limit * capacity[taker] - load[taker])
         reads = self._problem.reads
-        fits = worst < limit
-        fits &= reads[self._kind[taker]][:, self._topic[own]].T
-        fits &= reads[self._kind[giver], self._topic[back]] | ~swaps
-        if not fits.any():
+        fits &= reads[kind[giver], self._topic[back]] | ~swaps
+        fits &= reads[kind[taker]][:, self._topic[own]].T
+        row, column = np.nonzero(fits)
+        gives, takes, returns, moves = own[row], taker[column], back[column], moved[row, column]
+        worst = np.maximum((load[giver] - moves) / capacity[giver], (load[takes] + moves) / capacity[takes])
+        cost = (holder[gives] == giver).astype(np.int64) - (holder[gives] == takes)
+        swapped = returns >= 0
+        cost += swapped & (holder[returns] == takes)
+        cost -= swapped & (holder[returns] == giver)
+        value = (limit - np.maximum(worst, self._bound * CLOSE)) / (1 + np.maximum(cost, 0))
+        value[worst >= limit] = 0.0
+        if not value.any():
             return None, fits.size
-        holder = self._holder[own][:, None]
-        cost = (holder == giver).astype(np.int64) - (holder == taker)
-        cost += np.where(swaps & (self._holder[back] == taker), 1, 0)
-        cost -= np.where(swaps & (self._holder[back] == giver), 1, 0)
-        value = np.where(
-            fits, (limit - np.maximum(worst, self._bound * CLOSE)) / (1 + np.maximum(cost, 0)), -1.0
-        )
-        row, column = np.unravel_index(int(value.argmax()), value.shape)
-        changes = [(int(own[row]), int(taker[column]))]
-        if swaps[column]:
-            changes.append((int(back[column]), giver))
-        return _Step(float(value[row, column]), tuple(changes)), fits.size
+        best = int(value.argmax())
+        changes = [(int(gives[best]), int(takes[best]))]
+        if swapped[best]:
+            changes.append((int(returns[best]), giver))
+        return changes, fits.size
+
+
+def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Some of these partitions, evenly spaced."""
+    return rows[:: -(-len(rows) // most) or 1]

@@ -25,7 +25,8 @@ def read_weights(path: str | PathLike[str]) -> Weights:
     """The weights that a file says: a mapping in JSON or YAML, or a table in CSV.
 
     A CSV file has the columns topic, partition and weight, in any order; without a partition the weight is
-    that of every partition of the topic. Files in YAML or CSV end with a line end, or they are taken for half written.
+    that of every partition of the topic. Files in YAML or CSV end with a line end; others are taken for half
+    written.
 
     Raises:
         InvalidConfigError: it cannot be read, or says something else.

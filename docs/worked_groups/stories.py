@@ -34,12 +34,15 @@ class Story:
         assignor: name of the assignor.
         topics: the topics.
         members: who is there at first.
+        settings: settings of the assignor.
     """
 
-    def __init__(self, assignor: str, topics: Sequence[Topic], members: Sequence[Member]) -> None:
+    def __init__(
+        self, assignor: str, topics: Sequence[Topic], members: Sequence[Member], **settings: object
+    ) -> None:
         self.assignor = assignor
         self.rebalances: list[Rebalance] = []
-        self._leader = get_assignor(assignor)
+        self._leader = get_assignor(assignor, **settings)
         names = [member.id for member in members]
         self._decide(f"{', '.join(names[:-1])} and {names[-1]}", Group(topics, members))
 
@@ -63,7 +66,7 @@ class Story:
 
     def _decide(self, event: str, group: Group) -> None:
         assignment = self._leader.assign(group)
-        explainer = Explainer(group, assignment, assignor=self.assignor)
+        explainer = Explainer(group, assignment, assignor=self._leader)
         why = {
             TopicPartition(topic.name, number): explainer.explain((topic.name, number))
             for topic in group.topics
@@ -111,6 +114,14 @@ def overlap(assignor: str) -> Story:
     return Story(assignor, topics, members).then("c joins", join=[Member("c", BOTH)])
 
 
+def weighed(assignor: str) -> Story:
+    """Two members share partitions that weigh differently, and a third one joins."""
+    members = [Member("a", ORDERS), Member("b", ORDERS)]
+    weights = {"orders": [8, 1, 2, 4, 1, 3, 5]}
+    story = Story(assignor, [Topic("orders", 7)], members, weights=weights)
+    return story.then("c joins", join=[Member("c", ORDERS)])
+
+
 def growth() -> Story:
     """A topic gets more partitions."""
     members = [Member("a", BOTH), Member("b", BOTH), Member("c", BOTH)]
@@ -131,4 +142,6 @@ def stories() -> dict[str, Story]:
         "broker-range": growth(),
         "optimal": overlap("optimal"),
         "cooperative-optimal": seven("cooperative-optimal").then("a and b rejoin"),
+        "weighted": weighed("weighted"),
+        "cooperative-weighted": weighed("cooperative-weighted").then("a and b rejoin"),
     }

@@ -132,6 +132,10 @@ SENTENCES = [
         "given up a, best b",
         "t-1 goes to 'b', for the best loads with the fewest moves; 'a' gave it up for the best loads",
     ),
+    (
+        "relieved a, light b",
+        "t-1 goes to 'b', for a low peak of loads; 'a' gave it up for a lower peak of loads",
+    ),
     ("filled b, held back b", "t-1 waits for the member that has it to give it up, then 'b' gets it"),
 ]
 

@@ -585,7 +585,7 @@ MUTATIONS = [
             OPTIMAL,
         ),
         (
-            "assignors/optimal/assignor.py",
+            "assignors/optimal/decision.py",
             "(gets != reading.rightful[partition])",
             "(gets == gets)",
             OPTIMAL,

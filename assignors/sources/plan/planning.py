@@ -23,12 +23,14 @@ from assignors.sources.plan.owners import owners
 from assignors.sources.plan.restart import rolling_restart
 from assignors.sources.plan.topics import as_complete, plan_topics
 from assignors.sources.plan.what_if import WhatIf
+from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
 from partitioning.errors import UnknownStrategyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assignors.group import Topic
+    from assignors.interface import Assignor
     from assignors.sources.plan.members import Seat
 
 ROUNDS = 10
@@ -98,6 +100,7 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
             *seated.assumed,
             *topics.assumed,
             *_unknown_ids(state, seats, assignor, broker_side=broker_side),
+            *_unknown_weights(strategy),
         ),
         explainer=explainer,
     )
@@ -164,6 +167,12 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> list[str
             "assignor decided here, or its members see or subscribe to something else than is known"
         )
     return warnings
+
+
+def _unknown_weights(strategy: Assignor) -> list[str]:
+    if not isinstance(strategy, WeightedAssignor | CooperativeWeightedAssignor):
+        return []
+    return ["every partition weighs the same and every member can carry the same: a plan is given no weights"]
 
 
 def _unknown_ids(state: GroupState, seats: Sequence[Seat], assignor: str, *, broker_side: bool) -> list[str]:

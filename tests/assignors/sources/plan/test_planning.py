@@ -198,3 +198,10 @@ def test_a_change_of_protocol_is_assumed_to_keep_ids(protocol, assignor, said):
 def test_a_plan_knows_its_strategy_and_protocol():
     made = plan(as_range(), "uniform")
     assert (made.strategy, made.protocol, made.status) == ("uniform", "consumer", "planned")
+
+
+@pytest.mark.parametrize(
+    ("assignor", "told"), [("weighted", True), ("cooperative-weighted", True), ("optimal", False)]
+)
+def test_a_plan_says_that_it_has_no_weights(assignor, told):
+    assert any("weighs the same" in each for each in planned(assignor).assumed) is told
