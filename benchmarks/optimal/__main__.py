@@ -17,8 +17,10 @@ from rich.progress import track
 
 from benchmarks.optimal.measuring import Counts, measured
 from benchmarks.optimal.page import page
+from benchmarks.optimal.picture import picture
 
 SAVED = Path(__file__).parents[1] / "optimal.md"
+DRAWN = Path(__file__).parents[2] / "docs" / "optimal.svg"
 GROUPS = 2_000
 
 
@@ -28,9 +30,11 @@ def main() -> None:
         "--groups", type=int, default=GROUPS, help="how many; fewer are not saved but printed"
     )
     groups = options.parse_args().groups
-    written = page(groups, counted(groups))
+    counts = counted(groups)
+    written = page(groups, counts)
     if groups == GROUPS:
         SAVED.write_text(written)
+        DRAWN.write_text(picture(counts))
     else:
         print(written)
 
