@@ -47,7 +47,6 @@ def run_kafka_python(servers: str, group: str, topic: str, assignors: str, insta
         partition_assignment_strategy=strategies,
         session_timeout_ms=SESSION_TIMEOUT_MS,
         heartbeat_interval_ms=300,
-        metadata_max_age_ms=1_000,
         enable_auto_commit=False,
     )
 
