@@ -11,14 +11,20 @@ import os
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import track
 
 from benchmarks.optimal.measuring import Counts, measured
 from benchmarks.optimal.page import page
+from benchmarks.optimal.picture import picture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 SAVED = Path(__file__).parents[1] / "optimal.md"
+DRAWN = Path(__file__).parents[2] / "docs" / "optimal.svg"
 GROUPS = 2_000
 
 
@@ -28,9 +34,11 @@ def main() -> None:
         "--groups", type=int, default=GROUPS, help="how many; fewer are not saved but printed"
     )
     groups = options.parse_args().groups
-    written = page(groups, counted(groups))
+    counts = counted(groups)
+    written = page(groups, counts)
     if groups == GROUPS:
         SAVED.write_text(written)
+        DRAWN.write_text(picture(counts))
     else:
         print(written)
 
@@ -38,13 +46,18 @@ def main() -> None:
 def counted(groups: int) -> Counts:
     """The figures of all groups, which are seeded by their number."""
     screen = Console(stderr=True)
-    counts: Counts = {}
     with ProcessPoolExecutor(initializer=os.nice, initargs=(10,)) as side_by_side:
         lives = side_by_side.map(measured, range(groups), chunksize=4)
-        for life in track(lives, "groups", groups, console=screen, disable=not screen.is_terminal):
-            for figure, places in life.items():
-                for place, values in places.items():
-                    counts.setdefault(figure, {}).setdefault(place, Counter()).update(values)
+        return gathered(track(lives, "groups", groups, console=screen, disable=not screen.is_terminal))
+
+
+def gathered(lives: Iterable[Counts]) -> Counts:
+    """The figures of several groups in one."""
+    counts: Counts = {}
+    for life in lives:
+        for figure, places in life.items():
+            for place, values in places.items():
+                counts.setdefault(figure, {}).setdefault(place, Counter()).update(values)
     return counts
 
 

@@ -111,8 +111,8 @@ FIGURES = (
     Figure(
         "topics",
         "Topics",
-        "partitions of one topic that a member has above the topic's partitions over its subscribers, rounded "
-        "up; at worst",
+        "partitions of one topic that a member has above the topic's partitions over its subscribers, "
+        "rounded up; at worst",
         beyond,
     ),
     Figure(
@@ -130,8 +130,8 @@ FIGURES = (
     Figure(
         "lost",
         "Restarts",
-        "percent of its partitions that a member does not get back, where it restarts under a client id or an "
-        f"instance id of its own and had {ENOUGH} or more; before the colon the mean",
+        "percent of its partitions that a member does not get back, where it restarts under a client id or "
+        f"an instance id of its own and had {ENOUGH} or more; before the colon the mean",
         mean_and_spread,
     ),
 )
@@ -156,6 +156,8 @@ their own, in a third neither. All assignors get the same lives, and each carrie
 
 `0 / 3 / 14` are the median, the 99th percentile and the worst; `6 %:` before them is how many rebalances are
 above 0.
+
+![How many rebalances are so far from the best](../docs/optimal.svg)
 
 {tables}
 """

@@ -39,36 +39,36 @@ def run_kafka_python(servers: str, group: str, topic: str, assignors: str, insta
 
     from assignors.clients.kafka_python import kafka_python_assignors
 
+    strategies = kafka_python_assignors(*assignors.split(","))
     consumer = KafkaConsumer(
         bootstrap_servers=servers,
         group_id=group,
         group_instance_id=instance_id,
-        partition_assignment_strategy=kafka_python_assignors(*assignors.split(",")),
+        partition_assignment_strategy=strategies,
         session_timeout_ms=SESSION_TIMEOUT_MS,
         heartbeat_interval_ms=300,
-        metadata_max_age_ms=1_000,
         enable_auto_commit=False,
     )
 
-    def state(partitions: set[Any]) -> tuple[str, int, list[int], str]:
-        generation = consumer._coordinator._generation
-        numbers = sorted(each.partition for each in partitions)
-        return generation.member_id, generation.generation_id, numbers, generation.protocol
+    def state(partitions: Callable[[], set[Any]]) -> tuple[str, int, list[int], str]:
+        generation = strategies[0]._memory.generation  # read first: partitions are of this one or later
+        joined = consumer._coordinator._generation
+        return joined.member_id, generation, sorted(each.partition for each in partitions()), joined.protocol
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
         """Tells at once what changes hands: another member may have it before this one polls again."""
 
         def on_partitions_revoked(self, revoked: set[Any]) -> None:
-            say(*state(consumer.assignment() - set(revoked)))
+            say(*state(lambda: consumer.assignment() - set(revoked)))
 
         def on_partitions_assigned(self, assigned: set[Any]) -> None:
-            say(*state(consumer.assignment() | set(assigned)))
+            say(*state(lambda: consumer.assignment() | set(assigned)))
 
     consumer.subscribe([topic], listener=Listener())
     said = None
     while not stopping:
         consumer.poll(100)
-        now = state(consumer.assignment())
+        now = state(consumer.assignment)
         if now != said:
             said = now
             say(*now)
@@ -76,7 +76,7 @@ def run_kafka_python(servers: str, group: str, topic: str, assignors: str, insta
 
 
 def run_librdkafka(servers: str, group: str, topic: str, assignors: str, instance_id: str | None) -> None:
-    """It tells no generation, and nothing before it has partitions."""
+    """It does not know its generation; while it has nothing it is said to have none."""
     from confluent_kafka import Consumer
 
     config = {
@@ -92,7 +92,8 @@ def run_librdkafka(servers: str, group: str, topic: str, assignors: str, instanc
     def telling(change: Callable[[set[int], set[int]], set[int]]) -> Callable[[Any, list[Any]], None]:
         def tell(_: Any, changed: list[Any]) -> None:
             had = {each.partition for each in consumer.assignment()}
-            say(consumer.memberid(), None, change(had, {each.partition for each in changed}))
+            now = change(had, {each.partition for each in changed})
+            say(consumer.memberid(), None if now else -1, now)
 
         return tell
 

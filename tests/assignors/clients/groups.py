@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from assignors import Assignment, Group, Member, Topic, get_assignor
-from tests.support.broker import Kafka
 from tests.support.jars import fetch
 
 HERE = Path(__file__).parent
@@ -82,10 +81,6 @@ class RealGroup:
         consumer = self.consumers.pop(index)
         self._ended.append(consumer)
         consumer.end(how)
-
-    def grow(self, kafka: Kafka, partitions: int) -> None:
-        kafka.grow_topic(self.topic, partitions)
-        self.partitions = partitions
 
     def owned_twice(self) -> set[int]:
         """The partitions that two consumers ever had at the same time."""

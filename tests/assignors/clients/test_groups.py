@@ -1,4 +1,4 @@
-"""Real groups of other clients that assign by our assignors: joins, leaves, kills and growth."""
+"""Real groups of other clients that assign by our assignors: joins, leaves and kills."""
 
 import signal
 from collections.abc import Callable, Sequence
@@ -29,10 +29,6 @@ def joins(client: str) -> Step:
 def first(how: signal.Signals) -> Step:
     """The member that has been there longest, the leader, ends."""
     return lambda group: group.end(0, how)
-
-
-def grows(kafka: Kafka, partitions: int) -> Step:
-    return lambda group: group.grow(kafka, partitions)
 
 
 def follow(group: RealGroup, steps: Sequence[Step]) -> None:
@@ -82,7 +78,7 @@ def test_a_cooperative_optimal_group_never_has_a_partition_twice(broker: Kafka) 
     leaves, killed = first(signal.SIGTERM), first(signal.SIGKILL)
     with RealGroup(broker.bootstrap_servers, topic, PARTITIONS, "cooperative-optimal") as group:
         join = joins("kafka-python")
-        follow(group, [join, join, join, leaves, grows(broker, PARTITIONS + 6), join, killed])
+        follow(group, [join, join, join, leaves, join, killed])
         assert group.owned_twice() == set()
 
 
