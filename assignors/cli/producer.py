@@ -11,6 +11,7 @@ from assignors.cli.shell import HELP, QuietCommand, output_options, paint, write
 
 if TYPE_CHECKING:
     from assignors.sources.record_stream import RecordStream
+    from partitioning.producer.tuning import Client
 
 EXAMPLES = """\b
 Examples:
@@ -18,7 +19,7 @@ Examples:
   copartition producer --stream orders.csv --partitions 12 --round-trip 4 --limit 50
 """
 
-CLIENTS = ("java", "librdkafka")
+CLIENTS: tuple[Client, ...] = ("java", "librdkafka")
 
 
 @click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
@@ -120,7 +121,7 @@ def producer(
         raise click.UsageError("--rate needs --value-bytes")
     if source is not None and (value_bytes is not None or key_bytes is not None):
         raise click.UsageError("--stream has the sizes; leave --value-bytes and --key-bytes out")
-    from assignors.reports import tuning  # noqa: PLC0415 - help does without
+    from assignors.reports import tuning, tuning_text  # noqa: PLC0415 - help does without
     from assignors.sources.record_stream import chance_stream, read_stream  # noqa: PLC0415
     from partitioning.producer import Broker, tune_producer  # noqa: PLC0415
 
@@ -155,4 +156,4 @@ def producer(
     if form == "json":
         write(tuning.tuning_json(tunings, assumed))
     else:
-        paint(partial(tuning.print_tunings, tunings, assumed), color=color, width=width)
+        paint(partial(tuning_text.print_tunings, tunings, assumed), color=color, width=width)

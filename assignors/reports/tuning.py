@@ -6,16 +6,8 @@ import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from assignors.extras import needs
-from assignors.reports.tables import cell, indent, note, table
-
-with needs("a text report", "cli"):
-    from rich.text import Text
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.console import Console
 
     from partitioning.producer import Trial, Tuning
 
@@ -39,7 +31,8 @@ def _verdict(tuning: Tuning) -> str:
     default = f"the defaults: {_figures(usual, tuning)}"
     if best is None:
         nearest = min(tuning.trials, key=lambda trial: trial.latency_ms)
-        return f"nothing that was tried keeps {goal}; {_settings(nearest)} is nearest: {_figures(nearest, tuning)}"
+        figures = _figures(nearest, tuning)
+        return f"nothing that was tried keeps {goal}; {_settings(nearest)} is nearest: {figures}"
     if best == usual:
         return f"the defaults keep {goal} with the fewest requests: {_figures(best, tuning)}"
     return f"{_settings(best)} keeps {goal} with the fewest requests: {_figures(best, tuning)}; {default}"
@@ -51,40 +44,6 @@ def _settings(trial: Trial) -> str:
 
 def _figures(trial: Trial, tuning: Tuning) -> str:
     return f"p{tuning.percentile:g} {trial.latency_ms:.1f} ms, {trial.requests_per_s:,.0f} requests/s"
-
-
-def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Console) -> None:
-    """The verdicts, and what was tried for each client."""
-    for text in verdicts(tunings):
-        console.print(cell(text, "bold"), soft_wrap=True)
-    for tuning in tunings:
-        shown = table(
-            [
-                "LINGER.MS",
-                "BATCH.SIZE",
-                "P50 MS",
-                f"P{tuning.percentile:g} MS",
-                "REQUESTS/S",
-                "RECORDS/REQUEST",
-                "",
-            ],
-            right=range(6),
-        )
-        for trial in tuning.trials:
-            shown.add_row(
-                f"{trial.linger_ms:g}",
-                str(trial.batch_size),
-                f"{trial.median_ms:.1f}",
-                Text(f"{trial.latency_ms:.1f}", "" if trial.keeps else "red"),
-                f"{trial.requests_per_s:,.1f}",
-                f"{trial.records_per_request:,.1f}",
-                remark(trial, tuning),
-            )
-        console.print()
-        console.print(cell(tuning.client))
-        console.print(indent(shown))
-    for text in assumed:
-        console.print(note(f"assumed: {text}"), soft_wrap=True)
 
 
 def remark(trial: Trial, tuning: Tuning) -> str:

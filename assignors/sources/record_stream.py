@@ -77,7 +77,7 @@ def chance_stream(
     if records > MOST_RECORDS:
         raise SourceError(
             f"{rate:g} records a second take {records:,} to tell a latency of {limit_ms:g} ms, and "
-            f"{MOST_RECORDS:,} are simulated at the most; give a part of the rate with its part of the brokers"
+            f"{MOST_RECORDS:,} can be simulated; give a part of the rate with its part of the brokers"
         )
     gaps = np.random.default_rng(seed).exponential(1000 / rate, records)
     return RecordStream(
@@ -94,7 +94,8 @@ def read_stream(path: str | Path) -> RecordStream:
     An empty key is null; an empty partition is one that the producer chose. Times may begin anywhere.
 
     Raises:
-        SourceError: the file has no such columns or records, a field that is no number, or times that go back.
+        SourceError: the file has no such columns or records, a field that is no number, or times that go
+            back.
     """
     with open(path, newline="", encoding="utf-8") as file:  # noqa: PTH123 - a path may be text
         reader = csv.DictReader(file)
