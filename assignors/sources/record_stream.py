@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from assignors.errors import SourceError
 from partitioning import partition_batch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -97,52 +99,57 @@ def read_stream(path: str | Path) -> RecordStream:
         SourceError: the file has no such columns or records, a field that is no number, or times that go
             back.
     """
-    with open(path, newline="", encoding="utf-8") as file:  # noqa: PTH123 - a path may be text
-        reader = csv.DictReader(file)
-        names = set(reader.fieldnames or ())
-        if not {"time_ms", "value_bytes"} <= names:
-            raise SourceError(f"{path}: needs the columns time_ms and value_bytes, and has {sorted(names)}")
-        if {"key", "partition"} <= names:
-            raise SourceError(f"{path}: has both key and partition; leave out one of them")
-        rows = list(reader)
+    rows = _rows(path)
+
+    def column(name: str, read: Callable[[str], float]) -> NDArray[np.float64]:
+        numbers = np.empty(len(rows))
+        for place, row in enumerate(rows):
+            try:
+                numbers[place] = read(row[name])
+            except (TypeError, ValueError, OverflowError):
+                raise SourceError(
+                    f"{path}: row {place + 2} has {name} {row[name]!r}; give a number"
+                ) from None
+        return numbers
+
+    times = column("time_ms", float)
+    if np.any(np.diff(times) < 0):
+        place = int(np.argmax(np.diff(times) < 0)) + 3
+        raise SourceError(f"{path}: row {place} is earlier than the one before; sort the rows by time_ms")
+    partitions = (
+        column("partition", lambda text: int(text) if text else -1) if "partition" in rows[0] else None
+    )
+    keys = None
+    key_bytes = np.full(len(rows), -1)
+    if "key" in rows[0]:
+        if short := [place for place, row in enumerate(rows, 2) if row["key"] is None]:
+            raise SourceError(f"{path}: row {short[0]} has no key; leave it empty for null, after its comma")
+        keys = [row["key"].encode() or None for row in rows]
+        key_bytes = np.array([-1 if key is None else len(key) for key in keys])
+    return RecordStream(
+        times - times[0],
+        column("value_bytes", int).astype(np.int64),
+        key_bytes,
+        keys,
+        None if partitions is None else partitions.astype(np.int64),
+    )
+
+
+def _rows(path: str | Path) -> list[dict[str, str]]:
+    """The lines of a file, one that ends too soon with None for what it has not."""
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - a path may be text
+            reader = csv.DictReader(file)
+            names = set(reader.fieldnames or ())
+            rows = list(islice(reader, MOST_RECORDS + 1))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise SourceError(f"{path}: is not UTF-8 text in columns (CSV): {error}") from error
+    if not {"time_ms", "value_bytes"} <= names:
+        raise SourceError(f"{path}: needs the columns time_ms and value_bytes, and has {sorted(names)}")
+    if {"key", "partition"} <= names:
+        raise SourceError(f"{path}: has both key and partition; leave out one of them")
     if not rows:
         raise SourceError(f"{path}: has no records")
     if len(rows) > MOST_RECORDS:
-        raise SourceError(f"{path}: has {len(rows):,} records; give the busiest {MOST_RECORDS:,} at the most")
-
-    def column(name: str, empty: int | None = None) -> NDArray[np.float64]:
-        try:
-            return np.array(
-                [empty if row[name] == "" and empty is not None else row[name] for row in rows], np.float64
-            )
-        except (TypeError, ValueError):
-            for line, row in enumerate(rows, 2):
-                if not _is_number(row[name]) and not (row[name] == "" and empty is not None):
-                    raise SourceError(f"{path}: row {line} has {name} {row[name]!r}; give a number") from None
-            raise
-
-    times = column("time_ms")
-    if np.any(np.diff(times) < 0):
-        row = int(np.argmax(np.diff(times) < 0)) + 3
-        raise SourceError(f"{path}: row {row} is earlier than the one before; sort the rows by time_ms")
-    keys = [row["key"].encode() or None for row in rows] if "key" in names else None
-    sizes = (
-        np.full(len(rows), -1)
-        if keys is None
-        else np.array([-1 if key is None else len(key) for key in keys])
-    )
-    return RecordStream(
-        times - times[0],
-        column("value_bytes").astype(np.int64),
-        sizes,
-        keys,
-        column("partition", -1).astype(np.int64) if "partition" in names else None,
-    )
-
-
-def _is_number(text: str | None) -> bool:
-    try:
-        float(text or "")
-    except ValueError:
-        return False
-    return True
+        raise SourceError(f"{path}: has more than {MOST_RECORDS:,} records; give the busiest part of them")
+    return rows

@@ -48,9 +48,9 @@ RUNS = 3
 HEAD = f"""# `copartition producer` beside real producers
 
 Made by `python -m benchmarks.producer`. {STREAM["records"]:,} records of {STREAM["value_bytes"]} bytes, \
-{STREAM["records_per_second"]:,} a second at an even pace, {STREAM["partitions"]} partitions, one real broker \
-on the same machine. Measured figures are medians of {RUNS} runs, the lowest and the highest in brackets. The \
-model is told only the round trip, the median latency of lone records without linger.
+{STREAM["records_per_second"]:,} a second at an even pace, {STREAM["partitions"]} partitions, one real \
+broker on the same machine. Measured figures are medians of {RUNS} runs, the lowest and the highest in \
+brackets. The model is told only the round trip, the median latency of lone records without linger.
 """
 
 COLUMNS = (
