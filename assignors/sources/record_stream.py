@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -135,7 +135,7 @@ def read_stream(path: str | Path) -> RecordStream:
     )
 
 
-def _rows(path: str | Path) -> list[dict[str, str]]:
+def _rows(path: str | Path) -> list[dict[str, Any]]:
     """The lines of a file, one that ends too soon with None for what it has not."""
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123 - a path may be text
