@@ -176,16 +176,19 @@ def test_columns_have_the_sizes_of_single_records() -> None:
         (500, 512, {"batch_size": 16_384}),
         (500, 100, {"batch_size": 16_384}),
         (200, 3_000, {"batch_size": 16_384}),
+        (500, 1_467, {"batch_size": 16_384}),  # eleven fit to the byte
+        (500, 1_468, {"batch_size": 16_384}),
         (40, 20_000, {"batch_size": 16_384}),
         (500, 10, {"batch_num_messages": 30}),
         (2_000, 512, {}),
     ],
 )
 def test_a_real_librdkafka_makes_as_many_requests(records: int, size: int, settings: dict[str, int]) -> None:
+    topic = "t" * 20
     told: list[int] = []
     config = {name.replace("_", "."): value for name, value in settings.items()}
     with MockCluster() as cluster:
-        cluster.create_topic("t", 1)
+        cluster.create_topic(topic, 1)
         producer = Producer(
             config
             | {
@@ -197,10 +200,10 @@ def test_a_real_librdkafka_makes_as_many_requests(records: int, size: int, setti
                 ),
             }
         )
-        producer.produce("t", b"", partition=0)  # so that the connection is up
+        producer.produce(topic, b"", partition=0)  # so that the connection is up
         producer.flush()
         for _ in range(records):
-            producer.produce("t", bytes(size), partition=0)
+            producer.produce(topic, bytes(size), partition=0)
         producer.flush()
         sent = time.monotonic()
         while time.monotonic() < sent + 0.3:
