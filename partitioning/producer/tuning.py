@@ -10,7 +10,7 @@ import numpy as np
 from partitioning.errors import InvalidConfigError
 from partitioning.producer.batching import Broker, simulate_batching
 from partitioning.producer.librdkafka import LibrdkafkaSettings, simulate_librdkafka
-from partitioning.producer.settings import LATEST_MS, BatchingSettings, check_bounds
+from partitioning.producer.settings import LATEST_MS, BatchingSettings
 from partitioning.sticky import Sticky, StickyByTime
 from partitioning.strategy import seeded
 
@@ -116,10 +116,7 @@ def tune_producer(
         InvalidConfigError: no records, an unknown client, or a limit, percentile, time or size out of range.
         InvalidLayoutError: a partition or leader that does not exist.
     """
-    check_bounds("limit_ms", limit_ms, np.nextafter(0, 1), LATEST_MS)
-    check_bounds("percentile", percentile, np.nextafter(0, 1), 100)
-    if client not in _DEFAULT_SIZES:
-        raise InvalidConfigError(f"client is {client!r}; give 'java' or 'librdkafka'")
+    _check(limit_ms, percentile, client)
     times = np.asarray(times_ms)
     if not times.size:
         raise InvalidConfigError("there are no records; give at least one")
@@ -181,6 +178,14 @@ def tune_producer(
             default=None,
         ),
     )
+
+
+def _check(limit_ms: float, percentile: float, client: str) -> None:
+    for name, value, highest in (("limit_ms", limit_ms, LATEST_MS), ("percentile", percentile, 100)):
+        if not 0 < value <= highest:
+            raise InvalidConfigError(f"{name} is {value}; give more than 0, up to {highest}")
+    if client not in _DEFAULT_SIZES:
+        raise InvalidConfigError(f"client is {client!r}; give 'java' or 'librdkafka'")
 
 
 def _trial(
