@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 TUNING_FORMAT_VERSION = "1.0"
 
 LIMITS = (
-    "no compression, no retries, no other producers, no time for the work in the producer itself and no pauses "
-    "of machines: the latencies are a floor, on which a real system's tail comes"
+    "no compression, no retries, no other producers, no time for the work in the producer itself and no "
+    "pauses of machines: the latencies are a floor, on which a real system's tail comes"
 )
 """What the models of producers leave out."""
 

@@ -56,9 +56,10 @@ best; how late it sent 1 % of the records all the same is in the last column, an
 {QUIET_MS:g} ms, latencies are those of a busy machine, not of the settings. The model is told only the \
 round trip: the lowest median latency of lone records without linger.
 
-So the number of requests can be relied on where there is a linger. The predicted p99 is a floor: pauses of a \
-machine come on top, here up to hundreds of milliseconds, as other work kept both of its cores busy. "Under 20 \
-ms" was therefore kept in few of the runs for which it was predicted: leave room for the tail of your system.
+Where there is a linger and the machine kept the pace, the number of requests agrees within a tenth; a busy \
+machine makes fewer and larger ones. The predicted p99 is a floor: pauses of the machine come on top, here up \
+to hundreds of milliseconds, as other work kept both of its cores busy. "Under 20 ms" was therefore kept in \
+few of the runs for which it was predicted: leave room for the tail of your system.
 """
 
 KEPT = """## Java on a quieter machine
