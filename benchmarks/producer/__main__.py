@@ -57,14 +57,15 @@ best; how late it sent 1 % of the records all the same is in the last column, an
 round trip: the lowest median latency of lone records without linger.
 
 Where there is a linger and the machine kept the pace, the number of requests agrees within a tenth; a busy \
-machine makes fewer and larger ones. The predicted p99 is a floor: pauses of the machine come on top, here up \
-to hundreds of milliseconds, as other work kept both of its cores busy. "Under 20 ms" was therefore kept in \
+machine makes fewer and larger ones. The predicted p99 is a floor: pauses of the machine come on top, here \
+up to hundreds of milliseconds, as other work kept both of its cores busy. "Under 20 ms" was therefore kept in \
 few of the runs for which it was predicted: leave room for the tail of your system.
 """
 
 KEPT = """## Java on a quieter machine
 
-The quietest runs of tests/golden/producer, batch.size 16384, with a round trip of 2 ms in the model.
+The quietest runs of tests/golden/producer, batch.size 16384, with a round trip of 2 ms in the model. Rows
+with the same settings differ in partitions, pace and size of records.
 """
 
 COLUMNS = (
