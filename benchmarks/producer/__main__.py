@@ -58,8 +58,8 @@ round trip: the lowest median latency of lone records without linger.
 
 Where there is a linger and the machine kept the pace, the number of requests agrees within a tenth; a busy \
 machine makes fewer and larger ones. The predicted p99 is a floor: pauses of the machine come on top, here \
-up to hundreds of milliseconds, as other work kept both of its cores busy. "Under 20 ms" was therefore kept in \
-few of the runs for which it was predicted: leave room for the tail of your system.
+up to hundreds of milliseconds, as other work kept both of its cores busy. "Under 20 ms" was therefore kept \
+in few of the runs for which it was predicted: leave room for the tail of your system.
 """
 
 KEPT = """## Java on a quieter machine
