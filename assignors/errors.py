@@ -6,7 +6,7 @@ AssignorsError
  |- ProtocolError       bytes of the consumer protocol that cannot be read or written (also ValueError)
  |- DiffError           two groups that cannot be compared as asked                (also ValueError)
  |- ScenarioError       a scenario file that cannot be simulated                     (also ValueError)
- `- SourceError         a snapshot, capture or live group that cannot be read        (also ValueError)
+ `- SourceError         a snapshot, capture, live group or stream that cannot be read (also ValueError)
      `- GroupNotFoundError  the cluster has no such group
 """
 

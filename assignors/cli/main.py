@@ -27,6 +27,7 @@ COMMANDS = {
     "partitioners": _Entry("listings", "Partitioners by name, plug-ins included."),
     "assignors": _Entry("listings", "Assignors by name, plug-ins included."),
     "assign": _Entry("assign", "What an assignor gives to members."),
+    "producer": _Entry("producer", "Which linger.ms and batch.size keep a producer's latency under a limit."),
     "migrate": _Entry("migrate", "Safe rolling bounces from one strategy to another."),
     "coordinator": _Entry("coordinator", "Which broker looks after a group."),
     "completion": _Entry("completion", "A script that lets a shell complete commands and options."),

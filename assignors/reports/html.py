@@ -22,6 +22,8 @@ from assignors.reports.runs.lanes import DEPTHS
 from assignors.reports.runs.legend import COLOURS, SHADES, colour_legend, phase_legend
 from assignors.reports.runs.tables import REBALANCES, causes, outage_rows
 from assignors.reports.scenarios import assumptions
+from assignors.reports.tuning import remark, verdicts
+from assignors.reports.tuning_chart import tuning_chart
 from assignors.reports.verdict import answer, heading, number, presence
 from assignors.reports.visible import visible
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
     from assignors.diff import AssignmentDiff
     from assignors.simulation import Scenario, SimulationResult
+    from partitioning.producer import Tuning
 
 _TOPICS = 8
 """The most topics that a page's head names."""
@@ -88,6 +91,17 @@ def simulation_html(results: Sequence[SimulationResult]) -> str:
         longest=max((row.total_ms for rows in outages for row in rows if row.partitions), default=0.0),
         rebalances=REBALANCES,
         assumed=_assumed(results),
+    )
+
+
+def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
+    """A page with the settings that were tried for one client or more."""
+    return _render(
+        "tuning.html.j2",
+        tunings=tunings,
+        verdicts=verdicts(tunings),
+        chart=tuning_chart(tunings),
+        assumed=assumed,
     )
 
 
@@ -173,6 +187,7 @@ def _environment() -> jinja2.Environment:
         "place": _place,
         "number": number,
         "presence": presence,
+        "remark": remark,
     }
     environment.globals |= {"colours": COLOURS, "shades": SHADES, "depths": len(DEPTHS)}
     environment.globals |= {"spread_height": HEIGHT}

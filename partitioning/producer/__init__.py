@@ -13,7 +13,9 @@ from partitioning.producer.delivery import (
     simulate_delivery,
 )
 from partitioning.producer.idempotence import ProducerState, SequencedBatch, Verdict
+from partitioning.producer.librdkafka import LibrdkafkaSettings, simulate_librdkafka
 from partitioning.producer.settings import BatchingSettings
+from partitioning.producer.tuning import Trial, Tuning, tune_producer
 
 __all__ = [
     "BatchingResult",
@@ -22,10 +24,15 @@ __all__ = [
     "DeliveryResult",
     "DeliverySettings",
     "Faults",
+    "LibrdkafkaSettings",
     "Outcome",
     "ProducerState",
     "SequencedBatch",
+    "Trial",
+    "Tuning",
     "Verdict",
     "simulate_batching",
     "simulate_delivery",
+    "simulate_librdkafka",
+    "tune_producer",
 ]

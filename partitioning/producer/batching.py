@@ -17,8 +17,9 @@ import numpy as np
 from partitioning.errors import InvalidConfigError, InvalidLayoutError
 from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout
 from partitioning.producer.accumulator import Accumulator
-from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size
-from partitioning.producer.settings import INT_MAX, LATEST_MS, BatchingSettings, check_bounds
+from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_sizes
+from partitioning.producer.settings import LATEST_MS, BatchingSettings, check_bounds
+from partitioning.producer.stream import checked_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,9 +55,10 @@ class Broker:
         if not self.bytes_per_ms > 0:
             raise InvalidConfigError(f"bytes_per_ms is {self.bytes_per_ms}; give more than 0")
 
-    def work_ms(self, batches: int, size: int) -> float:
-        """Time it works on a request of so many batches and bytes."""
-        return self.request_ms + self.batch_ms * batches + size / self.bytes_per_ms
+    def served_ms(self, sent_ms: float, free_ms: float, batches: int, size: int) -> float:
+        """When it has done a request of so many batches and bytes, free from `free_ms` on."""
+        starts = max(sent_ms + self.latency_ms / 2, free_ms)
+        return starts + self.request_ms + self.batch_ms * batches + size / self.bytes_per_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,21 +150,19 @@ def simulate_batching(
             time or size out of range, or a strategy that wants to hear of both bytes and new batches.
         InvalidLayoutError: a partition or leader that does not exist.
     """
-    times = _times(times_ms)
-    placed = _integers("partitions", partitions, len(times))
-    keys = _integers("key_bytes", key_bytes, len(times))
-    values = _integers("value_bytes", value_bytes, len(times))
+    stream = checked_stream(
+        times_ms,
+        value_bytes,
+        partitions,
+        key_bytes,
+        leaders=leaders,
+        brokers=len(brokers),
+        has_unkeyed=unkeyed is not None,
+    )
     settings = settings or BatchingSettings()
-    for name, sizes in (("key_bytes", keys), ("value_bytes", values)):
-        check_bounds(f"the lowest of {name}", int(sizes.min(initial=-1)), -1, INT_MAX)
-    _check(placed, leaders, brokers, has_unkeyed=unkeyed is not None)
-    if isinstance(unkeyed, BytesAware) and isinstance(unkeyed, BatchAware):
-        raise InvalidConfigError(
-            f"{type(unkeyed).__name__} counts bytes (BytesAware) and waits for new batches (BatchAware); "
-            "a Java producer serves the one or the other, so leave one of them out"
-        )
-    payloads = [payload_size(key, value) for key, value in zip(keys.tolist(), values.tolist(), strict=True)]
-    largest = max(payloads, default=0) + MAX_RECORD_OVERHEAD + BATCH_OVERHEAD
+    _check_powers(unkeyed)
+    payloads = payload_sizes(stream.keys, stream.values)
+    largest = int(payloads.max(initial=0)) + MAX_RECORD_OVERHEAD + BATCH_OVERHEAD
     limit = min(settings.max_request_size, settings.buffer_memory)
     if largest > limit:
         raise InvalidConfigError(
@@ -170,56 +170,14 @@ def simulate_batching(
             f"buffer.memory allow {limit}; the Java client throws RecordTooLargeException"
         )
     producer = _Producer(settings, leaders, brokers, unkeyed, TopicLayout(len(leaders)))
-    return producer.run(times.tolist(), placed.tolist(), payloads)
+    return producer.run(stream.times.tolist(), stream.placed.tolist(), payloads.tolist())
 
 
-def _times(times_ms: ArrayLike) -> NDArray[np.float64]:
-    """When each record is sent, a column of rising times."""
-    try:
-        times = np.asarray(times_ms, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidConfigError(f"times_ms: {error}; give a number for each record") from error
-    if times.ndim != 1:
-        raise InvalidConfigError(f"times_ms has {times.ndim} dimensions; give a number for each record")
-    unreal = ~((times >= 0) & (times <= LATEST_MS))
-    if np.any(unreal):
-        row = int(np.argmax(unreal))
-        check_bounds(f"the time of record {row}", float(times[row]), 0, LATEST_MS)
-    if np.any(np.diff(times) < 0):
-        row = int(np.argmax(np.diff(times) < 0)) + 1
-        raise InvalidConfigError(f"record {row} comes before the one ahead of it; sort the records by time")
-    return times
-
-
-def _integers(name: str, values: ArrayLike, rows: int) -> NDArray[np.int64]:
-    """A column of whole numbers."""
-    column = np.asarray(values)
-    if column.size and column.dtype.kind not in "iu":
-        raise InvalidConfigError(f"{name} is of type {column.dtype}; give whole numbers")
-    try:
-        return np.broadcast_to(column.astype(np.int64), (rows,))
-    except ValueError as error:
-        raise InvalidConfigError(f"{name} is not a number, or one for each of {rows} records") from error
-
-
-def _check(
-    placed: NDArray[np.int64],
-    leaders: Sequence[int],
-    brokers: Sequence[Broker],
-    *,
-    has_unkeyed: bool,
-) -> None:
-    for partition, leader in enumerate(leaders):
-        if not 0 <= leader < len(brokers):
-            raise InvalidLayoutError(
-                f"partition {partition} has leader {leader}, but there are {len(brokers)} brokers"
-            )
-    wrong = (placed >= len(leaders)) | (placed < (-1 if has_unkeyed else 0))
-    if np.any(wrong):
-        row = int(np.argmax(wrong))
-        raise InvalidLayoutError(
-            f"record {row} goes to partition {placed[row]}, but the topic has {len(leaders)}"
-            + ("" if has_unkeyed else "; give `unkeyed` to place records with -1")
+def _check_powers(strategy: object) -> None:
+    if isinstance(strategy, BytesAware) and isinstance(strategy, BatchAware):
+        raise InvalidConfigError(
+            f"{type(strategy).__name__} counts bytes (BytesAware) and waits for new batches (BatchAware); "
+            "a Java producer serves the one or the other, so leave one of them out"
         )
 
 
@@ -364,8 +322,9 @@ class _Producer:
             batch.number = len(self._sent)
             self._sent.append((batch, self.now, request))
         model = self.brokers[broker]
-        arrives = max(self.now + model.latency_ms / 2, self._busy_until[broker])
-        self._busy_until[broker] = arrives + model.work_ms(len(drained), sum(batch.size for batch in drained))
+        self._busy_until[broker] = model.served_ms(
+            self.now, self._busy_until[broker], len(drained), sum(batch.size for batch in drained)
+        )
         self._at(
             self._busy_until[broker] + model.latency_ms / 2,
             lambda: self._answered(broker, request, sum(batch.buffer for batch in drained)),

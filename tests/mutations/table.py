@@ -187,6 +187,24 @@ MUTATIONS = [
             "key_bytes",
             "tests/partitioning/producer/test_accumulator_golden.py",
         ),
+        (
+            "partitioning/producer/librdkafka.py",
+            "_MOST_OVERHEAD = 36",
+            "_MOST_OVERHEAD = 37",
+            "tests/partitioning/producer/test_librdkafka.py",
+        ),
+        (
+            "partitioning/producer/librdkafka.py",
+            "self._bytes_before[self._gone] + self._settings.batch_size",
+            "self._settings.batch_size",
+            "tests/partitioning/producer/test_librdkafka.py",
+        ),
+        (
+            "partitioning/producer/batching.py",
+            "            self._times.advance(self.now)",
+            "            self._times.advance(0.0)",
+            "tests/partitioning/producer/test_batching.py",
+        ),
         # Java's maps.
         ("partitioning/java/sizes.py", "return length * 3 // 4", "return length * 3 // 4 - 1", JAVA),
         ("partitioning/java/hash_map.py", "> TREEIFY - head", "> TREEIFY", JAVA),
