@@ -34,8 +34,8 @@ def _verdict(tuning: Tuning) -> str:
         figures = _figures(nearest, tuning)
         return f"nothing that was tried keeps {goal}; {_settings(nearest)} is nearest: {figures}"
     if best == usual:
-        return f"the defaults keep {goal} with the fewest requests: {_figures(best, tuning)}"
-    return f"{_settings(best)} keeps {goal} with the fewest requests: {_figures(best, tuning)}; {default}"
+        return f"the defaults should keep {goal} with the fewest requests: {_figures(best, tuning)}"
+    return f"{_settings(best)} should keep {goal} with the fewest requests: {_figures(best, tuning)}; {default}"
 
 
 def _settings(trial: Trial) -> str:

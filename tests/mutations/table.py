@@ -591,14 +591,14 @@ MUTATIONS = [
             OPTIMAL,
         ),
         (
-            "assignors/optimal/reading.py",
+            "assignors/claims.py",
             "counts = generation == latest[partition]",
             "counts = generation >= 0",
             OPTIMAL,
         ),
         (
             "assignors/optimal/reading.py",
-            "times[client[1]] == 1",
+            "times[client] == 1",
             "False",
             OPTIMAL,
         ),
