@@ -35,7 +35,8 @@ def _verdict(tuning: Tuning) -> str:
         return f"nothing that was tried keeps {goal}; {_settings(nearest)} is nearest: {figures}"
     if best == usual:
         return f"the defaults should keep {goal} with the fewest requests: {_figures(best, tuning)}"
-    return f"{_settings(best)} should keep {goal} with the fewest requests: {_figures(best, tuning)}; {default}"
+    figures = _figures(best, tuning)
+    return f"{_settings(best)} should keep {goal} with the fewest requests: {figures}; {default}"
 
 
 def _settings(trial: Trial) -> str:
