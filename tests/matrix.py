@@ -54,7 +54,8 @@ def interpreter(version: str) -> Path:
     python = folder / "bin" / "python"
     if not (folder / ".ready").exists():
         uv = Path(sys.executable).with_name("uv")
-        base = LOWEST_PYTHON if version == LOWEST else sys.executable
+        is_lowest = f"{sys.version_info.major}.{sys.version_info.minor}" == LOWEST_PYTHON
+        base = LOWEST_PYTHON if version == LOWEST and not is_lowest else sys.executable
         subprocess.run([uv, "venv", "--quiet", "--clear", "--python", base, folder], check=True)
         sync = [
             uv,
