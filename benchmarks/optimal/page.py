@@ -118,7 +118,8 @@ FIGURES = (
     Figure(
         "far",
         "Racks",
-        "partitions whose owner has no replica in its rack; before the colon the mean",
+        "partitions whose owner has no replica in its rack, which only the sticky ones look at; before the "
+        "colon the mean",
         mean_and_spread,
     ),
     Figure(
