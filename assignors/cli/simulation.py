@@ -165,6 +165,7 @@ def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], li
     from assignors.simulation import Runs, simulate_seeds  # noqa: PLC0415
 
     screen = Console(stderr=True)
+    screen.quiet = not screen.is_terminal  # some releases of rich end a disabled bar with an empty line
     label = TextColumn("{task.description}", markup=False)
     columns = (label, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     plans: list[Runs] = []
