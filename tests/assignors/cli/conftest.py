@@ -28,11 +28,12 @@ def run():
 
 @pytest.fixture
 def start(tmp_path):
-    """Start `copartition` or `assignment-diff` as a process of its own."""
+    """Start `copartition` or `assignment-diff` as a process of its own; none outlives the test."""
+    started = []
 
     def popen(command, *arguments, before="", stdout=subprocess.PIPE, **kwargs):
         script = f"{before}\nfrom assignors.cli import {command} as main\nmain()"
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-c", script, *map(str, arguments)],
             stdin=subprocess.DEVNULL,
             stdout=stdout,
@@ -40,8 +41,13 @@ def start(tmp_path):
             text=True,
             **kwargs,
         )
+        started.append(process)
+        return process
 
-    return popen
+    yield popen
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
