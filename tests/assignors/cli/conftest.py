@@ -1,5 +1,6 @@
 """Ways to run the commands."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,8 @@ def start(tmp_path):
             stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
+            # What a shell runs in its background ignores Ctrl-C, and so would its children.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
             **kwargs,
         )
         started.append(process)
