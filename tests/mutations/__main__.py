@@ -36,7 +36,7 @@ def check_table(mutations: list[Mutation], copy: Path) -> None:
     for each in mutations:
         times = (copy / each.path).read_text(encoding="utf-8").count(each.old)
         if times != 1:
-            sys.exit(f"{each.path} has {each.old!r} {times} times, not once: mend tests/mutations/table.py")
+            sys.exit(f"{each.path} has {each.old!r} {times} times, not once: mend its row in tests/mutations")
     tests = sorted({path for each in mutations for path in each.tests.split()})
     if output := failure(tests, copy):
         sys.exit(f"{output}\nThe tests fail without any mutation: mend them first.")
