@@ -70,7 +70,10 @@ class LiveGroup(NamedTuple):
 
 
 def describe_group(cluster: Cluster, group: str) -> LiveGroup:
-    """The group and its members by id, without what they subscribe to.
+    """The group and its members, without what they subscribe to.
+
+    Members are in the order of the description, which is that of the coordinator's own map: `uniform` and
+    `broker-range` are told of them in that order.
 
     Raises:
         GroupNotFoundError: the cluster has no such group.
@@ -79,7 +82,7 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
     described = cluster.describe_group(group)
     kind = described.type.name
     protocol = {"CLASSIC": "classic", "CONSUMER": "consumer"}.get(kind)
-    members = sorted(map(_member, described.members), key=lambda member: member.identity.id)
+    members = [_member(each) for each in described.members]
     has_target = any(each.target_assignment is not None for each in described.members)
     warnings: tuple[str, ...] = ()
     status = _STATES.get(described.state.name)

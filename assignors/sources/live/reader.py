@@ -65,6 +65,8 @@ class GroupReader:
             if self._described is not None:
                 self._described, self._told, self._seen = None, None, (no_group(self._group), None)
             return self._seen
+        if self._described is not None and _by_id(found) == _by_id(self._described):
+            found = self._described  # another order of members is no change
         now = self._clock()
         if found == self._described and now - self._asked < _TOPICS_FOR_S:
             return self._seen
@@ -76,6 +78,10 @@ class GroupReader:
             self._told, self._seen = (group, topics), states(group, topics, {}, topics.warnings)
         self._described, self._asked = found, now
         return self._seen
+
+
+def _by_id(group: LiveGroup) -> LiveGroup:
+    return group._replace(members=sorted(group.members, key=lambda member: member.identity.id))
 
 
 def no_group(group: str) -> GroupState:

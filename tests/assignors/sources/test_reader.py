@@ -132,3 +132,9 @@ def test_a_member_that_was_there_before_tells_the_generation(broker, workers):
     state, _ = wait_for(read, lambda found: found[0].status == "Stable" and {*found[0].member} == {0, 1})
     assert state.generation >= 2
     assert [member.topics for member in state.members] == [(topic,)] * 2
+
+
+def test_members_are_in_the_order_of_the_description(cluster, look):
+    cluster.owned = {"b": [0], "a": [1]}
+    state, _ = look()
+    assert [member.id for member in state.members] == ["b", "a"]
