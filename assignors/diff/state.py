@@ -97,6 +97,13 @@ class GroupState:
     assumed: tuple[str, ...] = ()
     explainer: Explainer | None = None
 
+    @property
+    def highest_counts(self) -> NDArray[np.int64]:
+        """The partition count of each topic, as far as the highest number shows it."""
+        counts = np.zeros(len(self.topics), np.int64)
+        np.maximum.at(counts, self.topic, self.partition.astype(np.int64) + 1)
+        return counts
+
     @classmethod
     def of(
         cls, value: GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]

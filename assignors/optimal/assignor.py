@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.deciding import decide
-from assignors.optimal.decision import Decision, held_back
+from assignors.optimal.decision import Deciding, Decision, held_back
 from assignors.optimal.memory import owned, remembered
 from assignors.optimal.reading import read_group
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 
 if TYPE_CHECKING:
-    from assignors.assignment import Assignment
     from assignors.group import Group
     from assignors.partition_list import PartitionList
-    from assignors.reasons import Recorder
 
 
-class _Optimal(ABC):
+class _Optimal(Deciding):
     """What both assignors share.
 
     Args:
@@ -31,20 +28,6 @@ class _Optimal(ABC):
 
     def __init__(self, *, spread: bool = True) -> None:
         self._spread = spread
-
-    def assign(self, group: Group) -> Assignment:
-        """Who gets what: every partition that somebody subscribes to has an owner, or one it waits for."""
-        return self._decide(group).assignment(group)
-
-    def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
-        """As `assign`, telling each step."""
-        decision = self._decide(group)
-        decision.tell(group, record)
-        return decision.assignment(group)
-
-    @abstractmethod
-    def _decide(self, group: Group) -> Decision:
-        """Who gets what, and what waits."""
 
 
 class OptimalAssignor(_Optimal):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -101,3 +102,21 @@ def held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
     waits = np.zeros(len(owner), np.bool_)
     waits[partition[(gets != member) & (gets != reading.rightful[partition])]] = True
     return waits
+
+
+class Deciding(ABC):
+    """An assignor whose answers are made of a `Decision`."""
+
+    def assign(self, group: Group) -> Assignment:
+        """Who gets what: every partition that somebody subscribes to has an owner, or one it waits for."""
+        return self._decide(group).assignment(group)
+
+    def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
+        """As `assign`, telling each step."""
+        decision = self._decide(group)
+        decision.tell(group, record)
+        return decision.assignment(group)
+
+    @abstractmethod
+    def _decide(self, group: Group) -> Decision:
+        """Who gets what, and what waits."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, ClassVar
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from assignors.interface import RebalanceProtocol
-from assignors.optimal.decision import Decision, held_back
+from assignors.optimal.decision import Deciding, Decision, held_back
 from assignors.optimal.memory import owned, remembered
 from assignors.optimal.reading import read_group
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
@@ -25,11 +24,9 @@ from assignors.weighted.weights_file import read_weights
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assignors.assignment import Assignment
     from assignors.group import Group
     from assignors.optimal.reading import Memory
     from assignors.partition_list import PartitionList
-    from assignors.reasons import Recorder
 
 _ATTEMPTS = 16
 """How often a cooperative answer takes what the next round would, before it takes nothing at all."""
@@ -37,7 +34,7 @@ _WORTH = 0.99
 """What part of the peak cooperative moves have to leave at most; smaller gains lead from round to round."""
 
 
-class _Weighted(ABC):
+class _Weighted(Deciding):
     """What both assignors share.
 
     Args:
@@ -66,20 +63,6 @@ class _Weighted(ABC):
             self._weights = Weights({} if weights is None else weights)
         self._capacities = Capacities({} if capacities is None else capacities)
         self._limits = Limits.of(max_moves, min_gain)
-
-    def assign(self, group: Group) -> Assignment:
-        """Who gets what, with its certificate: every partition that somebody reads has an owner to be."""
-        return self._decide(group).assignment(group)
-
-    def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
-        """As `assign`, telling each step."""
-        decision = self._decide(group)
-        decision.tell(group, record)
-        return decision.assignment(group)
-
-    @abstractmethod
-    def _decide(self, group: Group) -> Decision:
-        """Who gets what, and what waits."""
 
     def _problem(self, group: Group, memory: Memory) -> Problem:
         reading = read_group(group, memory)

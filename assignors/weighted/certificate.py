@@ -27,13 +27,4 @@ class Certificate:
     @property
     def gap(self) -> float:
         """How far above the least peak this one is at most: 0.02 stands for 2 %."""
-        return _gap(self.peak, self.bound)
-
-    @property
-    def gap_within_moves(self) -> float:
-        """The same among answers with as few moves."""
-        return _gap(self.peak, self.bound_within_moves)
-
-
-def _gap(peak: float, bound: float) -> float:
-    return max(peak / bound - 1, 0.0) if bound else 0.0
+        return max(self.peak / self.bound - 1, 0.0) if self.bound else 0.0

@@ -118,13 +118,11 @@ def _assignment(state: GroupState) -> Assignment:
     """What the members have, as the answer to their last rebalance."""
     order = np.argsort(state.member, kind="stable")
     offsets = np.searchsorted(state.member[order], np.arange(len(state.members) + 1))
-    counts = np.zeros(len(state.topics), np.int64)
-    np.maximum.at(counts, state.topic, state.partition.astype(np.int64) + 1)
     owned = order[offsets[0] :]
     return Assignment(
         tuple(member.id for member in state.members),
         state.topics,
-        counts,
+        state.highest_counts,
         offsets - offsets[0],
         state.topic[owned],
         state.partition[owned],

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from assignors.errors import SourceError
 from assignors.group import Topic
 from assignors.limits import check_partitions
@@ -72,9 +70,7 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
 
 def _seen(state: GroupState) -> dict[str, int]:
     """Partition counts by the highest partition of each topic."""
-    counts = np.zeros(len(state.topics), np.int64)
-    np.maximum.at(counts, state.topic, state.partition.astype(np.int64) + 1)
-    return dict(zip(state.topics, counts.tolist(), strict=True))
+    return dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
 
 
 def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[str, int]:
