@@ -36,7 +36,13 @@ def _of_topic(topic: str, ranges: Sequence[Row]) -> str:
     turns = _turns(ranges)
     explained, keyed = sum(r.explained for r in ranges), total - keyless
     share = explained / keyed
-    if share < LIKELY:
+    certainty = ranges[0].certainty
+    if certainty == "unknown":
+        lines.append(
+            "They do not tell whose rule placed them: there are too few different keys, or several rules "
+            "explain them alike."
+        )
+    elif share < LIKELY or not turns:
         lines.append(
             f"No rule explains it: the best explain {share:.1%} of the keyed records. Clients of several "
             "kinds wrote at the same time, or partitions were chosen by hand, or a count was not tried."
@@ -47,12 +53,13 @@ def _of_topic(topic: str, ranges: Sequence[Row]) -> str:
             lines.append(
                 "Records of one key from before and after a change of rule are in different partitions."
             )
-    if share >= LIKELY and explained < keyed:
+    if certainty != "unknown" and share >= LIKELY and explained < keyed:
         strays = [(r.partition, offset) for r in ranges for offset in r.missed_offsets][:5]
         where = ", ".join(f"{partition}@{offset}" for partition, offset in strays)
         lines.append(f"{keyed - explained:,} records are elsewhere, for example (partition@offset) {where}.")
-    lines.extend(_keyless(ranges, turns))
-    if framed := sum(r.framed for r in ranges):
+    if certainty != "unknown" and turns:
+        lines.extend(_keyless(ranges, turns))
+    if framed := ranges[0].forms.get("registry"):
         lines.append(
             f"{framed / keyed:.0%} of the keys begin as a schema registry's serializers write them (Avro, "
             "JSON Schema, Protobuf). The schema id is hashed too: with another id the same logical key goes "
@@ -69,7 +76,7 @@ def _turns(ranges: Sequence[Row]) -> list[tuple[str, int]]:
     """The rules in the order in which partitions met them."""
     place: dict[tuple[str, int], int] = {}
     for _, of_partition in groupby(ranges, key=lambda row: row.partition):
-        for turn, row in enumerate(of_partition):
+        for turn, row in enumerate(row for row in of_partition if row.profile):
             place[_rule(row)] = max(turn, place.get(_rule(row), 0))
     return sorted(place, key=lambda rule: place[rule])
 

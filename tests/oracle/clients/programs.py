@@ -56,15 +56,15 @@ def built(project: Path) -> Path:
     return project
 
 
-def go() -> Command:
-    """The Go clients' program."""
-    return ["go", "-C", HERE / "go", "run", "."]
+def go(package: str = ".") -> Command:
+    """A program of the Go clients."""
+    return ["go", "-C", HERE / "go", "run", package]
 
 
-def node() -> Command:
-    """The Node clients' program."""
+def node(program: str = "place") -> Command:
+    """A program of the Node clients."""
     _installed_node()
-    return ["node", HERE / "node" / "place.mjs"]
+    return ["node", HERE / "node" / f"{program}.mjs"]
 
 
 def python(program: str) -> Command:

@@ -1,17 +1,31 @@
 """Frames of records, audited; topics that real clients wrote are in `test_clients`."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
+from partitioning import partition_batch
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, UnknownStrategyError
 from spark_integration import ColumnError, audit, audit_verdict
+from spark_integration.auditing import counting
 
 
 def frame(spark: SparkSession, rows: list[tuple[int, int, bytes | None]]) -> DataFrame:
     values = [(partition, offset, None if key is None else bytearray(key)) for partition, offset, key in rows]
     return spark.createDataFrame(values, "partition int, offset bigint, key binary")
+
+
+def written_by(profile: str, num_partitions: int, keys: list[bytes]) -> list[tuple[int, int, bytes | None]]:
+    """Partition, offset and key of each record."""
+    ends: Counter[int] = Counter()
+    rows: list[tuple[int, int, bytes | None]] = []
+    for key, place in zip(keys, partition_batch(keys, num_partitions, profile=profile).tolist(), strict=True):
+        rows.append((place, ends[place], key))
+        ends[place] += 1
+    return rows
 
 
 def test_what_no_rule_explains_is_said(spark: SparkSession) -> None:
@@ -22,10 +36,10 @@ def test_what_no_rule_explains_is_said(spark: SparkSession) -> None:
 
 
 def test_keys_of_a_schema_registry_are_pointed_out(spark: SparkSession) -> None:
-    rows = [(0, number, b"\0\0\0\0\x09user-%d" % number) for number in range(50)]
-    assert "100% of the keys begin as a schema registry's" in audit_verdict(
-        audit(frame(spark, rows), counts=[1])
-    )
+    rows = written_by("java", 2, [b"\0\0\0\0\x09user-%d" % number for number in range(50)])
+    audited = audit(frame(spark, rows))
+    assert {tuple(row.forms.items()) for row in audited.collect()} == {(("registry", 50),)}
+    assert "100% of the keys begin as a schema registry's" in audit_verdict(audited)
 
 
 def test_records_without_keys_prove_nothing(spark: SparkSession) -> None:
@@ -34,9 +48,59 @@ def test_records_without_keys_prove_nothing(spark: SparkSession) -> None:
 
 
 def test_profiles_may_be_chosen(spark: SparkSession) -> None:
-    rows = [(0, number, b"user-%d" % number) for number in range(30)]
-    (row,) = audit(frame(spark, rows), counts=[1], profiles=["sarama", "kafka-python"]).collect()
-    assert row.same_rule == ["sarama"]
+    rows = written_by("sarama", 3, [b"user-%d" % number for number in range(90)])
+    found = audit(frame(spark, rows), counts=[3], profiles=["sarama", "kafka-python"]).collect()
+    assert {tuple(row.same_rule) for row in found} == {("sarama",)}
+
+
+def test_a_growth_to_a_multiple_is_found_by_tasks_that_read_one_partition_each(spark: SparkSession) -> None:
+    keys = [b"user-%d" % number for number in range(3000)]
+    rows = written_by("java", 4, keys)
+    ends = Counter(partition for partition, *_ in rows)
+    rows += [
+        (partition, ends[partition] + offset, key) for partition, offset, key in written_by("java", 8, keys)
+    ]
+    apart = frame(spark, rows).repartitionByRange(8, "partition")
+    found = audit(apart).orderBy("partition", "first_offset").collect()
+    spans = [(row.partition, row.num_partitions) for row in found]
+    assert spans == [(low, count) for low in range(4) for count in (4, 8)] + [
+        (high, 8) for high in range(4, 8)
+    ]
+    assert {(row.profile, row.certainty) for row in found} == {("java", "sure")}
+
+
+def test_a_writer_that_comes_late_is_found_by_every_task(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "HEAD_OF_A_PARTITION", 8)
+    keys = [b"user-%d" % number for number in range(1200)]
+    rows = written_by("java", 3, keys)
+    ends = Counter(partition for partition, *_ in rows)
+    rows += [
+        (partition, ends[partition] + at, key) for partition, at, key in written_by("librdkafka", 3, keys)
+    ]
+    found = audit(frame(spark, rows).repartitionByRange(3, "partition")).orderBy("first_offset").collect()
+    assert [row.profile for row in found] == ["java"] * 3 + ["librdkafka"] * 3
+    assert all(row.explained == row.rows for row in found)
+
+
+def test_times_are_told_where_there_are_some(spark: SparkSession) -> None:
+    rows = written_by("java", 1, [b"user-%d" % number for number in range(40)])
+    timed = frame(spark, rows).withColumn("timestamp", sf.timestamp_seconds(sf.col("offset") + 1_700_000_000))
+    (row,) = audit(timed).collect()
+    assert (row.last_time - row.first_time).total_seconds() == 39
+
+
+def test_two_topics_in_one_frame_are_audited_apart(spark: SparkSession) -> None:
+    keys = [b"user-%d" % number for number in range(400)]
+    topics = [
+        frame(spark, written_by(profile, count, keys)).withColumn("topic", sf.lit(profile))
+        for profile, count in (("java", 3), ("librdkafka", 5))
+    ]
+    found = (
+        audit(topics[0].union(topics[1])).select("topic", "profile", "num_partitions").distinct().collect()
+    )
+    assert sorted(map(tuple, found)) == [("java", "java", 3), ("librdkafka", "librdkafka", 5)]
 
 
 @pytest.mark.parametrize(

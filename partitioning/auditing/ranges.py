@@ -1,25 +1,21 @@
 """The counting and cutting behind `audit`: NumPy only, without Spark.
 
-Rows of a partition are counted in blocks of offsets, once under every candidate. Blocks are as small as a
-bounded number of them allows, whatever the size of the topic. Then each partition is cut into the few ranges
-of offsets that single candidates explain best.
+Rows of a partition are counted in blocks of offsets, once under every candidate: a rule over a count. Blocks
+are as small as a bounded number of them allows, whatever the size of the topic. Then each partition is cut
+into the few ranges of offsets that single candidates explain best.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from partitioning.hashing.modulo import partitions_of
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
-
-    from partitioning.hashing.modulo import SignRule
 
 SWITCH = 12
 """A further range must explain this many rows more than the ranges beside it would."""
@@ -34,15 +30,8 @@ at the same time, and cutting further would cut noise."""
 
 EXAMPLES = 10
 
-_NEVER = np.iinfo(np.int64).max
-
-
-class Candidate(NamedTuple):
-    """A client's rule over a partition count."""
-
-    kernel: Callable[[NDArray[np.integer], NDArray[np.uint8]], NDArray[np.int32]]
-    sign: SignRule
-    num_partitions: int
+NEVER = np.iinfo(np.int64).max
+"""An offset, or a time, that no row has."""
 
 
 class Blocks(NamedTuple):
@@ -56,10 +45,11 @@ class Blocks(NamedTuple):
         last: highest offset.
         rows: how many rows.
         keyless: how many of them have no key, or an empty one, which no rule places.
-        framed: how many have a key that begins like a schema registry's.
         explained: keyed rows that are where the candidate puts them; shape (b, c).
         first_missed: lowest offset of a keyed row that is elsewhere; shape (b, c).
         last_missed: highest offset of a keyed row that is elsewhere, -1 where none is; shape (b, c).
+        first_ms: lowest timestamp, `NEVER` where no row has one.
+        last_ms: highest timestamp, -1 where no row has one.
     """
 
     partition: NDArray[np.int64]
@@ -67,10 +57,11 @@ class Blocks(NamedTuple):
     last: NDArray[np.int64]
     rows: NDArray[np.int64]
     keyless: NDArray[np.int64]
-    framed: NDArray[np.int64]
     explained: NDArray[np.int64]
     first_missed: NDArray[np.int64]
     last_missed: NDArray[np.int64]
+    first_ms: NDArray[np.int64]
+    last_ms: NDArray[np.int64]
 
     @property
     def missed(self) -> NDArray[np.int64]:
@@ -80,7 +71,8 @@ class Blocks(NamedTuple):
 
 
 _COMBINE = (
-    np.minimum, np.minimum, np.maximum, np.add, np.add, np.add, np.add, np.minimum, np.maximum
+    np.minimum, np.minimum, np.maximum, np.add, np.add, np.add, np.minimum, np.maximum,
+    np.minimum, np.maximum,
 )  # fmt: skip
 """How two blocks become one, column by column."""
 
@@ -93,51 +85,66 @@ class Range(NamedTuple):
     last: int
     rows: int
     keyless: int
-    framed: int
     explained: int
     candidate: int
     missed: list[int]
+    first_ms: int
+    last_ms: int
 
 
-def count_rows(
-    partition: NDArray[np.integer],
-    offset: NDArray[np.integer],
-    key_offsets: NDArray[np.integer],
-    key_data: NDArray[np.uint8],
-    candidates: Sequence[Candidate],
-) -> Blocks:
-    """Each of n rows as a block of its own.
+class Rows(NamedTuple):
+    """Columns of n rows.
+
+    Attributes:
+        partition: where each is.
+        offset: at which offset.
+        timestamp_ms: when it was written, -1 where nobody knows.
+        keyed: whether it has a key of at least one byte.
+    """
+
+    partition: NDArray[np.integer]
+    offset: NDArray[np.integer]
+    timestamp_ms: NDArray[np.integer]
+    keyed: NDArray[np.bool_]
+
+
+def count_hits(rows: Rows, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
+    """Rows as blocks: neighbours of one partition with the same `offset >> shift` are one.
 
     Args:
-        partition: where each row is; shape (n,).
-        offset: at which offset.
-        key_offsets: n + 1 bounds of the keys in `key_data`; a null key is empty.
-        key_data: the bytes of all keys.
-        candidates: what is tried.
+        rows: the rows, in any order.
+        hits: whether each candidate explains each row; False without a key; shape (n, c).
+        shift: how many bits of an offset do not tell blocks apart.
     """
-    place, at = partition.astype(np.int64), offset.astype(np.int64)
-    keyed = np.diff(key_offsets) > 0
-    hits = np.zeros((len(at), len(candidates)), dtype=np.bool_)
-    for kernel in {candidate.kernel: None for candidate in candidates}:
-        try:
-            hashes = kernel(key_offsets, key_data)
-        except ValueError:  # it hashes text, and these keys are not all text
-            continue
-        for number, candidate in enumerate(candidates):
-            if candidate.kernel is kernel:
-                hits[:, number] = partitions_of(hashes, candidate.num_partitions, candidate.sign) == place
-    hits &= keyed[:, None]
-    missed = keyed[:, None] & ~hits
+    place, at = rows.partition.astype(np.int64), rows.offset.astype(np.int64)
+    if not len(at):
+        none, empty = np.zeros(0, np.int64), np.zeros((0, hits.shape[1]), np.int64)
+        return Blocks(none, none, none, none, none, empty, empty, empty, none, none)
+    number = at >> shift
+    starts = np.flatnonzero(np.append(True, (np.diff(place) != 0) | (np.diff(number) != 0)))
+    missed = rows.keyed[:, None] & ~hits
+    some = missed.any()
+    shape = (len(starts), hits.shape[1])
+
+    def added(column: NDArray[np.bool_]) -> NDArray[np.int64]:
+        total: NDArray[np.int64] = np.add.reduceat(column, starts, axis=0, dtype=np.int64)
+        return total
+
     return Blocks(
-        partition=place,
-        first=at,
-        last=at,
-        rows=np.ones(len(at), np.int64),
-        keyless=(~keyed).astype(np.int64),
-        framed=_framed(key_offsets, key_data).astype(np.int64),
-        explained=hits.astype(np.int64),
-        first_missed=np.where(missed, at[:, None], _NEVER),
-        last_missed=np.where(missed, at[:, None], -1),
+        partition=place[starts],
+        first=np.minimum.reduceat(at, starts),
+        last=np.maximum.reduceat(at, starts),
+        rows=np.diff(np.append(starts, len(at))),
+        keyless=added(~rows.keyed),
+        explained=added(hits) if shape[1] else np.zeros(shape, np.int64),
+        first_missed=np.minimum.reduceat(np.where(missed, at[:, None], NEVER), starts, axis=0)
+        if some
+        else np.full(shape, NEVER),
+        last_missed=np.maximum.reduceat(np.where(missed, at[:, None], -1), starts, axis=0)
+        if some
+        else np.full(shape, -1),
+        first_ms=np.minimum.reduceat(np.where(rows.timestamp_ms < 0, NEVER, rows.timestamp_ms), starts),
+        last_ms=np.maximum.reduceat(rows.timestamp_ms, starts),
     )
 
 
@@ -218,10 +225,33 @@ def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) 
             found.append((turn, end, candidate))
             candidate, end = before, turn
     found.reverse()
+    for number in range(1, len(found)):
+        found[number - 1 : number + 1] = _parted(blocks.missed, missed, *found[number - 1 : number + 1])
     whole = [_range(blocks, *each) for each in found]
     for number, ((_, middle, old), (_, _, new)) in enumerate(pairwise(found)):
         whole[number : number + 2] = _meet(blocks, middle, old, new, *whole[number : number + 2])
     return whole
+
+
+def _parted(
+    missed: NDArray[np.int64],
+    cost: NDArray[np.float64],
+    before: tuple[int, int, int],
+    after: tuple[int, int, int],
+) -> list[tuple[int, int, int]]:
+    """Two ranges with the boundary between them where both together miss the fewest rows.
+
+    What a vague row costs decides how many ranges there are, and where two boundaries miss as many rows. It
+    must not make rows strays that the range before explains.
+    """
+    (begin, _, old), (_, end, new) = before, after
+
+    def at_each(counts: NDArray[Any]) -> NDArray[Any]:
+        gone = np.cumsum(counts[begin:end, old] - counts[begin:end, new])
+        return gone[:-1]
+
+    cut = begin + 1 + int(np.lexsort((at_each(cost), at_each(missed)))[0])
+    return [(begin, cut, old), (cut, end, new)]
 
 
 def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> Range:
@@ -233,10 +263,11 @@ def _range(blocks: Blocks, begin: int, end: int, candidate: int) -> Range:
         last=int(blocks.last[end - 1]),
         rows=int(blocks.rows[begin:end].sum()),
         keyless=int(blocks.keyless[begin:end].sum()),
-        framed=int(blocks.framed[begin:end].sum()),
         explained=int(blocks.explained[begin:end, candidate].sum()),
         candidate=candidate,
         missed=missed[:EXAMPLES].tolist(),
+        first_ms=int(blocks.first_ms[begin:end].min()),
+        last_ms=int(blocks.last_ms[begin:end].max()),
     )
 
 
@@ -273,12 +304,3 @@ def _meet(
             ),
         )
     return before, after
-
-
-def _framed(key_offsets: NDArray[np.integer], key_data: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Whether each key begins with a zero byte and a schema id from 1 up, and is no eight-byte number."""
-    sizes = np.diff(key_offsets)
-    framed: NDArray[np.bool_] = (sizes > 5) & (sizes != 8)
-    header = key_data[key_offsets[:-1][framed][:, None] + np.arange(5)]
-    framed[framed] = (header[:, 0] == 0) & header[:, 1:].any(axis=1)
-    return framed

@@ -2,16 +2,10 @@ import numpy as np
 import pytest
 
 from partitioning import partition_batch
-from partitioning.hashing import HASHES
-from partitioning.keys import key_column
-from spark_integration.auditing.ranges import Candidate, count_rows, merged, ranges
+from partitioning.auditing.ranges import Rows, count_hits, merged, ranges
 
-JAVA, LIBRDKAFKA = (
-    ("java", HASHES["murmur2"].column, "mask"),
-    ("librdkafka", HASHES["crc32"].column, "unsigned"),
-)
 COUNTS = (4, 6, 8, 12)
-CANDIDATES = [Candidate(kernel, sign, n) for _, kernel, sign in (JAVA, LIBRDKAFKA) for n in COUNTS]
+CANDIDATES = [(profile, count) for profile in ("java", "librdkafka") for count in COUNTS]
 
 
 def number_of(profile: str, num_partitions: int) -> int:
@@ -43,19 +37,17 @@ class Topic:
         order = self._random.permutation(len(self.key))
         found, shift = None, 0
         for rows in np.split(order, range(batch, len(order), batch)):
-            keys = key_column([self.key[row] for row in rows])
-            part = count_rows(
-                np.array(self.partition)[rows],
-                np.array(self.offset)[rows],
-                keys.offsets,
-                keys.data,
-                CANDIDATES,
-            )
+            keys = [self.key[row] for row in rows]
+            places = np.array(self.partition)[rows]
+            keyed = np.array([key != b"" for key in keys])
+            hits = [keyed & (partition_batch(keys, n, profile=name) == places) for name, n in CANDIDATES]
+            records = Rows(places, np.array(self.offset)[rows], np.full(len(rows), -1), keyed)
+            part = count_hits(records, np.stack(hits, axis=1))
             found, shift = merged([part] if found is None else [found, part], shift, limit)
         return found
 
     def ranges(self, limit: int = 1000):
-        return list(ranges(self.blocks(limit), [each.num_partitions for each in CANDIDATES]))
+        return list(ranges(self.blocks(limit), [count for _, count in CANDIDATES]))
 
 
 def told(found) -> dict[int, list[int]]:
@@ -154,19 +146,3 @@ def test_blocks_do_not_depend_on_the_order_of_rows_or_on_batches() -> None:
     one, other = topic.blocks(limit=100, batch=2000), topic.blocks(limit=100, batch=2000)
     for column, again in zip(one, other, strict=True):
         np.testing.assert_array_equal(column, again)
-
-
-@pytest.mark.parametrize(
-    ("key", "framed"),
-    [
-        (b"\x00\x00\x00\x00\x07key", 0),  # eight bytes: may be a long
-        (b"\x00\x00\x00\x00\x07user-1", 1),
-        (b"\x00\x00\x00\x00\x00user-1", 0),
-        (b"\x00\x00\x00\x07", 0),
-        (b"user-1", 0),
-        (b"", 0),
-    ],
-)
-def test_keys_framed_by_a_schema_registry_are_counted(key: bytes, framed: int) -> None:
-    (found,) = Topic().write_at([key] * 5, [0] * 5).ranges()
-    assert found.framed == 5 * framed

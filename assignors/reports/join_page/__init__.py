@@ -1,0 +1,1 @@
+"""The picture of a join: where the keys are that topics share."""

@@ -1,0 +1,1 @@
+"""Who wrote this topic: whose rule, over how many partitions, explains where its records are."""

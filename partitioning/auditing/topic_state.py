@@ -1,0 +1,193 @@
+"""What a cluster says of a topic before its records are read, and again after."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    OffsetSpec,
+)
+
+from partitioning.clients.contact import cluster_metadata
+from partitioning.clients.errors import BrokerUnreachableError, TopicAccessError, UnknownTopicError
+from partitioning.errors import InvalidConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from confluent_kafka import KafkaError
+
+TIMEOUT_S = 10.0
+PATIENCE_S = 1.5
+"""How long brokers that are down or hang up are given to change their minds."""
+
+ASIDE_S = 3.0
+"""How long to wait for what an audit can do without."""
+
+QUIET = {"socket.connection.setup.timeout.ms": 5000, "log_level": 0}
+
+_NO_TIMES = -1
+
+
+class TopicState:
+    """A topic as its cluster describes it; only questions are asked.
+
+    Args:
+        topic: its name.
+        config: librdkafka settings; `bootstrap.servers` at least.
+
+    Attributes:
+        topic: its name.
+        num_partitions: its partition count.
+        id: what tells it from a later topic of that name; None where the cluster does not say.
+
+    Raises:
+        UnknownTopicError: there is no such topic; names near it are told.
+        TopicAccessError: we may not describe it.
+        BrokerUnreachableError: no broker answers, and why.
+        InvalidConfigError: librdkafka refuses the settings.
+    """
+
+    def __init__(self, topic: str, config: Mapping[str, Any]) -> None:
+        self.topic = topic
+        self._servers = config.get("bootstrap.servers", "")
+        if not self._servers:
+            raise InvalidConfigError(f"topic {topic!r} is read from a cluster: give bootstrap.servers")
+        self._config = config
+        self.heard: list[KafkaError] = []
+        try:
+            settings: dict[str, Any] = {**QUIET, **config, "error_cb": self.heard.append}
+            self._admin = AdminClient(settings)
+        except (KafkaException, ValueError, TypeError) as error:
+            raise InvalidConfigError(f"librdkafka refuses the settings: {refusal(error)}") from error
+        self.num_partitions = self.count(first=True)
+        self.id = self._topic_id()
+
+    def count(self, *, first: bool = False) -> int:
+        """The partition count as of now.
+
+        Args:
+            first: whether nobody has answered yet, so that they may be down.
+
+        Raises:
+            UnknownTopicError: there is no such topic (any more).
+            TopicAccessError: we may not describe it.
+            BrokerUnreachableError: no broker answers, and why.
+        """
+        try:
+            metadata = cluster_metadata(
+                self._admin,
+                self._config,
+                self.heard,
+                timeout_s=TIMEOUT_S,
+                patience_s=PATIENCE_S if first else None,
+            )
+        except BrokerUnreachableError as error:
+            raise BrokerUnreachableError(
+                f"topic {self.topic!r}: no broker answers at {self._servers}: {error}. Is the address right, "
+                "the broker up, and do the security settings fit, security.protocol first?"
+            ) from error
+        found = metadata.topics.get(self.topic)
+        if found is None:
+            if self._refusal() == "TOPIC_AUTHORIZATION_FAILED":
+                raise self._no_right("DESCRIBE")
+            close = get_close_matches(self.topic, metadata.topics, n=3)
+            near = f"did you mean {', '.join(close)}?" if close else "and no name near that"
+            raise UnknownTopicError(f"the cluster at {self._servers} has no topic {self.topic!r}; {near}")
+        if found.error is not None:
+            raise self.refused(found.error, "DESCRIBE")
+        return len(found.partitions)
+
+    def compacted(self) -> bool | None:
+        """Whether its cleanup.policy has "compact"; None where the cluster does not let us ask."""
+        asked = ConfigResource(ConfigResource.Type.TOPIC, self.topic)
+        try:
+            (answer,) = self._admin.describe_configs([asked], request_timeout=ASIDE_S).values()
+            return "compact" in answer.result()["cleanup.policy"].value
+        except (KafkaException, KeyError):
+            return None
+
+    def ends(
+        self, partitions: Iterable[int], *, committed: bool, since_ms: int | None = None
+    ) -> dict[int, tuple[int, int]]:
+        """The first offset of each partition that there is, or from that time on, and the one after the last.
+
+        Args:
+            partitions: which ones.
+            committed: whether open transactions are beyond the end.
+            since_ms: milliseconds since 1970.
+
+        Raises:
+            TopicAccessError: we may not ask.
+            BrokerUnreachableError: a partition has no leader that answers.
+        """
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        numbers = [*partitions]
+        earliest, latest = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        first = earliest if since_ms is None else OffsetSpec.for_timestamp(since_ms)
+        starts = self._offsets(numbers, first, level)
+        ends = self._offsets(numbers, latest, level)
+        return {
+            each: (ends[each] if starts[each] == _NO_TIMES else min(starts[each], ends[each]), ends[each])
+            for each in numbers
+        }
+
+    def _offsets(self, partitions: list[int], which: OffsetSpec, level: IsolationLevel) -> dict[int, int]:
+        asked = {TopicPartition(self.topic, each): which for each in partitions}
+        found = {}
+        answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=TIMEOUT_S)
+        for each, answer in answers.items():
+            try:
+                found[each.partition] = answer.result().offset
+            except KafkaException as error:
+                raise self.refused(error.args[0], "DESCRIBE", each.partition) from error
+        return found
+
+    def refused(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
+        """The typed error for what the cluster refuses.
+
+        Args:
+            error: what it said.
+            right: which right is missing if one is.
+            partition: which partition was asked for.
+        """
+        where = f"topic {self.topic!r}" + ("" if partition is None else f" partition {partition}")
+        if error.name() == "TOPIC_AUTHORIZATION_FAILED":
+            return self._no_right(right)
+        if error.name() in {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"}:
+            return UnknownTopicError(f"{where}: {error.str()}")
+        return BrokerUnreachableError(f"{where}: {error.str()}; has the partition a leader that answers?")
+
+    def same(self) -> bool:
+        """Whether it is still the topic that it was."""
+        return self.id is None or self._topic_id() in {self.id, None}
+
+    def _topic_id(self) -> str | None:
+        try:
+            return str(self._described().topic_id)
+        except KafkaException:
+            return None
+
+    def _refusal(self) -> str | None:
+        """The name of the error that asking for this very topic gives; a list leaves out what is hidden."""
+        try:
+            self._described()
+        except KafkaException as error:
+            return str(error.args[0].name())
+        return None
+
+    def _described(self) -> Any:
+        asked = self._admin.describe_topics(TopicCollection([self.topic]), request_timeout=ASIDE_S)
+        return asked[self.topic].result()
+
+    def _no_right(self, right: str) -> TopicAccessError:
+        return TopicAccessError(f"topic {self.topic!r}: this user needs {right} on the topic; add that ACL")
+
+
+def refusal(error: Exception) -> str:
+    """What librdkafka says of settings that it refuses."""
+    return str(error.args[0].str()) if isinstance(error, KafkaException) else str(error)

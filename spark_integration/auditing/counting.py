@@ -1,0 +1,242 @@
+"""The counting behind `audit`, distributed: each task counts the records it reads, and the counts are merged.
+
+A task that reads one partition cannot see all that the topic's writers did there: where a count grew to a
+multiple, a low partition holds what both counts put there. So every task starts with the writers that a few
+records of each partition show, and counts once more where the records then show others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from pyspark import cloudpickle
+from pyspark.sql import functions as sf
+
+import partitioning.auditing
+import partitioning.columns
+import partitioning.hashing
+import partitioning.keys
+import partitioning.profiles
+import partitioning.topic_partition
+import spark_integration.auditing
+from partitioning.auditing.forms import FormCounts
+from partitioning.auditing.tally import MOST_BLOCKS, Tally
+from partitioning.auditing.topic_audit import Records
+from partitioning.keys import key_column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd  # type: ignore[import-untyped]
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+# Executors need not have this project installed.
+for _module in (
+    partitioning.auditing,
+    partitioning.columns,
+    partitioning.errors,
+    partitioning.hashing,
+    partitioning.keys,
+    partitioning.profiles,
+    partitioning.topic_partition,
+    spark_integration.auditing,
+):
+    cast(Any, cloudpickle).register_pickle_by_value(_module)
+
+HEAD_OF_A_TASK = 1 << 14
+"""So many records of a task are looked at for writers, before all are counted."""
+
+HEAD_OF_A_PARTITION = 32
+
+LONGEST_KEY = 1 << 10
+"""Longer keys are counted, and not looked at before."""
+
+FEWEST_BLOCKS = 64
+"""Ranges of offsets that a task may keep, however many tasks there are."""
+
+TASKS_MERGED = 32
+"""Counts of so many tasks are merged by one worker."""
+
+PASSES = 3
+"""Records are counted so often at most, in the search for the writers of all of them."""
+
+HEAD = "topic string, partition int, offset bigint, key binary, task int"
+COUNTED = "topic string, task bigint, highest bigint, rows bigint, tally binary, forms binary"
+
+Batches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+
+
+class Counted(NamedTuple):
+    """What all records of a topic say.
+
+    Attributes:
+        tally: under which writers.
+        forms: in which forms of keys.
+        rows: how many they are.
+    """
+
+    tally: Tally
+    forms: FormCounts
+    rows: int
+
+
+def count_topics(
+    records: DataFrame,
+    counts: Sequence[int] | None,
+    profiles: Sequence[str] | None,
+    size_of: Callable[[str], int | None],
+) -> dict[str, Counted]:
+    """Count the records of each topic under the writers that explain them.
+
+    Args:
+        records: topic, partition (int), offset (bigint), timestamp_ms (bigint) and key (binary).
+        counts: partition counts to try.
+        profiles: whose rules to try.
+        size_of: the partition count of a topic; None for one more than its highest partition with a record.
+    """
+    records = records.select("*", sf.spark_partition_id().alias("task"))
+    heads = records.where(sf.coalesce(sf.length("key"), sf.lit(0)) <= LONGEST_KEY)
+    seen = heads.mapInArrow(_heads(), HEAD).collect()
+    tasks = 1 + max((row.task for row in seen), default=0)
+    known: dict[str, Tally] = {}
+    for topic in sorted({row.topic for row in seen}):
+        own = [row for row in seen if row.topic == topic]
+        size = size_of(topic) or 1 + max(row.partition for row in own)
+        known[topic] = Tally(size, profiles=profiles, counts=counts)
+        known[topic].add(_records_of(own))
+        known[topic].settle()
+    for _ in range(PASSES):
+        found = _pass(records, {topic: tally.emptied() for topic, tally in known.items()}, tasks)
+        again = {}
+        for topic, (counted, highest) in found.items():
+            size = size_of(topic) or 1 + highest
+            if topic not in known or known[topic].num_partitions < size:
+                again[topic] = Tally(size, profiles=profiles, counts=counts)
+            elif {*counted.tally.writers} - {*known[topic].writers} and tasks > 1:
+                again[topic] = counted.tally
+        if not again:
+            break
+        known |= again
+    return {topic: counted for topic, (counted, _) in found.items()}
+
+
+def _pass(records: DataFrame, known: Mapping[str, Tally], tasks: int) -> dict[str, tuple[Counted, int]]:
+    """Count all records; of each topic the counts and its highest partition."""
+    started = {topic: tally.dump() for topic, tally in known.items()}
+    most_blocks = max(FEWEST_BLOCKS, MOST_BLOCKS // tasks)
+    parts = records.mapInArrow(_counting(started, most_blocks), COUNTED)
+    if tasks > TASKS_MERGED:
+        some = sf.floor(sf.col("task") / TASKS_MERGED)
+        parts = parts.groupBy("topic", some).applyInPandas(_merging(), COUNTED)
+    merged: dict[str, tuple[Counted, int]] = {}
+    for row in parts.collect():
+        part = Counted(Tally.load(bytes(row.tally)), FormCounts.load(bytes(row.forms)), row.rows)
+        if row.topic in merged:
+            whole, highest = merged[row.topic]
+            merged[row.topic] = _both(whole, part), max(highest, row.highest)
+        else:
+            merged[row.topic] = part, row.highest
+    return merged
+
+
+def _both(one: Counted, other: Counted) -> Counted:
+    one.tally.merge(other.tally)
+    one.forms.merge(other.forms)
+    return one._replace(rows=one.rows + other.rows)
+
+
+def _records_of(rows: Sequence[Any]) -> Records:
+    return Records(
+        np.array([row.partition for row in rows], np.int32),
+        np.array([row.offset for row in rows], np.int64),
+        np.full(len(rows), -1),
+        key_column([None if row.key is None else bytes(row.key) for row in rows]),
+    )
+
+
+def _heads() -> Batches:
+    def heads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """A few records of each partition among the first ones of a task; the rest is not read."""
+        import pyarrow as pa  # noqa: PLC0415 - on executors
+
+        seen = 0
+        taken: dict[tuple[str, int], int] = {}
+        for batch in batches:
+            rows = []
+            places = zip(batch["topic"].to_pylist(), batch["partition"].to_pylist(), strict=True)
+            for row, place in enumerate(places):
+                if taken.get(place, 0) < HEAD_OF_A_PARTITION:
+                    taken[place] = taken.get(place, 0) + 1
+                    rows.append(row)
+            yield batch.select(["topic", "partition", "offset", "key", "task"]).take(
+                pa.array(rows, pa.int64())
+            )
+            seen += batch.num_rows
+            if seen >= HEAD_OF_A_TASK:
+                return
+
+    return heads
+
+
+def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa  # noqa: PLC0415 - on executors
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        tallies: dict[str, Tally] = {}
+        forms: dict[str, FormCounts] = {}
+        highest: dict[str, int] = {}
+        total: dict[str, int] = {}
+        task = 0
+        for batch in batches:
+            topics = batch["topic"].dictionary_encode()
+            task = batch["task"][0].as_py() if batch.num_rows else task
+            for number, topic in enumerate(topics.dictionary.to_pylist()):
+                own = batch if len(topics.dictionary) == 1 else batch.filter(pc.equal(topics.indices, number))
+                records = Records(
+                    own["partition"].to_numpy(),
+                    own["offset"].to_numpy(),
+                    own["timestamp_ms"].to_numpy(),
+                    key_column(own["key"]),
+                )
+                last = int(records.partition.max())
+                if topic not in tallies:
+                    tallies[topic] = Tally.load(started[topic]) if topic in started else Tally(last + 1)
+                    forms[topic] = FormCounts()
+                tallies[topic].add(records)
+                forms[topic].add(records.keys)
+                highest[topic] = max(last, highest.get(topic, 0))
+                total[topic] = total.get(topic, 0) + len(records.offset)
+        for topic, tally in tallies.items():
+            tally.shrink(most_blocks)
+            row = {
+                "topic": topic,
+                "task": task,
+                "highest": highest[topic],
+                "rows": total[topic],
+                "tally": tally.dump(),
+                "forms": forms[topic].dump(),
+            }
+            yield pa.RecordBatch.from_pylist([row])
+
+    return count
+
+
+def _merging() -> Callable[[pd.DataFrame], pd.DataFrame]:
+    def merge(parts: pd.DataFrame) -> pd.DataFrame:
+        columns = zip(parts["tally"], parts["forms"], parts["rows"], strict=True)
+        whole = reduce(
+            _both,
+            (Counted(Tally.load(tally), FormCounts.load(forms), rows) for tally, forms, rows in columns),
+        )
+        whole.tally.shrink()
+        row = parts.iloc[:1].copy()
+        row["highest"], row["rows"] = parts["highest"].max(), whole.rows
+        row["tally"], row["forms"] = [whole.tally.dump()], [whole.forms.dump()]
+        return row
+
+    return merge

@@ -1,0 +1,195 @@
+"""Can DataFrames of records be joined by their Kafka partitions? Every key is compared, in the JVM."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as sf
+
+from partitioning.auditing.auditing import conclude
+from partitioning.auditing.tally import Tally
+from partitioning.auditing.topic_audit import Coverage, TopicAudit
+from partitioning.co_partitioning.judging import judge
+from partitioning.co_partitioning.verdict import JoinVerdict, KeyApart, KeyProof
+from partitioning.errors import InvalidConfigError
+from spark_integration.auditing.plan import audit_records, checked_records
+from spark_integration.errors import NotCoPartitionedError, PartitionCountError
+
+EXAMPLES = 10
+
+LONGEST = 64
+"""A longer key is compared by so many of its bytes and its SHA-256: 96 bytes, which no shorter key has."""
+
+
+def co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | None = None) -> JoinVerdict:
+    """Whether the same key is in the same partition of several topics, so that they join by partition.
+
+    Every key of every row is compared, exactly and in the JVM: one shuffle of the distinct keys with their
+    partitions, then sums. Whose rule placed them is found by the core of `audit`, in Python. Runs when it is
+    called, on classic and Connect, and reads each DataFrame a few times: cache one that is costly.
+
+    Args:
+        frames: two or more, each with the records of one topic as Spark's Kafka source reads them: `key`
+            (binary or string), `partition`, `offset`, and `timestamp` and `topic` if they are there.
+        num_partitions: the partition counts of the topics, in their order, as `partition_count` gives them.
+            By default all are taken to have the same, one more than the highest partition with a row; the
+            verdict says so.
+
+    Returns:
+        The verdict: `answer` is "yes", "no" or "unknown", with reasons, ways out, and in `proof` how many
+        distinct keys there are, how many are in more than one topic, how many of these are at different
+        partition numbers, and a few of them.
+
+    Raises:
+        ColumnError: a column is missing.
+        InvalidConfigError: fewer than two DataFrames, a topic twice, records of several topics in one
+            DataFrame, or not one partition count for each.
+        PartitionCountError: a row is in a partition that its topic is said not to have.
+    """
+    if len(frames) < 2 or (num_partitions is not None and len(num_partitions) != len(frames)):
+        raise InvalidConfigError(
+            f"a join has two topics or more, and a partition count for each or none, not {len(frames)} "
+            f"DataFrames with {'no' if num_partitions is None else len(num_partitions)} counts"
+        )
+    records = [checked_records(frame) for frame in frames]
+    (row,) = _sums(_places(records), len(records)).collect()
+    highest = [
+        -1 if row[f"highest{number}"] is None else row[f"highest{number}"] for number in range(len(frames))
+    ]
+    counts = [1 + max(0, *highest)] * len(frames) if num_partitions is None else list(num_partitions)
+    for number, (count, last) in enumerate(zip(counts, highest, strict=True)):
+        if last >= count:
+            raise PartitionCountError(
+                f"DataFrame {number + 1} has a row in partition {last}, which a topic of {count} partitions "
+                "does not have: give the counts in the order of the DataFrames"
+            )
+    audits = _audits(records, counts)
+    verdict = judge(audits, _proof(row, len(frames)))
+    assumed = ["the DataFrames hold all records that are to be joined"]
+    if num_partitions is None:
+        assumed.append(
+            f"all topics have {counts[0]} partitions, one more than the highest in which there is a row"
+        )
+    return replace(verdict, assumed=(*verdict.assumed, *assumed))
+
+
+def assert_co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | None = None) -> None:
+    """Raise unless it is certain that the DataFrames can be joined by their Kafka partitions.
+
+    Args:
+        frames: as for `co_partitioned`.
+        num_partitions: as for `co_partitioned`.
+
+    Raises:
+        NotCoPartitionedError: they cannot, or it cannot be told; its `verdict` says why.
+    """
+    verdict = co_partitioned(*frames, num_partitions=num_partitions)
+    if verdict.answer == "yes":
+        return
+    weight = {"no": "against", "unknown": "open"}[verdict.answer]
+    why = "; ".join(reason.text for reason in verdict.reasons if reason.weight == weight)
+    told = "cannot be joined by partition" if verdict.answer == "no" else "may not join by partition"
+    ways = "".join(f" A way out: {remedy.text}." for remedy in verdict.remedies[:1])
+    raise NotCoPartitionedError(f"{' and '.join(verdict.topics)} {told}: {why}.{ways}", verdict)
+
+
+def _places(records: Sequence[DataFrame]) -> DataFrame:
+    """The lowest and the highest partition of each distinct key in each topic; one shuffle."""
+    key = sf.when(
+        sf.length("key") > LONGEST,
+        sf.concat(sf.substring("key", 1, LONGEST), sf.unhex(sf.sha2("key", 256))),
+    ).otherwise(sf.col("key"))
+    parts = [
+        frame.select(key.alias("key"), "partition", sf.lit(number).alias("topic"))
+        for number, frame in enumerate(records)
+    ]
+    sums = []
+    for number in range(len(records)):
+        place = sf.when(sf.col("topic") == number, sf.col("partition"))
+        sums += [sf.min(place).alias(f"low{number}"), sf.max(place).alias(f"high{number}")]
+    return reduce(DataFrame.unionAll, parts).groupBy("key").agg(*sums)
+
+
+def _sums(places: DataFrame, topics: int) -> DataFrame:
+    """One row that says how many keys are where."""
+    keyed = sf.col("key").isNotNull()
+    lows, highs = ([f"{name}{number}" for number in range(topics)] for name in ("low", "high"))
+    having = reduce(lambda one, other: one + other, [sf.col(low).isNotNull().cast("int") for low in lows])
+    common = keyed & (having > 1)
+    apart = common & (sf.least(*lows) != sf.greatest(*highs))
+    # The one with the lowest bytes in each of ten parts of the keys: no sort, and no row twice.
+    part = sf.pmod(sf.xxhash64("key"), sf.lit(EXAMPLES))
+    found = sf.struct("key", *lows, *highs)
+    return places.agg(
+        _count(common).alias("common"),
+        _count(apart).alias("apart"),
+        *(_count(keyed & sf.col(low).isNotNull()).alias(f"keys{number}") for number, low in enumerate(lows)),
+        *(
+            _count(keyed & (sf.col(low) != sf.col(high))).alias(f"scattered{number}")
+            for number, (low, high) in enumerate(zip(lows, highs, strict=True))
+        ),
+        *(sf.max(high).alias(f"highest{number}") for number, high in enumerate(highs)),
+        sf.array(*(sf.min(sf.when(apart & (part == each), found)) for each in range(EXAMPLES))).alias(
+            "examples"
+        ),
+    )
+
+
+def _count(condition: Column) -> Column:
+    return sf.count(sf.when(condition, 1))
+
+
+def _proof(row: Row, topics: int) -> KeyProof:
+    return KeyProof(
+        keys=tuple(row[f"keys{number}"] for number in range(topics)),
+        common=row.common,
+        apart=row.apart,
+        examples=tuple(_example(found, topics) for found in row.examples if found),
+        scattered=tuple(row[f"scattered{number}"] for number in range(topics)),
+        complete=True,
+        hashed=False,
+    )
+
+
+def _example(found: Row, topics: int) -> KeyApart:
+    """A key that is apart, at partitions that differ."""
+    lows = [found[f"low{number}"] for number in range(topics)]
+    highs = [found[f"high{number}"] for number in range(topics)]
+    key = bytes(found.key[:LONGEST])
+    if len({*lows} - {None}) > 1:
+        return KeyApart(key, tuple(lows))
+    if len({*highs} - {None}) > 1:
+        return KeyApart(key, tuple(highs))
+    # Every topic has the key at the same several partitions.
+    first = next(number for number, low in enumerate(lows) if low is not None)
+    return KeyApart(key, (*lows[: first + 1], *highs[first + 1 :]))
+
+
+def _audits(records: Sequence[DataFrame], counts: Sequence[int]) -> list[TopicAudit]:
+    """Who wrote each topic, found in one pass over all.
+
+    Args:
+        records: of each DataFrame.
+        counts: the partition count of each topic.
+    """
+    marked = [
+        frame.withColumn("topic", sf.concat(sf.lit(f"{number} "), "topic"))
+        for number, frame in enumerate(records)
+    ]
+    found: list[list[TopicAudit]] = [[] for _ in records]
+    for audit in audit_records(
+        reduce(DataFrame.unionAll, marked), size_of=lambda topic: counts[int(topic.partition(" ")[0])]
+    ):
+        number, _, name = audit.topic.partition(" ")
+        found[int(number)].append(replace(audit, topic=name or f"DataFrame {int(number) + 1}"))
+    for index, audits in enumerate(found):
+        if len(audits) > 1:
+            topics = ", ".join(audit.topic for audit in audits)
+            raise InvalidConfigError(
+                f"DataFrame {index + 1} has records of several topics, {topics}: give each on its own"
+            )
+        if not audits:
+            nothing = Coverage("full", 0, 0, (), "all rows of the DataFrame, which has none")
+            audits.append(conclude(f"DataFrame {index + 1}", Tally(counts[index]), nothing))
+    return [audit for audits in found for audit in audits]

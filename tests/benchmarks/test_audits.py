@@ -1,0 +1,70 @@
+"""Audits and joins against what real clients wrote on a real broker, as `benchmarks/audits` recorded it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from random import Random
+
+import numpy as np
+import pytest
+
+from benchmarks.audits.__main__ import COMPARED, written
+from benchmarks.audits.asking import audit, audit_apart
+from benchmarks.audits.cells import CELLS, RECORDS
+from benchmarks.audits.comparing import Named
+from benchmarks.audits.page import joined, topic_rows
+
+TOPICS = {topic.cell.topic: topic for topic in written()}
+JOINS = 500
+"""How many pairs are looked at here; `--compare` looks at all."""
+
+
+@pytest.fixture(scope="module")
+def named() -> list[Named]:
+    return [Named(topic, audit(topic)) for topic in TOPICS.values()]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_profiles_say_where_real_clients_put_every_record(topic: str) -> None:
+    written = TOPICS[topic]
+    for number in range(len(written.cell.phases)):
+        rules = written.writers(number)
+        if None not in rules:
+            placed = np.logical_or.reduce([written.explains(rule) for rule in rules if rule])
+            assert placed[written.keyed & (written.phase == number)].all()
+
+
+@pytest.mark.parametrize("batch", [None, 500, 100])
+@pytest.mark.parametrize("topic", TOPICS)
+def test_who_wrote_a_topic_is_named_where_its_records_tell(topic: str, batch: int | None) -> None:
+    assert Named(TOPICS[topic], audit(TOPICS[topic], batch)).faults == []
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_so_it_is_where_partitions_are_counted_apart(topic: str) -> None:
+    assert Named(TOPICS[topic], audit_apart(TOPICS[topic])).faults == []
+
+
+def test_no_join_gets_a_wrong_verdict(named: list[Named]) -> None:
+    equal = [
+        pair
+        for pair in combinations(named, 2)
+        if pair[0].topic.num_partitions == pair[1].topic.num_partitions
+    ]
+    said = list(joined(Random(17).sample(equal, JOINS)))
+    assert [each for each in said if each.answer == ("yes" if each.broken else "no")] == []
+    assert {each.answer for each in said} == {"yes", "no", "unknown"}
+
+
+def test_the_page_has_what_is_said_of_each_topic(named: list[Named]) -> None:
+    assert "\n".join(topic_rows(named)) in COMPARED.read_text()
+
+
+def test_compaction_and_aborted_transactions_left_gaps() -> None:
+    gaps = {
+        cell.topic: RECORDS * len(cell.phases) - len(TOPICS[cell.topic].keyed)
+        for cell in CELLS
+        if cell.compacted or cell.transactional
+    }
+    assert len(gaps) == 4
+    assert min(gaps.values()) >= 300
