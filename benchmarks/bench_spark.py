@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 ROWS = int(os.environ.get("BENCH_SPARK_ROWS", "10_000_000"))
 WRITTEN = min(4_000_000, ROWS)
 PARTITIONS = 12
+SMALL_TASKS = 400
 ROUNDS = 5
 HERE = Path(__file__).parent
 
@@ -269,4 +270,23 @@ def test_the_sink_against_sparks_own(benchmark, table, keyed, kafka, routed):
     ).mode("append").save()
     written = sorted((row.partition, row.key.encode()) for row in sample.select("partition", "key").collect())
     assert sorted((r.partition, r.key) for r in read_topic(kafka.bootstrap_servers, check)) == written
+    kafka.delete_topics()
+
+
+def test_many_small_tasks_against_python_alone(benchmark, table, spark, kafka):
+    rows = spark.range(0, SMALL_TASKS * 100, 1, SMALL_TASKS).select(
+        sf.concat(sf.lit("user-"), "id").alias("key"), sf.repeat(sf.lit("x"), 80).alias("value")
+    )
+    placed = rows.select("*", kafka_partition("key", PARTITIONS)).cache()
+    placed.count()
+    options = {"kafka.bootstrap.servers": kafka.bootstrap_servers, "topic": kafka.create_topic(PARTITIONS)}
+    table.race(
+        benchmark,
+        f"format('copartition'), {SMALL_TASKS} tasks of 100 rows",
+        "mapInArrow into noop",
+        SMALL_TASKS * 100,
+        lambda: placed.write.format("copartition").options(**options).mode("append").save(),
+        drain(placed.mapInArrow(lambda batches: batches, placed.schema)),
+    )
+    placed.unpersist()
     kafka.delete_topics()

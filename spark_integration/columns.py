@@ -14,6 +14,18 @@ from spark_integration.hash_columns import hash_column
 PARTITIONS = "copartition.partitions"
 """Metadata of a partition column: the partition count it was computed for."""
 
+PROFILE = "copartition.profile"
+"""Likewise: the profile whose rule placed the keyed rows."""
+
+KEY = "copartition.key"
+"""Likewise: the name of the column that was hashed, where it was given by name."""
+
+NULLS = "copartition.nulls"
+"""Likewise: what became of keyless rows, as `kafka_partition` was told."""
+
+LANES = "copartition.lanes"
+"""Likewise: over how many Spark partitions `route` spread each Kafka partition."""
+
 ALL_COLUMNS = ("*",)
 
 
@@ -27,9 +39,11 @@ def kafka_partition(
 ) -> Column:
     """The partition a client puts each row's key into: an int column named `partition`.
 
-    The result is lazy, works on classic Spark and on Connect, and remembers `num_partitions`, so that `route`
-    and the sinks refuse another count. On Connect add it with `select("*", ...)` for that: `withColumn` drops
-    a column's metadata there. Executors need NumPy and PyArrow, and nothing at all for the crc32 profiles.
+    The result is lazy, works on classic Spark and on Connect, and notes on itself count, profile and key, so
+    that `route` and the sinks refuse another count, and `format("copartition")` a row that lies elsewhere
+    than this profile puts the key that is written. A cast loses the notes, and a union keeps those of its
+    left side. On Connect add the column with `select("*", ...)`: `withColumn` drops notes there. Executors
+    need NumPy and PyArrow, and nothing at all for the crc32 profiles.
 
     Args:
         key: the serialized key, a binary column, or a string column, which stands for its UTF-8 bytes. For
@@ -71,7 +85,10 @@ def kafka_partition(
         partition = sf.coalesce(partition, sf.raise_error(sf.lit(fault)).cast("int"))
     elif nulls != "null":
         raise InvalidConfigError(f"nulls is {nulls!r}; give 'spread', 'error' or 'null'")
-    return partition.alias("partition", metadata={PARTITIONS: count})
+    notes: dict[str, int | str] = {PARTITIONS: count, PROFILE: profile, NULLS: nulls}
+    if isinstance(key, str):
+        notes[KEY] = key
+    return partition.alias("partition", metadata=notes)
 
 
 def _partition_of(hashed: Column, count: int, sign: SignRule) -> Column:

@@ -4,17 +4,37 @@ SparkIntegrationError
  |- ColumnError            a column that is missing, misspelt or of the wrong type      (also ValueError)
  |- PartitionCountError    a column that was computed for another partition count      (also ValueError)
  |- RoutingError           rows that are not where Kafka would put them                (also ValueError)
+ |- NotCoPartitionedError  DataFrames that may not be joined by their Kafka partitions (also ValueError)
  |- RecordError            a row that cannot be a record of its topic                  (also ValueError)
  |- ConnectorError         Spark's own Kafka connector is missing, or a part of it
  |- SinkConfigError        an option that is missing, unknown or meaningless           (also ValueError)
  |- BrokerUnreachableError no broker answers, or it refuses us                         (also ConnectionError)
  |- UnknownTopicError      a topic the cluster does not have                           (also LookupError)
- `- DeliveryError          records that were not acknowledged by the broker
+ |- DeliveryError          records that were not acknowledged by the broker
+ |- DataLossError          offsets that were to be read and are gone                   (also LookupError)
+ |- ReadError              records that the brokers do not send
+ `- ExactlyOnceError       a write that cannot be told from one that was done before, or would follow it
+     |- LedgerMissingError     no word of the versions before: expired, or another topic
+     |- LedgerAheadError       the ledger holds a later version
+     |- LedgerInUseError       somebody else commits to the ledger's group
+     |- HalfWrittenError       a version before is in only in part
+     |- RerunDiffersError      other records, or in another order, than were written before
+     |- TopicChangedError      a topic that was made anew, or grew inside a version
+     |- FencedError            another writer has taken over
+     |- NotEnoughReplicasError too few replicas are in sync for a record to be taken
+     `- PermissionDeniedError  the cluster refuses what an exactly-once write needs   (also PermissionError)
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql import Row
+
+from partitioning.co_partitioning.verdict import JoinVerdict
+
+_RAISED = re.compile(r"\bspark_integration(?:\.\w+)*\.(\w+): (.+)")
+_OF_A_ROW = re.compile(r"\bcopartition: (.+)")
+"""How the columns of this package begin what they raise in the JVM."""
 
 
 class SparkIntegrationError(Exception):
@@ -41,6 +61,18 @@ class RoutingError(SparkIntegrationError, ValueError):
         self.rows = tuple(rows)
 
 
+class NotCoPartitionedError(SparkIntegrationError, ValueError):
+    """DataFrames that cannot be joined by their Kafka partitions, or of which that cannot be told.
+
+    Attributes:
+        verdict: the answer with its reasons, the ways out and the comparison of keys.
+    """
+
+    def __init__(self, message: str, verdict: JoinVerdict) -> None:
+        super().__init__(message)
+        self.verdict = verdict
+
+
 class RecordError(SparkIntegrationError, ValueError):
     """A row that cannot be a record of its topic."""
 
@@ -63,3 +95,91 @@ class UnknownTopicError(SparkIntegrationError, LookupError):
 
 class DeliveryError(SparkIntegrationError):
     """Records that the broker did not acknowledge."""
+
+
+class DataLossError(SparkIntegrationError, LookupError):
+    """Offsets that were to be read and are gone."""
+
+
+class ReadError(SparkIntegrationError):
+    """Records that the brokers do not send, or may not send us."""
+
+
+class ExactlyOnceError(SparkIntegrationError):
+    """A write that would follow, or repeat, what the ledger says in another way than it may."""
+
+
+class LedgerMissingError(ExactlyOnceError):
+    """No ledger although there were versions before: it expired, was forgotten, or the topic is another."""
+
+
+class LedgerAheadError(ExactlyOnceError):
+    """The ledger holds a later version than the one to be written."""
+
+
+class LedgerInUseError(ExactlyOnceError):
+    """Somebody else is in the ledger's group, or has committed to it."""
+
+
+class HalfWrittenError(ExactlyOnceError):
+    """A version before this one is in only in part."""
+
+
+class RerunDiffersError(ExactlyOnceError):
+    """A version comes again with other records, or in another order."""
+
+
+class TopicChangedError(ExactlyOnceError):
+    """The topic was made anew, or has grown inside a version."""
+
+
+class FencedError(ExactlyOnceError):
+    """Another writer of the same application has this partition now, or the brokers ended a transaction."""
+
+
+class NotEnoughReplicasError(ExactlyOnceError):
+    """Too few replicas of a partition are in sync for the brokers to take a record."""
+
+
+class PermissionDeniedError(ExactlyOnceError, PermissionError):
+    """The cluster refuses what an exactly-once write needs."""
+
+
+def typed_error(error: BaseException) -> SparkIntegrationError | None:
+    """What this package raised behind an error of Spark's; None if it raised nothing.
+
+    Spark turns what a task, a data source or a column raises into an exception of its own, with pages of
+    traceback as its message. This gives the exception that was raised, whose message is one line: what is
+    wrong, and what to do.
+
+        try:
+            df.write.format("copartition").options(**options).mode("append").save()
+        except Exception as error:
+            if isinstance(typed_error(error), PartitionCountError):
+                ...
+
+    Args:
+        error: what a write, an action or `StreamingQuery.awaitTermination` raised.
+    """
+    if isinstance(error, SparkIntegrationError):
+        return error
+    said = str(error)
+    # What is raised while another exception is handled comes last, and it is what the task ended with.
+    for name, message in reversed(_RAISED.findall(said)):
+        kind = next((kind for kind in _kinds(SparkIntegrationError) if kind.__name__ == name), None)
+        if kind is not None:
+            return _with_cause(kind(message.rstrip()), error)
+    if found := _OF_A_ROW.search(said):
+        return _with_cause(RecordError(found[1].rstrip()), error)
+    return None
+
+
+def _with_cause(typed: SparkIntegrationError, error: BaseException) -> SparkIntegrationError:
+    typed.__cause__ = error
+    return typed
+
+
+def _kinds(base: type[SparkIntegrationError]) -> Iterator[type[SparkIntegrationError]]:
+    yield base
+    for kind in base.__subclasses__():
+        yield from _kinds(kind)

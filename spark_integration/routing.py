@@ -2,11 +2,15 @@
 
 Route last. The layout survives `filter`, `withColumn`, `sortWithinPartitions`, `mapInArrow` and caching; it
 is lost by `coalesce`, `repartition`, `orderBy`, `limit`, `union`, and by a join or aggregation that shuffles
-again. `assert_routed` finds such a loss. A join of two routed frames needs no further exchange if the
-partition column is among its keys: Spark cannot know that the partition follows from the key.
+again. `assert_routed` finds such a loss.
+
+A join or aggregation whose keys include the partition column needs no further exchange since Spark 4.1; an
+older Spark shuffles again. Without the column among the keys every Spark does: it cannot know that the
+partition follows from the key.
 """
 
 import difflib
+import re
 from itertools import count
 from struct import pack
 
@@ -16,12 +20,14 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import ByteType, IntegerType, LongType, ShortType, StructField
 
 from partitioning.errors import InvalidPartitionCountError
+from partitioning.profiles import find_profile
 from partitioning.topic_partition import MAX_PARTITIONS, checked_partition_count
-from spark_integration.columns import PARTITIONS
+from spark_integration.columns import LANES, PARTITIONS, PROFILE
 from spark_integration.errors import ColumnError, PartitionCountError, RoutingError
 
 EXAMPLES = 10
 _PLAIN = "__copartition_partition"
+_UNHASHED = re.compile(r"\bmap<|\bvariant\b")
 
 
 def route(
@@ -36,11 +42,13 @@ def route(
         df: rows with their Kafka partition, as `kafka_partition` gives it.
         num_partitions: partitions of the topic.
         by: the column that holds the partition. It comes back as an int that is checked: a task fails on the
-            first null or value outside 0 .. num_partitions - 1, and names it.
+            first null or value outside 0 .. num_partitions - 1, and names it. Count and lanes are noted on
+            it, so that no topic of another count is written, and nothing in lanes exactly once.
         lanes: Spark partitions (and tasks) for each Kafka partition, for topics with fewer partitions than
             the cluster has cores: Spark partition i then holds a part of Kafka partition i // lanes. A key
             stays in one lane, so the order of a key's rows can be kept; the order between keys of a partition
-            cannot.
+            cannot. Keyless rows, by the profile that the column notes, are spread over the lanes by a hash
+            of the whole row.
         key: the column by which rows are given a lane; unused with one lane.
 
     Raises:
@@ -53,13 +61,14 @@ def route(
     checked = (
         df.withColumn(by, checked_partition(by, num_partitions))
         .withColumnRenamed(by, _PLAIN)
-        .withMetadata(_PLAIN, field.metadata)
+        .withMetadata(_PLAIN, {**field.metadata, PARTITIONS: num_partitions, LANES: lanes})
         .withColumnRenamed(_PLAIN, by)
     )
     target = _column(by)
     if lanes > 1:
         _existing(df, key)
-        target = (target * lanes + sf.pmod(sf.xxhash64(_column(key)), sf.lit(lanes))).cast("int")
+        lane = sf.pmod(_lane_hash(df, key, field.metadata.get(PROFILE)), sf.lit(lanes))
+        target = (target * lanes + lane).cast("int")
     # Asked of the type: a frame takes any other attribute for a column.
     if hasattr(type(checked), "repartitionById"):
         return checked.repartitionById(num_partitions * lanes, target)
@@ -121,6 +130,15 @@ def _salt(target: Column, num_partitions: int) -> Column:
     # One literal that Spark folds: as an array of literals, a thousand partitions cost a thousand JVM calls.
     table = ",".join(map(str, salt_table(num_partitions)))
     return sf.get(sf.split(sf.lit(table), ",").cast("array<int>"), target)
+
+
+def _lane_hash(df: DataFrame, key: str, profile: str | None) -> Column:
+    keyless = _column(key).isNull()
+    if profile is not None and find_profile(profile).empty == "unkeyed":
+        keyless |= sf.length(_column(key)) == 0
+    # Spark hashes neither maps nor variants.
+    hashed = [_column(f.name) for f in df.schema.fields if not _UNHASHED.search(f.dataType.simpleString())]
+    return sf.when(keyless, sf.xxhash64(*hashed)).otherwise(sf.xxhash64(_column(key)))
 
 
 def checked_partition(by: str, num_partitions: int, *, nulls: bool = False) -> Column:

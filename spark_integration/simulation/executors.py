@@ -24,8 +24,9 @@ def check_executors(spark: SparkSession, task: Callable[..., object], strategies
     faults = lacking(cloudpickle.dumps(task), sorted(strategies))  # type: ignore[no-untyped-call]
     for row in spark.range(0, 1, 1, 1).mapInArrow(faults, "fault string").collect():
         raise MissingDependencyError(
-            f"executors cannot run this ({row.fault}): install what is installed here on them, this package "
-            "in its version and those of its plug-ins, with entry points in copartition.assignors"
+            f"executors cannot run this ({row.fault}): send them this package with ship(spark), or install "
+            "what is installed here on them, this package in its version and those of its plug-ins, with "
+            "entry points in copartition.assignors"
         )
 
 

@@ -1,77 +1,98 @@
 """What the cluster says about its topics before anything is sent."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import confluent_kafka  # the module, since its classes cannot be pickled
+
+import partitioning.clients.errors as client_errors
+from partitioning.clients.contact import cluster_metadata
 from spark_integration.errors import (
     BrokerUnreachableError,
     PartitionCountError,
     SinkConfigError,
     UnknownTopicError,
 )
-from spark_integration.sinks.options import SinkOptions
+from spark_integration.sinks.options import translated
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
+    from spark_integration.sinks.options import SinkOptions
+
 ANSWER_WITHIN_S = 10.0
+_ADDRESSES = ("bootstrap.servers", "metadata.broker.list")  # two names of one setting
 
 
 def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WITHIN_S) -> dict[str, int]:
     """Partition count of every topic this client may see.
-
-    Lists all topics: asking for one by name would let a broker with `auto.create.topics.enable` create it.
 
     Args:
         config: librdkafka's producer configuration.
         timeout_s: how long to wait for a broker.
 
     Raises:
-        SinkConfigError: librdkafka refuses the configuration.
+        SinkConfigError: librdkafka refuses the configuration, or it names no broker.
         BrokerUnreachableError: no broker answers in time, or it refuses us.
     """
-    from confluent_kafka import KafkaException, Producer  # noqa: PLC0415 - optional
-
-    from partitioning.clients import errors  # noqa: PLC0415 - needs it, too
-    from partitioning.clients.contact import cluster_metadata  # noqa: PLC0415 - needs it, too
-
-    heard: list[KafkaError] = []
-    try:
-        client = Producer({**config, "error_cb": heard.append, "log_level": 0})
-    except (KafkaException, ValueError, TypeError) as error:
-        raise SinkConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
-    with client:
-        try:
-            topics = cluster_metadata(client, heard, timeout_s=timeout_s).topics
-        except errors.BrokerUnreachableError as error:
-            raise BrokerUnreachableError(
-                f"no broker of {config['bootstrap.servers']!r} answers, given up to {timeout_s:g} s: "
-                f"{error}. Is the address right, the broker up, and do the security settings fit the cluster?"
-            ) from error
+    topics = _topics(config, timeout_s, None)
     return {name: len(topic.partitions) for name, topic in topics.items() if topic.partitions}
 
 
 def partition_count(topic: str, config: Mapping[str, str]) -> int:
-    """How many partitions a topic has, by the cluster's own account.
+    """How many partitions a topic has, by the cluster's own account; asking does not create it.
 
     Args:
         topic: its name.
-        config: librdkafka's settings to reach the cluster with, "bootstrap.servers" at least.
+        config: librdkafka's settings to reach the cluster with, "bootstrap.servers" at least; those of
+            security may be Java's.
 
     Raises:
         UnknownTopicError: the cluster has no such topic.
         BrokerUnreachableError: no broker answers within 10 seconds.
-        SinkConfigError: librdkafka refuses the settings.
+        SinkConfigError: librdkafka refuses the settings, or they name no broker.
     """
-    counts = partition_counts(config)
-    if topic not in counts:
+    found = _topics(config, ANSWER_WITHIN_S, topic)[topic]
+    if not found.partitions:
+        why = f" ({found.error.str()})" if found.error is not None else ""
         raise UnknownTopicError(
-            f"the cluster at {config['bootstrap.servers']!r} has no topic {topic!r} we may see: create it"
+            f"the cluster at {_address(config)!r} has no topic {topic!r} we may see{why}: create it, "
+            "or ask for the permission to see it"
         )
-    return counts[topic]
+    return len(found.partitions)
 
 
-def checked_counts(options: SinkOptions, computed_for: int | None) -> dict[str, int]:
+def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> dict[str, Any]:
+    """What the cluster says about all topics, or about one."""
+    if not _address(config):
+        raise SinkConfigError(
+            "the settings name no broker: give 'bootstrap.servers', for example 'localhost:9092'"
+        )
+    heard: list[KafkaError] = []
+    # Asked for by name, a topic would else come to be where brokers have `auto.create.topics.enable`.
+    config = translated(config)
+    settings = {**config, "error_cb": heard.append, "log_level": 0, "allow.auto.create.topics": False}
+    try:
+        client = confluent_kafka.Producer(settings)
+    except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
+        raise SinkConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
+    with client:
+        try:
+            metadata = cluster_metadata(client, config, heard, timeout_s=timeout_s, topic=topic)
+        except client_errors.BrokerUnreachableError as error:
+            raise BrokerUnreachableError(
+                f"no broker of {_address(config)!r} answers, given up to {timeout_s:g} s: "
+                f"{error}. Is the address right, the broker up, and do the security settings fit the cluster?"
+            ) from error
+    found: dict[str, Any] = metadata.topics
+    return found
+
+
+def _address(config: Mapping[str, str]) -> str:
+    return next((config[name] for name in _ADDRESSES if config.get(name)), "")
+
+
+def checked_counts(options: "SinkOptions", computed_for: int | None) -> dict[str, int]:
     """Partition counts of the topics that `options` allow to be written.
 
     Args:
@@ -108,20 +129,20 @@ def check_count(topic: str, actual: int, computed_for: int | None) -> None:
         )
 
 
-def check_unchanged(before: Mapping[str, int], now: Mapping[str, int]) -> None:
-    """Raise if a topic has another partition count than when its rows were sent.
+def check_unchanged(topic: str, before: int, now: int) -> None:
+    """Raise if a topic has another partition count than when the write of its rows began.
 
     Args:
-        before: partition counts of the topics that were written.
-        now: those of the cluster's topics.
+        topic: its name.
+        before: its partition count then.
+        now: its partition count as a task begins or ends.
 
     Raises:
-        PartitionCountError: one differs.
+        PartitionCountError: they differ.
     """
-    for topic, count in before.items():
-        if (actual := now.get(topic, 0)) != count:
-            raise PartitionCountError(
-                f"topic {topic!r} had {count} partitions when this write began and has {actual} now: "
-                "all rows were acknowledged, but some may not be where the topic as it is has their keys. "
-                f"Compute column 'partition' with kafka_partition(key, {actual}) and write these rows again"
-            )
+    if now != before:
+        raise PartitionCountError(
+            f"topic {topic!r} had {before} partitions when this write began and has {now} now: compute "
+            f"column 'partition' with kafka_partition(key, {now}) and write these rows again; some may be "
+            "written already"
+        )

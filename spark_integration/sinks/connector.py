@@ -24,7 +24,7 @@ def checked_for_topic(df: DataFrame, topic: str, config: Mapping[str, str]) -> D
     The connector itself ignores a column it does not know, such as `Partition`, never compares partitions
     with the topic's count (too small a count is silently wrong, too large a one fails after a minute of
     waiting), and has no timestamp column. Asks the cluster once, now; a partition out of range fails its
-    task.
+    task. Unlike `format("copartition")` it does not hash the keys again that are written.
 
     Args:
         df: rows with the connector's columns: value, and as wanted key, partition, headers.

@@ -6,13 +6,30 @@ import difflib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from partitioning.clients.java_settings import librdkafka_security
+from partitioning.errors import InvalidConfigError
 from partitioning.topic_partition import MAX_PARTITIONS, checked_partition_count
 from spark_integration.errors import SinkConfigError
+from spark_integration.sinks.exactly_once.options import (
+    TRANSACTIONAL,
+    OnceOptions,
+    check_transactional,
+    read_once,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OWN_OPTIONS = ("bootstrap.servers", "topic", "partitions")
+OWN_OPTIONS = (
+    "bootstrap.servers",
+    "topic",
+    "partitions",
+    "profile",
+    "txnappid",
+    "txnversion",
+    "txnfirstversion",
+    "exactlyonce",
+)
 SPARK_OPTIONS = frozenset({"path", "checkpointlocation", "queryname"})
 """What Spark itself may pass along."""
 
@@ -21,12 +38,14 @@ ENVIRONMENT = ("KAFKA_BOOTSTRAP_SERVERS", "KAFKA_SECURITY_PROTOCOL", "KAFKA_SASL
 
 # As the Java producer, so that a record without partition lands where that client puts it, a retry neither
 # duplicates nor reorders, a dead broker is noticed after two minutes, and a task holds little memory. A batch
-# may wait until it is full, which spares the broker; at the end of a task none waits.
+# may wait until it is full, which spares the broker; at the end of a task none waits. A topic that goes away
+# during a write does not come back with as many partitions as the broker likes.
 DEFAULTS = {
     "partitioner": "murmur2_random",
     "delivery.timeout.ms": "120000",
     "linger.ms": "50",
     "queue.buffering.max.kbytes": "65536",
+    "allow.auto.create.topics": "false",
 }
 # librdkafka refuses these beside an idempotent producer; who sets one wants the plain producer, as in Java.
 NOT_IDEMPOTENT = frozenset(
@@ -49,11 +68,15 @@ class SinkOptions:
         config: librdkafka's producer configuration.
         topic: topic of every record; None where the rows name their topics.
         partitions: partition count for which the rows' partitions were computed, or None where not said.
+        profile: the profile by which they were computed, or None where not said.
+        once: what an exactly-once write is called; None for one that is at least once.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
     topic: str | None
     partitions: int | None
+    profile: str | None = None
+    once: OnceOptions | None = None
 
 
 def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> SinkOptions:
@@ -67,8 +90,7 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
         SinkConfigError: an option is unknown or has no meaning, or the brokers are missing.
     """
     given = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
-    config = _from_environment(environment)
-    config |= {name[6:]: value for name, value in given.items() if name.startswith("kafka.")}
+    config = client_settings(given, environment)
     own = {name: value for name, value in given.items() if not name.startswith("kafka.")}
     for name in own.keys() - set(OWN_OPTIONS):
         close = difflib.get_close_matches(name, OWN_OPTIONS, n=1)
@@ -82,21 +104,54 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
             "or set KAFKA_BOOTSTRAP_SERVERS where the driver runs"
         )
     if "transactional.id" in config:
-        raise SinkConfigError("this sink writes no transactions: leave out 'kafka.transactional.id'")
+        raise SinkConfigError(
+            "leave out 'kafka.transactional.id': for transactions give 'txnAppId' and 'txnVersion', and the "
+            "sink names them"
+        )
+    once = read_once(own)
     defaults = dict(DEFAULTS)
+    if once is not None:
+        defaults |= TRANSACTIONAL
     if "message.timeout.ms" in config:
         del defaults["delivery.timeout.ms"]
     if not NOT_IDEMPOTENT & config.keys():
         defaults["enable.idempotence"] = "true"
-    return SinkOptions(defaults | config, own.get("topic"), _count(own.get("partitions")))
+    if once is not None:
+        check_transactional(defaults | config)
+    return SinkOptions(
+        defaults | config, own.get("topic"), _count(own.get("partitions")), own.get("profile"), once
+    )
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    return {
+def client_settings(given: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Settings of librdkafka, which environment variables and the options stand for; the latter win.
+
+    Args:
+        given: the options, by their names in lower case.
+        environment: environment variables of the driver.
+
+    Raises:
+        SinkConfigError: one that is Java's has no counterpart.
+    """
+    surrounding = {
         name.removeprefix("KAFKA_").replace("_", ".").lower(): value
         for name, value in environment.items()
         if name.startswith(ENVIRONMENT)
     }
+    chosen = {name[6:]: value for name, value in given.items() if name.startswith("kafka.")}
+    return translated(surrounding) | translated(chosen)
+
+
+def translated(config: Mapping[str, str]) -> dict[str, str]:
+    """These settings; those of security that Spark's own Kafka sink and source take as librdkafka takes them.
+
+    Raises:
+        SinkConfigError: one of them has no counterpart.
+    """
+    try:
+        return librdkafka_security(config)
+    except InvalidConfigError as error:
+        raise SinkConfigError(str(error)) from None
 
 
 def _count(text: str | None) -> int | None:

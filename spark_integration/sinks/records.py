@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import difflib
 from datetime import UTC
-from itertools import islice, repeat
+from itertools import islice, pairwise, repeat
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from spark_integration.errors import ColumnError, RecordError
 from spark_integration.sinks.cluster import check_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from spark_integration.sinks.placement import KeyRule
 
 TYPES = {
     "key": ("string", "binary"),
@@ -28,8 +33,8 @@ TYPES = {
 NO_PARTITION = -1
 NOW = 0
 
-Record = tuple[str, Any, Any, int, int, Any]
-"""topic, value, key, partition (-1: the producer decides), timestamp in ms (0: now) and headers."""
+HELD_BYTES = 16 << 20
+"""How much of Spark's rows is made into records at a time: Spark 4.0 bounds only the number of rows."""
 
 
 def check_columns(columns: Mapping[str, str], *, topic: str | None) -> None:
@@ -58,92 +63,155 @@ def check_columns(columns: Mapping[str, str], *, topic: str | None) -> None:
 
 
 def records(
-    batch: pa.RecordBatch, counts: Mapping[str, int], topic: str | None, computed_for: int | None = None
-) -> Iterator[Record]:
-    """The records of a batch. Every place is checked before the first record is given out.
+    batch: pa.RecordBatch,
+    counts: Mapping[str, int],
+    topic: str | None,
+    computed_for: int | None = None,
+    rule: KeyRule | None = None,
+) -> list[Iterable[Any]]:
+    """The records of a batch as the arguments of `Producer.produce`, column by column; all of them checked.
 
-    Where each row names its partition they come partition by partition, which costs librdkafka a third less;
-    the records of a partition keep their order.
+    These are topic, value, key and partition (-1: the producer decides). Where rows have a timestamp or
+    headers, two without meaning follow, then timestamp in ms (0: now) and headers.
+
+    Where each row names its partition the records come partition by partition, which costs librdkafka a third
+    less; those of a partition keep their order.
 
     Args:
         batch: rows whose columns `check_columns` has accepted.
         counts: partition count of every topic that may be written.
         topic: topic of every record; None where the rows name theirs.
         computed_for: the count of the partition column; None where that is not known.
+        rule: where keyed rows have to be; None where that is not known.
 
     Raises:
         RecordError: a row without a topic, with a topic or partition the cluster does not have, with a
             timestamp that Kafka does not take, or with a header without a name.
         PartitionCountError: a row's topic has another count than its partition was computed for.
+        RoutingError: a keyed row is elsewhere than `rule` says.
     """
-    batch = _by_partition(batch)
     columns: dict[str, pa.Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
-    topics = [topic] * batch.num_rows if topic is not None else columns["topic"].to_pylist()
-    partitions = _partitions(topics, columns.get("partition"), counts, computed_for)
-    return zip(
-        topics,
-        columns["value"].to_pylist(),
-        columns["key"].to_pylist() if "key" in columns else repeat(None),
-        partitions,
-        _timestamps(columns["timestamp"]) if "timestamp" in columns else repeat(NOW),
-        _headers(columns["headers"]) if "headers" in columns else repeat(None),
-        strict=False,
-    )
+    names, which = _topics(columns.get("topic"), topic, counts, batch.num_rows)
+    partition = np.full(batch.num_rows, NO_PARTITION, np.int32)
+    if "partition" in columns:
+        named = columns["partition"].is_valid().to_numpy(zero_copy_only=False)
+        partition[named] = columns["partition"].drop_null().to_numpy()
+        limits = np.array([counts[name] for name in names], np.int32)[which]
+        for number in np.flatnonzero(np.bincount(which[named])).tolist():
+            check_count(names[number], counts[names[number]], computed_for)
+        outside = named & ((partition < 0) | (partition >= limits))
+        if outside.any():
+            row = int(outside.argmax())
+            raise RecordError(
+                f"a row names partition {partition[row]} of topic {names[which[row]]!r}, which has "
+                f"{limits[row]} partitions (0 to {limits[row] - 1}): compute the column with "
+                f"kafka_partition(key, {limits[row]})"
+            )
+        if rule is not None:
+            rule.check(columns["key"], partition, limits)
+        # A row without a partition may join any of the others.
+        if named.all() and (partition[1:] < partition[:-1]).any():
+            order = partition.argsort(kind="stable")
+            partition, which = partition[order], which[order]
+            columns = {name: column.take(order) for name, column in columns.items()}
+    arguments: list[Iterable[Any]] = [
+        repeat(topic) if topic is not None else np.array(names, object)[which].tolist(),
+        _bytes(columns["value"]),
+        _bytes(columns["key"]) if "key" in columns else repeat(None),
+        partition.tolist(),
+    ]
+    if "timestamp" in columns or "headers" in columns:
+        arguments += [
+            repeat(None),
+            repeat(None),
+            _timestamps(columns["timestamp"]) if "timestamp" in columns else repeat(NOW),
+            _headers(columns["headers"]) if "headers" in columns else repeat(None),
+        ]
+    return arguments
 
 
-def _by_partition(batch: pa.RecordBatch) -> pa.RecordBatch:
-    if "partition" not in batch.schema.names:
-        return batch
-    column = batch.column("partition")
-    if column.null_count:  # such a row may join any of the others
-        return batch
-    partition = column.to_numpy()
-    if not (partition[1:] < partition[:-1]).any():
-        return batch
-    return batch.take(partition.argsort(kind="stable"))
+def as_batches(
+    items: Iterator[Any], most_rows: int = 10_000, most_bytes: int = HELD_BYTES
+) -> Iterator[pa.RecordBatch]:
+    """What Spark hands a writer, as record batches of about so many bytes at most.
 
-
-def as_batches(items: Iterator[Any], size: int = 10_000) -> Iterator[pa.RecordBatch]:
-    """What Spark hands a writer, as record batches: they pass, and rows are gathered into them."""
+    Batches are cut, and rows are gathered into batches.
+    """
     import pyarrow as pa  # noqa: PLC0415 - executors unpickle this function by value
 
     for first in items:
         if isinstance(first, pa.RecordBatch):
-            yield first
+            yield from _parts(first, most_bytes)
             continue
-        rows = [first, *islice(items, size - 1)]
-        columns = {name: [row[name] for row in rows] for name in first.__fields__}
-        if "headers" in columns:
-            columns["headers"] = [
-                headers and [h and h.asDict() for h in headers] for headers in columns["headers"]
-            ]
-        if "timestamp" in columns:
-            # Rows carry local time without a zone, which Arrow would take for UTC.
-            columns["timestamp"] = [time and time.astimezone(UTC) for time in columns["timestamp"]]
-        yield pa.record_batch({name: pa.array(values) for name, values in columns.items()})
+        rows, size = [first], _size(first)
+        while size < most_bytes and len(rows) < most_rows and (row := next(items, None)) is not None:
+            rows.append(row)
+            size += _size(row)
+        yield _gathered(rows)
 
 
-def _partitions(
-    topics: Sequence[str | None],
-    column: pa.Array | None,
-    counts: Mapping[str, int],
-    computed_for: int | None,
-) -> Sequence[int]:
-    wanted: list[int | None] = column.to_pylist() if column is not None else [None] * len(topics)
-    for topic, partition in set(zip(topics, wanted, strict=True)):
-        if topic is None:
-            raise RecordError("a row has a null in column 'topic'")
-        if topic not in counts:
-            raise RecordError(f"a row names topic {topic!r}, which the cluster does not have")
-        if partition is None:
-            continue
-        check_count(topic, counts[topic], computed_for)
-        if not 0 <= partition < counts[topic]:
-            raise RecordError(
-                f"a row names partition {partition} of topic {topic!r}, which has {counts[topic]} partitions "
-                f"(0 to {counts[topic] - 1}): compute the column with kafka_partition(key, {counts[topic]})"
-            )
-    return [NO_PARTITION if partition is None else partition for partition in wanted]
+def _size(row: Any) -> int:
+    return sum(len(row[name] or b"") for name in ("key", "value") if name in row)
+
+
+def _parts(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    if batch.nbytes <= most_bytes:
+        yield batch
+        return
+    sizes = [pc.binary_length(batch.column(name)) for name in {"key", "value"} & {*batch.schema.names}]
+    ends = sum(size.fill_null(0).to_numpy().astype(np.int64) for size in sizes).cumsum()
+    cuts = np.searchsorted(ends, np.arange(most_bytes, ends[-1], most_bytes)) + 1
+    for begin, end in pairwise(np.unique([0, *cuts, batch.num_rows]).tolist()):
+        yield batch.slice(begin, end - begin)
+
+
+def _gathered(rows: Sequence[Any]) -> pa.RecordBatch:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    columns = {name: [row[name] for row in rows] for name in rows[0].__fields__}
+    if "headers" in columns:
+        columns["headers"] = [
+            headers and [header and header.asDict() for header in headers] for headers in columns["headers"]
+        ]
+    if "timestamp" in columns:
+        # Rows carry local time without a zone, which Arrow would take for UTC.
+        columns["timestamp"] = [time and time.astimezone(UTC) for time in columns["timestamp"]]
+    # Nulls alone have no type. As bytes a text is the same record.
+    types = {
+        "key": pa.binary(),
+        "value": pa.binary(),
+        "timestamp": pa.timestamp("us", "UTC"),
+        "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+        "partition": pa.int32(),
+        "topic": pa.string(),
+    }
+    return pa.record_batch({name: pa.array(values, types.get(name)) for name, values in columns.items()})
+
+
+def _topics(
+    column: pa.Array | None, topic: str | None, counts: Mapping[str, int], rows: int
+) -> tuple[Sequence[str], NDArray[np.int32]]:
+    """The topics of a batch, and which of them is each row's."""
+    if topic is not None:
+        return [topic], np.zeros(rows, np.int32)
+    assert column is not None
+    if column.null_count:
+        raise RecordError("a row has a null in column 'topic'")
+    encoded = column.dictionary_encode()
+    names: list[str] = encoded.dictionary.to_pylist()
+    for name in names:
+        if name not in counts:
+            raise RecordError(f"a row names topic {name!r}, which the cluster does not have")
+    return names, encoded.indices.to_numpy()
+
+
+def _bytes(column: pa.Array) -> list[bytes | None]:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    values: list[bytes | None] = column.cast(pa.binary()).to_numpy(zero_copy_only=False).tolist()
+    return values
 
 
 def _timestamps(column: pa.Array) -> list[int]:
@@ -159,15 +227,16 @@ def _timestamps(column: pa.Array) -> list[int]:
             f"a row has a timestamp {-earliest} ms before, or at, 1970-01-01T00:00:00Z; "
             "Kafka takes only later ones"
         )
-    filled: list[int] = milliseconds.fill_null(NOW).to_pylist()
+    filled: list[int] = milliseconds.fill_null(NOW).to_numpy().tolist()
     return filled
 
 
-def _headers(column: pa.Array) -> Iterator[list[tuple[str, bytes | None]] | None]:
-    for headers in column.to_pylist():
-        if headers is None:
-            yield None
-        elif any(header is None or header["key"] is None for header in headers):
-            raise RecordError("a row has a header without a name")
-        else:
-            yield [(header["key"], header["value"]) for header in headers]
+def _headers(column: pa.Array) -> list[list[tuple[str, bytes | None]] | None]:
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    names, values = column.flatten().flatten()
+    if names.null_count:
+        raise RecordError("a row has a header without a name")
+    pairs = zip(names.to_pylist(), _bytes(values), strict=True)
+    lengths = pc.list_value_length(column).to_pylist()
+    return [None if length is None else [*islice(pairs, length)] for length in lengths]

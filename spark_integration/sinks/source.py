@@ -8,15 +8,23 @@ Java client would put its key.
 Options:
     kafka.bootstrap.servers: the brokers (also `bootstrap.servers`, or the variable KAFKA_BOOTSTRAP_SERVERS).
     topic: topic of every row; wins over the column.
-    partitions: the count the partition column was computed for, where `kafka_partition` has not noted it on
-        the column; the write is refused if the topic has another.
+    partitions: the count the partition column was computed for, where `kafka_partition` or `route` have not
+        noted it on the column; the write is refused if the topic has another.
+    profile: whose rule placed the keyed rows, where `kafka_partition` has not noted it on the column, as
+        after a cast, and on Connect after `withColumn`; or "none" for rows that no profile places.
     kafka.*: any setting of librdkafka's producer, for example kafka.compression.type or kafka.sasl.username
         (also KAFKA_SECURITY_PROTOCOL, KAFKA_SASL_* and KAFKA_SSL_* where the driver runs).
 
-Before a row is sent the driver asks the cluster for the topic and its partitions; each task checks its rows
-against them, an Arrow batch at a time. Where rows name their partitions the driver asks again when all tasks
-have ended: a write, or a micro-batch, during which the topic got more partitions fails, so that it can be
-repeated with the new count.
+Before a row is sent the driver asks the cluster for the topic and its partitions. Each task checks its rows,
+an Arrow batch at a time: every partition exists, and where the profile is known each keyed row is where that
+profile puts the key that is written (30 ns a row). A row that is not, as after a union with rows of another
+profile, or whose key was changed after it was placed, fails the task. Keyless rows, and all rows of a column
+without a note and a write without the option, may be in any partition of the topic.
+
+Where rows name their partitions each task asks again for the topics it writes, as it begins and when its rows
+are acknowledged: a write, or a micro-batch, during which a topic got more partitions fails, so that it can be
+repeated with the new count. Brokers that do not answer at the end fail nothing, and to commit or to abort
+nothing is asked.
 
 At least once. A task ends when the brokers have acknowledged all its rows (flush), and fails when one is not
 acknowledged within `kafka.delivery.timeout.ms` (two minutes; a minute more where librdkafka itself is
@@ -25,6 +33,34 @@ What Spark runs again is sent again: a task that is tried again or run speculati
 off), and the whole of a micro-batch that the checkpoint does not hold as finished when a stream restarts. No
 other batch is doubled and none is lost. Retries within a task neither double nor reorder (an idempotent
 producer), unless the options `acks` or `retries` are set.
+
+Exactly once, with the options txnAppId and txnVersion for `df.write`, and exactlyOnce=true for `writeStream`:
+
+    txnAppId: who writes: one application, or one stream with one checkpoint.
+    txnVersion: the number of what is written, above the version before; in `foreachBatch` the batch's id.
+    txnFirstVersion: the version that begins the ledger, 0 unless given.
+    exactlyOnce: "true" takes the id from the checkpoint's query, and the version from the micro-batch.
+
+Rows are laid out by `route`, without lanes, and sorted by a total order: each task writes the Kafka partition
+of its own number, in transactions of at most a few seconds, and with each commits to the ledger, the consumer
+group `copartition/<txnAppId>`, how many records of which version are in, and a digest of these. An attempt
+that finds some of its version in reads these rows, compares them with the digest, and goes on after them:
+
+- A version that is in is compared and not written again. One with other records, or in another order, is
+  refused, and so is one below the ledger's, one that comes before the last is in everywhere, and one without
+  a ledger that is not the first. After a failure write the same version again, with the same rows.
+- Consumers that read committed records find each once, in order. Others see those of ended attempts, too.
+- Two that write with one txnAppId end each other's transactions; what is in is still in once.
+- The broker forgets a ledger that no version has renewed for `offsets.retention.minutes`, 7 days by default.
+  A version other than the first is then refused, but not a first one that is repeated after that time.
+- A topic may get more partitions between two versions, not within one.
+- It needs Write, Read and Describe on the topic, Read and Describe on the group, and Write and Describe on
+  transactional ids with the prefix `copartition/<txnAppId>/`.
+- A dead driver holds up these consumers for `kafka.transaction.timeout.ms` (9 s unless set); brokers that are
+  away for longer than `kafka.delivery.timeout.ms` (9 s, too) fail a task, which then waits for them.
+- After a shuffle, Spark gives a stream's task its rows in an order that is not always the same, and sorts
+  none: written straight through `writeStream`, a micro-batch that failed in its middle may be refused. Use
+  `write_exactly_once` in `foreachBatch`, which places, routes, sorts and writes.
 
 Order. The rows of a task that go to one partition keep their order, and `route` gives the rows of a key to
 one task. In which order that task gets them is Spark's to say:
@@ -39,9 +75,10 @@ What is sent again is sent in the same way, so of sorted rows the last copies of
 too, provided that no earlier attempt is alive any more: one that runs on, as on an executor that Spark has
 given up, mixes its own copies in.
 
-A task holds an Arrow batch of rows (on Spark 4.0 a stream's task up to 10,000 of
-them) and at most 64 MiB of unsent records (`kafka.queue.buffering.max.kbytes`); while that is full it waits.
+A task holds what Spark hands it, an Arrow batch of rows, makes records of 16 MiB of it at a time, and keeps
+at most 64 MiB of them unsent (`kafka.queue.buffering.max.kbytes`); while that is full it waits.
 A batch of records waits up to 50 ms until it is full (`kafka.linger.ms`), at the end of a task not at all.
+A producer outlives its task, for the next with the same settings in the same Python worker, unless it failed.
 """
 
 from __future__ import annotations
@@ -53,26 +90,44 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark import cloudpickle
 from pyspark.sql import datasource
 
-import partitioning.clients.delivery
+import partitioning.clients
+import partitioning.errors
+import partitioning.hashing
+import partitioning.profiles
+import partitioning.topic_partition
 import spark_integration.errors
+import spark_integration.hash_columns
 import spark_integration.sinks
-from spark_integration.columns import PARTITIONS
-from spark_integration.errors import SinkConfigError, SparkIntegrationError
-from spark_integration.sinks.cluster import check_unchanged, checked_counts, partition_counts
+from spark_integration.columns import LANES, PARTITIONS
+from spark_integration.errors import ColumnError, RoutingError, SinkConfigError, SparkIntegrationError
+from spark_integration.sinks.cluster import checked_counts
 from spark_integration.sinks.delivery import deliver
+from spark_integration.sinks.exactly_once.target import Target, target_of
+from spark_integration.sinks.exactly_once.writers import OnceBatchWriter, OnceStreamWriter
 from spark_integration.sinks.options import read_options
+from spark_integration.sinks.placement import KeyRule, key_rule
 from spark_integration.sinks.records import as_batches, check_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
+    from spark_integration.sinks.exactly_once.target import Target
     from spark_integration.sinks.options import SinkOptions
 
-# Executors unpickle the writer without having this package.
-for _package in (partitioning.clients.delivery, spark_integration.errors, spark_integration.sinks):
+# Executors unpickle the writer, and a Connect server the data source, without having this package.
+for _package in (
+    partitioning.clients,
+    partitioning.errors,
+    partitioning.hashing,
+    partitioning.profiles,
+    partitioning.topic_partition,
+    spark_integration.errors,
+    spark_integration.hash_columns,
+    spark_integration.sinks,
+):
     cast(Any, cloudpickle).register_pickle_by_value(_package)
 
 # Arrow batches reach a stream's writer since Spark 4.1, rows before.
@@ -91,19 +146,17 @@ class KafkaSink(datasource.DataSource):
         """Called by Spark on the driver, before any task starts."""
         if overwrite:
             raise SinkConfigError("a topic can only be appended to: use mode('append')")
-        return _BatchWriter(_destination(schema, self.options).checked())
+        destination = _destination(schema, self.options)
+        if destination.asked.once is not None:
+            return OnceBatchWriter(destination.target(stream=False))
+        return _BatchWriter(destination.checked())
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, N802
-        """Called by Spark on the driver for each micro-batch; every output mode appends."""
-        destination, refused = _destination(schema, self.options), None
-        try:
-            destination = destination.checked()
-        except SparkIntegrationError as error:
-            # Spark makes a writer to write with, another to commit and another to abort. One that cannot be
-            # made to abort would hide why: so it is told when it is used.
-            refused = error
-        writer: datasource.DataSourceStreamWriter = _StreamWriter(destination, refused)
-        return writer
+        """Called by Spark on the driver, twice a micro-batch; every output mode appends."""
+        destination = _destination(schema, self.options)
+        once = destination.asked.once is not None
+        writer = OnceStreamWriter(destination.target(stream=True)) if once else _StreamWriter(destination)
+        return cast(datasource.DataSourceStreamWriter, writer)
 
 
 @dataclass(frozen=True)
@@ -113,37 +166,25 @@ class _Destination:
     Attributes:
         asked: where to write.
         noted: the count that the partition column was computed for; None where it does not say.
-        has_partitions: whether there is such a column.
+        rule: where keyed rows have to be; None where that is not known.
         counts: partition count of every topic that may be written, by the cluster's own account.
     """
 
     asked: SinkOptions
     noted: int | None
-    has_partitions: bool
+    rule: KeyRule | None
     counts: Mapping[str, int] = field(default_factory=dict)
 
     def checked(self) -> _Destination:
         return replace(self, counts=checked_counts(self.asked, self.noted))
 
-    def take(self, batches: Iterator[pa.RecordBatch]) -> _Written:
-        asked = self.asked
-        topics = deliver(batches, asked.config, self.counts, asked.topic, self.noted or asked.partitions)
-        return _Written({topic: self.counts[topic] for topic in topics} if self.has_partitions else {})
+    def target(self, *, stream: bool) -> Target:
+        return target_of(self.asked, self.noted or self.asked.partitions, self.rule, stream=stream)
 
-
-@dataclass(frozen=True)
-class _Written(datasource.WriterCommitMessage):
-    """What a task tells the driver: the topics it wrote to, with the counts that it checked rows against."""
-
-    counts: Mapping[str, int]
-
-
-def _check_unchanged(
-    messages: Iterable[datasource.WriterCommitMessage | None], now: Mapping[str, int]
-) -> None:
-    for message in messages:
-        if message is not None:
-            check_unchanged(cast(_Written, message).counts, now)
+    def take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
+        asked, computed_for = self.asked, self.noted or self.asked.partitions
+        deliver(as_batches(items), asked.config, self.counts, asked.topic, computed_for, self.rule)
+        return datasource.WriterCommitMessage()
 
 
 class _BatchWriter(datasource.DataSourceArrowWriter):
@@ -153,25 +194,29 @@ class _BatchWriter(datasource.DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
         return self._destination.take(iterator)
 
-    def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
-        if self._destination.has_partitions:
-            _check_unchanged(messages, partition_counts(self._destination.asked.config))
-
 
 class _StreamWriter(_StreamWriterBase):  # type: ignore[misc]
-    def __init__(self, destination: _Destination, refused: SparkIntegrationError | None) -> None:
+    """Spark makes one that goes to the tasks, and another, in another process, to commit or to abort.
+
+    Only what goes to the tasks asks the cluster. That cannot fail a micro-batch whose rows are all there.
+    """
+
+    def __init__(self, destination: _Destination) -> None:
         self._destination = destination
-        self._refused = refused
+        self._refused: SparkIntegrationError | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        if not self._destination.counts and self._refused is None:
+            try:
+                self._destination = self._destination.checked()
+            except SparkIntegrationError as error:
+                self._refused = error  # Spark would show an error of here as one of pickling
+        return self.__dict__
 
     def write(self, iterator: Iterator[Any]) -> datasource.WriterCommitMessage:
         if self._refused is not None:
             raise self._refused
-        return self._destination.take(as_batches(iterator))
-
-    def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803
-        if self._refused is not None:
-            raise self._refused
-        _check_unchanged(messages, self._destination.counts)  # asked for when this writer was made
+        return self._destination.take(iterator)
 
 
 def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination:
@@ -180,5 +225,14 @@ def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination
     check_columns(
         {name: column.dataType.simpleString() for name, column in columns.items()}, topic=asked.topic
     )
-    noted = columns["partition"].metadata.get(PARTITIONS) if "partition" in columns else None
-    return _Destination(asked, noted, "partition" in columns)
+    if asked.once is not None and "partition" not in columns:
+        raise ColumnError(
+            "an exactly-once write needs column 'partition': compute it with kafka_partition(), and route()"
+        )
+    notes = columns["partition"].metadata if "partition" in columns else {}
+    if asked.once is not None and notes.get(LANES, 1) > 1:
+        raise RoutingError(
+            f"an exactly-once write has one task for each Kafka partition, and the rows are routed in "
+            f"{notes[LANES]} lanes of each: call route() without lanes"
+        )
+    return _Destination(asked, notes.get(PARTITIONS), key_rule(asked.profile, notes, columns))

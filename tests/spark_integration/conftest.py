@@ -4,6 +4,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 from tests.support.jars import missing_tools
 from tests.support.spark import start_spark
 from tests.support.spark_features import FEATURES, MISSING
+from tests.support.warm_python import warm_python
 
 left_out: Counter[str] = Counter()
 
@@ -38,9 +40,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Local Spark, with Spark's Kafka connector where it can be fetched."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java: install Java 17, and put java on the PATH or set JAVA_HOME")
-    session = start_spark(tmp_path_factory.mktemp("spark"))
-    yield session
-    session.stop()
+    # One run uses Python as everybody does; the many of the matrix save its start.
+    many = "SPARK_TEST_MATRIX" in os.environ
+    python = warm_python(tmp_path_factory.mktemp("python")) if many else nullcontext()
+    with python as workers:
+        session = start_spark(tmp_path_factory.mktemp("spark"), python=workers)
+        yield session
+        session.stop()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from partitioning import partition_for_key
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, UnknownStrategyError
 from partitioning.profiles import PROFILES
 from spark_integration import hash_columns, jvm_engine, kafka_partition
+from spark_integration.columns import KEY, NULLS, PARTITIONS, PROFILE
 from spark_integration.jvm_engine import murmur2_expression
 
 REPOSITORY = Path(__file__).parents[2]
@@ -117,10 +118,14 @@ def test_an_empty_key_is_keyless_to_librdkafkas_default_and_not_to_java(spark: S
     assert rows.select(*both).collect() == [(275646681 % 12, None)]
 
 
-def test_the_column_is_an_int_named_partition_that_knows_its_count(keys: DataFrame) -> None:
-    (field,) = keys.select(kafka_partition("text", 12)).schema.fields
+@pytest.mark.parametrize(("key", "named"), [("text", {KEY: "text"}), (None, {})])
+def test_the_column_is_an_int_named_partition_that_knows_how_it_came_about(
+    keys: DataFrame, key: str | None, named: dict[str, str]
+) -> None:
+    placed = kafka_partition(key or sf.lower("text"), 12, profile="sarama", nulls="error")
+    (field,) = keys.select(placed).schema.fields
     assert (field.name, field.dataType.simpleString()) == ("partition", "int")
-    assert field.metadata == {"copartition.partitions": 12}
+    assert field.metadata == {PARTITIONS: 12, PROFILE: "sarama", NULLS: "error", **named}
 
 
 def test_an_empty_frame_has_no_partitions(keys: DataFrame, engine: str) -> None:

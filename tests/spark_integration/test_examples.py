@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 
 from examples.backfill import backfill
 from examples.migration import migrate
+from spark_integration import PartitionCountError
 from tests.support.broker import Kafka
 from tests.support.reading import inversions, read_topic
 
@@ -43,13 +44,14 @@ def test_a_backfill_is_ordered_and_goes_on_where_it_stopped(
             topic,
             order_by=["id"],
             checkpoint=str(tmp_path / "checkpoint"),
-            files_at_once=1,
+            bytes_at_once=1,
         )
         return read_topic(broker.bootstrap_servers, topic)
 
     add(0, 1000)
     add(1000, 2000)
     assert len(run()) == 2000
+    assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) == 2  # a batch for each file
     add(2000, 3000)
     read = run()
     assert Counter(int(record.value or b"") for record in read) == Counter(range(3000))
@@ -57,10 +59,14 @@ def test_a_backfill_is_ordered_and_goes_on_where_it_stopped(
     assert inversions(read) == 0
     assert {r.timestamp for r in read} == {(n + 1_400_000_000) * 1000 for n in range(3000)}
 
+    broker.grow_topic(topic, 13)
+    add(3000, 3001)
+    with pytest.raises(PartitionCountError, match="began with 12 partitions, and the topic has 13 now"):
+        run()
+    assert len(read_topic(broker.bootstrap_servers, topic)) == 3000
 
-def test_a_migration_keeps_order_headers_and_timestamps(
-    spark: SparkSession, connector: None, broker: Kafka
-) -> None:
+
+def test_a_migration_keeps_order_headers_and_timestamps(spark: SparkSession, broker: Kafka) -> None:
     source, target = broker.create_topic(12), broker.create_topic(48)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "partitioner": "murmur2_random"})
     for number, key in enumerate(KEYS):

@@ -7,8 +7,9 @@ from pyspark.sql import functions as sf
 
 from partitioning.errors import InvalidPartitionCountError
 from spark_integration import ColumnError, PartitionCountError, RoutingError, assert_routed, route
+from spark_integration.columns import LANES, PARTITIONS, PROFILE
 from spark_integration.routing import salt_table
-from tests.support.spark_features import CLASSIC
+from tests.support.spark_features import CLASSIC, MISSING
 
 
 @pytest.fixture(params=[pytest.param("id", marks=pytest.mark.needs("repartitionById")), "salt"])
@@ -77,7 +78,8 @@ def assert_every_row_is_once_where_it_belongs(spark: SparkSession, num_partition
 
 
 # Connect sends the same plans to the same Spark, only more slowly.
-COUNTS = [*range(1, 201), 1000] if CLASSIC else [1, 2, 31, 1000]
+EVERY = CLASSIC and "time" not in MISSING
+COUNTS = [*range(1, 201), 1000] if EVERY else [*range(1, 9), 31, 1000]
 
 
 @pytest.mark.parametrize("num_partitions", COUNTS)
@@ -167,6 +169,35 @@ def test_a_misspelt_column_is_suggested(spark: SparkSession) -> None:
         route(df, 3)
 
 
+@pytest.mark.parametrize(
+    ("key", "profile", "lanes"),
+    [(None, "java", 8), ("", "librdkafka", 8), ("", "java", 2)],
+    ids=["null", "unkeyed", "a-key"],
+)
+def test_lanes_share_the_keyless_rows(spark: SparkSession, key: str | None, profile: str, lanes: int) -> None:
+    columns = [
+        sf.lit(key).cast("string").alias("key"),
+        sf.create_map(sf.lit("a"), sf.lit(1)).alias("tags"),  # which Spark does not hash
+    ]
+    placed = rows(spark, 2, 4000).select("*", *columns).withMetadata("partition", {PROFILE: profile})
+    routed = route(placed, 2, lanes=4)
+    counts = [count for _, _, _, count in layout(routed) if count]
+    assert len(counts) == lanes
+    assert max(counts) < 1.2 * 4000 / lanes
+    assert_routed(routed, 2, lanes=4)
+
+
+@pytest.mark.needs("classic")
+@pytest.mark.parametrize("keys", [["partition", "id"], ["id"]], ids=["with-partition", "without"])
+def test_a_join_shuffles_again_unless_spark_knows_the_layout(
+    spark: SparkSession, exchange: str, keys: list[str]
+) -> None:
+    sides = [route(rows(spark, 3, 30), 3).withColumn(name, sf.lit(name)) for name in "ab"]
+    joined = sides[0].hint("merge").join(sides[1], keys)
+    shuffles = joined._jdf.queryExecution().executedPlan().toString().count("Exchange ")
+    assert shuffles == (2 if (exchange, keys[0]) == ("id", "partition") else 4)
+
+
 def test_lanes_need_the_key_column(spark: SparkSession) -> None:
     with pytest.raises(ColumnError, match="no column 'key'"):
         route(rows(spark, 3, 3), 3, lanes=2)
@@ -230,8 +261,9 @@ def test_routing_outlives_what_moves_no_row(spark: SparkSession, keep: Callable)
 
 
 def test_assert_routed_finds_rows_beyond_the_topic(spark: SparkSession) -> None:
+    forgetful = route(rows(spark, 4, 40), 4).withColumn("partition", sf.col("partition") + 0)
     with pytest.raises(RoutingError) as raised:
-        assert_routed(route(rows(spark, 4, 40), 4), 3)
+        assert_routed(forgetful, 3)
     assert {row.kafka_partition for row in raised.value.rows} == {3}
 
 
@@ -247,8 +279,14 @@ def test_a_join_on_partition_and_key_needs_no_further_exchange(
     assert joined.count() == 6 * 100 * 100
 
 
+def test_a_routed_column_knows_the_count_it_was_routed_to_and_all_it_knew_before(spark: SparkSession) -> None:
+    known = sf.col("partition").alias("partition", metadata={PROFILE: "java"})
+    for df, before in ((rows(spark, 8, 40), {}), (rows(spark, 8, 40).select("id", known), {PROFILE: "java"})):
+        assert route(df, 8).schema["partition"].metadata == {PARTITIONS: 8, LANES: 1, **before}
+
+
 def test_a_count_other_than_the_columns_own_is_refused(spark: SparkSession) -> None:
-    computed_for_4 = sf.col("partition").alias("partition", metadata={"copartition.partitions": 4})
+    computed_for_4 = sf.col("partition").alias("partition", metadata={PARTITIONS: 4})
     df = rows(spark, 4, 40).select("id", computed_for_4)
     assert_routed(route(df, 4), 4)
     with pytest.raises(PartitionCountError, match="computed for 4 partitions, and 3 are asked for"):

@@ -2,18 +2,22 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from pyspark import cloudpickle
 
 from partitioning import murmur2, partition_for_key
+from partitioning.auditing.tally import Tally
 from partitioning.hashing import HASHES
 from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import profile
-from spark_integration.auditing import plan
+from spark_integration.auditing import counting
 from spark_integration.hash_columns import arrow_hash
+from spark_integration.shipping import _packed
 from spark_integration.simulation.executors import lacking
 from spark_integration.simulation.runs import simulate_grid
+from tests.support.broker import Kafka
 from tests.support.reading import read_topic
 
 ALONE = """
@@ -51,17 +55,19 @@ def test_a_hash_function_takes_large_arrays_and_empty_ones() -> None:
 
 
 def test_an_audit_runs_without_this_project() -> None:
-    tried, candidates = plan._candidates([3], ["java"])
     code = """
-rows = pa.record_batch({"topic": ["t", "t"], "partition": [0, 1], "offset": [0, 0], "key": [b"key", b""]})
-count, cut = shipped
-(blocks,) = count(iter([rows]))
-print(cut(blocks.to_pandas())[["rows", "explained", "keyless"]].values.tolist())
+heads, count, merge = shipped
+keys = [b"user-%d" % number for number in range(200)]
+rows = {"topic": ["t"] * 200, "partition": pa.array([0] * 200, pa.int32()), "offset": range(200),
+        "timestamp_ms": [-1] * 200, "key": keys, "task": [7] * 200}
+(head,) = heads(iter([pa.record_batch(rows)]))
+(counted,) = count(iter([pa.record_batch(rows)]))
+parts = pa.Table.from_batches([counted, counted]).to_pandas()
+print(head.num_rows, counted["task"].to_pylist(), merge(parts)["rows"].tolist())
 """
-    explained = int(partition_for_key(b"key", 3) == 0)
-    assert run_alone((plan._counting(candidates), plan._cutting(tried)), code) == str(
-        [[1, explained, 0], [1, 0, 1]]
-    )
+    started = Tally(3, counts=[2, 3]).dump()
+    shipped = (counting._heads(), counting._counting({"t": started}, 64), counting._merging())
+    assert run_alone(shipped, code) == "32 [7] [400]"
 
 
 def test_a_profile_runs_without_this_project() -> None:
@@ -75,19 +81,81 @@ print([row["rows"] for row in found.to_pylist() if row["kind"] in ("keys", "keyl
 
 
 @pytest.mark.needs("data sources")
-def test_the_sink_writes_without_this_project(mock_cluster: MockCluster) -> None:
+def test_the_sink_writes_without_this_project_and_its_tasks_share_a_producer(
+    mock_cluster: MockCluster,
+) -> None:
     from spark_integration.sinks import source
     from spark_integration.sinks.options import SinkOptions
 
     mock_cluster.create_topic("shipped", 2)
     config = {"bootstrap.servers": mock_cluster.bootstrap_servers}
     asked = SinkOptions(config, "shipped", None)
-    writer = source._BatchWriter(source._Destination(asked, None, False, {"shipped": 2}))
-    run_alone(writer, "shipped.write(iter([pa.record_batch({'value': pa.array([b'v'])})]))")
-    assert [record.value for record in read_topic(mock_cluster.bootstrap_servers, "shipped")] == [b"v"]
+    writer = source._BatchWriter(source._Destination(asked, None, None, {"shipped": 2}))
+    code = """
+from pathlib import Path
+for task in (pickle.loads(shipped), pickle.loads(shipped)):
+    task.write(iter([pa.record_batch({"value": pa.array([b"v"])})]))
+print(sum(name.read_text() == "rdk:main\\n" for name in Path("/proc/self/task").glob("*/comm")))
+"""
+    assert run_alone(cloudpickle.dumps(writer), code) == "1"
+    assert [record.value for record in read_topic(mock_cluster.bootstrap_servers, "shipped")] == [b"v"] * 2
+
+
+@pytest.mark.needs("data sources")
+def test_a_server_without_this_project_plans_writes_and_its_tasks_check_keys(
+    mock_cluster: MockCluster,
+) -> None:
+    from spark_integration.sinks.source import KafkaSink
+
+    mock_cluster.create_topic("planned", 3)
+    code = f"""
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+
+notes = {{"copartition.profile": "java", "copartition.partitions": 3}}
+schema = StructType([StructField("key", BinaryType()), StructField("value", BinaryType()),
+                     StructField("partition", IntegerType(), metadata=notes)])
+options = {{"kafka.bootstrap.servers": {mock_cluster.bootstrap_servers!r}, "topic": "planned"}}
+writer = shipped(options).writer(schema, False)
+place = pa.array([{partition_for_key(b"key", 3)}], pa.int32())
+writer.write(iter([pa.record_batch({{"key": [b"key"], "value": [b"v"], "partition": place}})]))
+try:
+    writer.write(iter([pa.record_batch({{"key": [b"another"], "value": [b"v"], "partition": place}})]))
+except ValueError as error:
+    print(type(error).__name__)
+"""
+    assert partition_for_key(b"another", 3) != partition_for_key(b"key", 3)
+    assert run_alone(KafkaSink, code) == "RoutingError"
+    assert [record.key for record in read_topic(mock_cluster.bootstrap_servers, "planned")] == [b"key"]
+
+
+@pytest.mark.needs("data sources")
+def test_the_exactly_once_sink_writes_without_this_project(broker: Kafka) -> None:
+    import spark_integration.sinks.source  # noqa: F401 - says what travels by value
+    from spark_integration.sinks.exactly_once.writing import write_partition
+    from tests.spark_integration.sinks.exactly_once.rows import target
+
+    version = target(broker.bootstrap_servers, broker.create_topic(1))
+    code = """
+rows = pa.record_batch({"value": [b"v"], "partition": pa.array([0], pa.int32())})
+write, version = shipped
+write(iter([rows]), version, 0)
+"""
+    for _ in range(2):
+        run_alone((write_partition, version), code)
+    assert [record.value for record in read_topic(broker.bootstrap_servers, version.topic)] == [b"v"]
 
 
 @pytest.mark.parametrize("task", [print, simulate_grid])
 def test_an_executor_without_this_project_says_so(task: object) -> None:
     code = "print([batch.to_pylist() for batch in shipped(iter([None]))])"
     assert "ModuleNotFoundError: " in run_alone(lacking(cloudpickle.dumps(task), ["range"]), code)
+
+
+def test_the_zip_is_the_same_each_time_and_can_be_imported_from(tmp_path: Path) -> None:
+    first, second = (_packed(tmp_path / name) for name in ("first.zip", "second.zip"))
+    assert first.read_bytes() == second.read_bytes()
+    code = "import assignors.simulation, spark_integration.simulation.runs as runs; print(runs.__file__)"
+    hidden = "import sys; sys.path[:] = [p for p in sys.path if 'site-packages' in p or 'lib/python' in p]; "
+    shipped = f"{hidden}sys.path.insert(0, {str(first)!r}); {code}"
+    done = subprocess.run([sys.executable, "-P", "-c", shipped], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(str(first))

@@ -11,7 +11,8 @@ import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from signal import SIGCONT, SIGSTOP, SIGTERM, Signals
+from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
@@ -97,19 +98,31 @@ class Kafka:
         except KafkaException as error:
             raise BrokerError(f"no broker answers at {bootstrap_servers}: {error}") from error
 
-    def create_topic(self, partitions: int = 1) -> str:
-        """The name of a new topic, every partition of which has a leader; it keeps records of any age."""
+    def create_topic(self, partitions: int = 1, node: int | None = None) -> str:
+        """The name of a new topic, every partition of which has a leader; it keeps records of any age.
+
+        Args:
+            partitions: how many.
+            node: the one that holds them all; None where the cluster may choose.
+        """
         name = f"copartition-test-{uuid.uuid4().hex[:12]}"
-        topic = NewTopic(name, partitions, -1, config={"retention.ms": "-1"})
+        topic = NewTopic(name, partitions, config={"retention.ms": "-1"}, **_held_by(node, partitions))
         self._admin.create_topics([topic])[name].result(30)
         self._topics.append(name)
-        self._wait_for_leaders(name, partitions)
+        self.wait_for_leaders(name, partitions)
         return name
+
+    def create_coordinators(self, node: int) -> None:
+        """Have a node coordinate all transactions and groups; nobody may have used one before."""
+        for name in ("__transaction_state", "__consumer_offsets"):
+            topic = NewTopic(name, 1, config={"cleanup.policy": "compact"}, **_held_by(node, 1))
+            self._admin.create_topics([topic])[name].result(30)
+            self.wait_for_leaders(name, 1)
 
     def grow_topic(self, name: str, partitions: int) -> None:
         """Give a topic more partitions; each has a leader when this returns."""
         self._admin.create_partitions([NewPartitions(name, partitions)])[name].result(30)
-        self._wait_for_leaders(name, partitions)
+        self.wait_for_leaders(name, partitions)
 
     def delete_topics(self) -> None:
         """Remove the topics created here."""
@@ -117,7 +130,8 @@ class Kafka:
         for done in self._admin.delete_topics(topics).values() if topics else ():
             done.result(30)
 
-    def _wait_for_leaders(self, name: str, partitions: int) -> None:
+    def wait_for_leaders(self, name: str, partitions: int) -> None:
+        """Wait until every partition of a topic has a leader that knows of it."""
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             found = self._admin.list_topics(name, timeout=10).topics[name].partitions
@@ -146,6 +160,10 @@ class Broker:
         java_options: more options for its JVM, such as a level for one logger.
         racks: of each node; the first one is the controller too.
 
+    Attributes:
+        bootstrap_servers: host:port of every node.
+        logs: what each node writes.
+
     Raises:
         JarsError: its jars could not be fetched.
         BrokerError: it did not start; the message ends with its last log lines.
@@ -156,7 +174,8 @@ class Broker:
     ) -> None:
         self._java = [*JAVA, *java_options, "-cp", f"{jars.fetch(POM)}/*"]
         self._folder = Path(tempfile.mkdtemp(prefix="copartition-broker-"))
-        self.log = self._folder / "broker.log"
+        self.logs = [self._folder / f"broker-{node}.log" for node in range(1, 1 + len(racks))]
+        self._settings: list[Path] = []
         self._processes: list[subprocess.Popen[bytes]] = []
         controller_port, *ports = free_ports(1 + len(racks))
         self.bootstrap_servers = ",".join(f"127.0.0.1:{port}" for port in ports)
@@ -172,12 +191,33 @@ class Broker:
                         data=self._folder / f"data-{node}",
                     )
                 )
-                self._format_storage(written, "--standalone" if node == 1 else "--no-initial-controllers")
-                self._processes.append(self._launch("kafka.Kafka", written))
+                self._format_storage(
+                    node, written, "--standalone" if node == 1 else "--no-initial-controllers"
+                )
+                self._settings.append(written)
+                self._processes.append(self._launch(node, "kafka.Kafka", written))
             self._wait_until_ready()
         except BaseException:
             self.close()
             raise
+
+    def stop(self, node: int = 1, by: Signals = SIGTERM) -> None:
+        """End a node, by default in order; it keeps its data."""
+        self._processes[node - 1].send_signal(by)
+        self._processes[node - 1].wait(30)
+
+    def start(self, node: int = 1) -> None:
+        """Start a node that was stopped, and wait until every node answers."""
+        self._processes[node - 1] = self._launch(node, "kafka.Kafka", self._settings[node - 1])
+        self._wait_until_ready()
+
+    def pause(self, node: int = 1) -> None:
+        """Have a node stand still, with its connections open."""
+        self._processes[node - 1].send_signal(SIGSTOP)
+
+    def resume(self, node: int = 1) -> None:
+        """Let a node go on."""
+        self._processes[node - 1].send_signal(SIGCONT)
 
     def close(self) -> None:
         """Stop the broker and remove its data; once is enough, twice does no harm."""
@@ -186,37 +226,48 @@ class Broker:
             process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _launch(self, main_class: str, *arguments: str | Path) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as log:
+    def _launch(self, node: int, main_class: str, *arguments: str | Path) -> subprocess.Popen[bytes]:
+        with self.logs[node - 1].open("ab") as log:
             return subprocess.Popen(
-                [*_dies_with_us(), *self._java, main_class, *arguments],
+                [*dies_with_us(), *self._java, main_class, *arguments],
                 cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
 
-    def _format_storage(self, settings: Path, controllers: str) -> None:
+    def _format_storage(self, node: int, settings: Path, controllers: str) -> None:
         command = ("kafka.tools.StorageTool", "format", controllers, "-t", CLUSTER_ID, "-c")
-        if code := self._launch(*command, settings).wait():
+        if code := self._launch(node, *command, settings).wait():
             raise self._error(f"formatting its storage failed with exit code {code}")
 
     def _wait_until_ready(self) -> None:
-        admin = AdminClient(
-            {"bootstrap.servers": self.bootstrap_servers, "reconnect.backoff.max.ms": 100, "log_level": 0}
-        )
+        """Ask each node itself: the others list it for a while after it has gone."""
         deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            for process in self._processes:
-                if (code := process.poll()) is not None:
-                    raise self._error(f"it ended with exit code {code} while starting")
-            with suppress(KafkaException):
-                if len(admin.list_topics(timeout=0.5).brokers) == len(self._processes):
-                    return
-        raise self._error(f"it does not answer at {self.bootstrap_servers} after 60 s")
+        for server in self.bootstrap_servers.split(","):
+            admin = AdminClient(
+                {"bootstrap.servers": server, "reconnect.backoff.max.ms": 100, "log_level": 0}
+            )
+            while not self._all_known_by(admin):
+                for process in self._processes:
+                    if (code := process.poll()) is not None:
+                        raise self._error(f"it ended with exit code {code} while starting")
+                if time.monotonic() > deadline:
+                    raise self._error(f"it does not answer at {server} after 60 s")
+
+    def _all_known_by(self, admin: AdminClient) -> bool:
+        try:
+            return len(admin.list_topics(timeout=0.5).brokers) == len(self._processes)
+        except KafkaException:
+            return False
 
     def _error(self, what: str) -> BrokerError:
-        lines = self.log.read_text(errors="replace").splitlines()[-20:]
+        lines = [
+            line
+            for log in self.logs
+            if log.exists()
+            for line in log.read_text(errors="replace").splitlines()[-20:]
+        ]
         return BrokerError("\n".join([f"the test broker: {what}. Its last log lines:", *lines]))
 
     def __enter__(self) -> Self:
@@ -237,6 +288,10 @@ def free_ports(count: int) -> list[int]:
     return list(free)
 
 
-def _dies_with_us() -> list[str]:
+def _held_by(node: int | None, partitions: int) -> dict[str, Any]:
+    return {"replication_factor": -1} if node is None else {"replica_assignment": [[node]] * partitions}
+
+
+def dies_with_us() -> list[str]:
     """What makes Linux end a process whose parent was killed before it could clean up."""
     return ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []

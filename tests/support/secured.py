@@ -4,16 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 
 from tests.support.broker import Broker, Kafka, free_ports
+from tests.support.encrypted import allowed
 
 # One more listener, for users with a password; who comes without one by the other may do everything.
 USERS = """
@@ -54,26 +48,14 @@ def secured_broker() -> Iterator[Secured]:
         kafka = Kafka(own.bootstrap_servers)
         topics = [kafka.create_topic(2) for _ in range(3)]
         admin = AdminClient({"bootstrap.servers": own.bootstrap_servers})
-        allowed = [
-            _allowed("writer", AclOperation.WRITE, topics[0]),
-            _allowed("writer", AclOperation.DESCRIBE, topics[1]),
-            _allowed("guest", AclOperation.DESCRIBE, topics[1]),
+        rights = [
+            allowed("writer", ResourceType.TOPIC, topics[0], AclOperation.WRITE),
+            allowed("writer", ResourceType.TOPIC, topics[1], AclOperation.DESCRIBE),
+            allowed("guest", ResourceType.TOPIC, topics[1], AclOperation.DESCRIBE),
         ]
-        for done in admin.create_acls(allowed).values():
+        for done in admin.create_acls(rights).values():
             done.result(30)
         yield Secured(own.bootstrap_servers, f"127.0.0.1:{users_port}", *topics)
-
-
-def _allowed(user: str, operation: AclOperation, topic: str) -> AclBinding:
-    return AclBinding(
-        ResourceType.TOPIC,
-        topic,
-        ResourcePatternType.LITERAL,
-        f"User:{user}",
-        "*",
-        operation,
-        AclPermissionType.ALLOW,
-    )
 
 
 def settings(secured: Secured, user: str = "writer", password: str | None = None) -> dict[str, str]:

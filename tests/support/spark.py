@@ -1,4 +1,8 @@
-"""Local Spark for tests and benchmarks: classic, or Connect with SPARK_TEST_MODE=connect."""
+"""Local Spark for tests and benchmarks: classic, or Connect with SPARK_TEST_MODE=connect.
+
+SPARK_TEST_MASTER names another master than local[2], SPARK_TEST_PYTHON the Python of Spark's workers,
+SPARK_TEST_EVENTS a folder for event logs.
+"""
 
 import os
 import sys
@@ -24,6 +28,15 @@ spark.driver.extraJavaOptions -Dderby.system.home={home}
 spark.jars {jars}
 spark.connect.grpc.binding.port {port}
 """
+EVENTS = """
+spark.eventLog.enabled true
+spark.eventLog.dir file:{events}
+spark.eventLog.compress false
+"""
+# Connect logs what a client asks for, and so the options of a read or a write; docs/spark.md tells of this.
+REDACTION = """
+spark.redaction.string.regex (?i)"kafka[.]s[^"]*"[^"]*".*
+"""
 LOGGING = """
 # Spark takes a configuration without an appender for none.
 appender.console.type = Console
@@ -42,20 +55,31 @@ def connector_jars() -> list[Path]:
     return sorted(fetch(own if own.exists() else CONNECTOR / "newest.xml").glob("*.jar"))
 
 
-def start_spark(home: Path, memory: str = "1g") -> SparkSession:
-    """A session on two cores that writes nothing outside `home`."""
+def start_spark(home: Path, memory: str = "1g", python: Path | None = None) -> SparkSession:
+    """A session on two cores that writes nothing outside `home`.
+
+    Args:
+        home: a folder of its own.
+        memory: the JVM's.
+        python: the Python of Spark's workers; by default SPARK_TEST_PYTHON, else this one.
+    """
     jars = ",".join(map(str, connector_jars()))
     (port,) = free_ports(1)
     settings = SETTINGS.format(home=home, memory=memory, jars=jars, port=port)
+    if events := os.environ.get("SPARK_TEST_EVENTS"):
+        settings += EVENTS.format(events=events)
+        settings += REDACTION if os.environ.get("SPARK_TEST_MODE") == "connect" else ""
     (home / "spark-defaults.conf").write_text(settings)
     (home / "log4j2.properties").write_text(LOGGING)
     os.environ["SPARK_CONF_DIR"] = str(home)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = str(python or os.environ.get("SPARK_TEST_PYTHON", sys.executable))
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    master = os.environ.get("SPARK_TEST_MASTER", "local[2]")
     builder = SparkSession.builder.appName("copartition tests")
     if os.environ.get("SPARK_TEST_MODE") == "connect":
         _connect_to(port)
-        return builder.remote("local[2]").getOrCreate()
-    return builder.master("local[2]").getOrCreate()
+        return builder.remote(master).getOrCreate()
+    return builder.master(master).getOrCreate()
 
 
 def write_stream(df: DataFrame, servers: str, topic: str, checkpoint: Path) -> None:

@@ -19,6 +19,10 @@ FEATURES = {
     ),
     "arrow_udf": ("arrow_udf came with Spark 4.1", hasattr(functions, "arrow_udf")),
     "repartitionById": ("repartitionById came with Spark 4.1", hasattr(DataFrame, "repartitionById")),
+    "admission control": (
+        "a stream is read in parts since Spark 4.2",
+        find_spec("pyspark.sql.streaming.datasource") is not None,
+    ),
     "progress": (
         "Connect tells how far it is since Spark 4.0",
         CLASSIC or hasattr(SparkSession, "registerProgressHandler"),

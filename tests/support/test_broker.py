@@ -46,6 +46,21 @@ def test_a_broker_of_several_racks_has_a_node_in_each() -> None:
         assert [node.rack for node in admin.describe_cluster().result(30).nodes] == ["x", "y"]
 
 
+def test_a_stopped_node_keeps_its_data_and_a_paused_one_answers_later() -> None:
+    with Broker(racks=("x", "y")) as own:
+        kafka = Kafka(own.bootstrap_servers)
+        topic = kafka.create_topic(partitions=3, node=2)
+        produce(kafka, topic, [b"a"])
+        own.stop(2)
+        own.start(2)
+        own.pause(1)
+        own.resume(1)
+        kafka.wait_for_leaders(topic, 3)
+        assert read(kafka, topic, 1) == [(0, b"a")]
+        partitions = AdminClient(settings(kafka)).list_topics(topic, timeout=5).topics[topic].partitions
+        assert {partition.leader for partition in partitions.values()} == {2}
+
+
 def test_a_topic_grows(broker: Kafka, topic: str) -> None:
     broker.grow_topic(topic, 5)
     assert len(AdminClient(settings(broker)).list_topics(topic, timeout=5).topics[topic].partitions) == 5

@@ -49,8 +49,14 @@ def test_the_lowest_versions_are_tested_without_spark(tmp_path: Path) -> None:
     python.write_text('#!/bin/sh\necho "$@"\necho "7 passed, 2 deselected in 3.21s"\n')
     python.chmod(0o755)
     result = matrix.run(matrix.LOWEST, matrix.SPARKLESS, lambda: python, [])
-    assert re.fullmatch("lowest versions: passed in [0-9]+ s, 7 passed, 2 deselected", result.summary)
+    assert re.fullmatch("lowest without Spark: passed in [0-9]+ s, 7 passed, 2 deselected", result.summary)
     assert "tests/partitioning tests/assignors -m not (spark or jvm or broker)" in result.output
+
+
+def test_every_python_that_is_declared_has_a_run() -> None:
+    project = tomllib.loads((matrix.ROOT / "pyproject.toml").read_text())["project"]
+    pythons = {text.rpartition(" ")[2] for text in project["classifiers"] if re.search(r":: 3\.\d+$", text)}
+    assert pythons == set(matrix.PYTHONS.values())
 
 
 def declared() -> list[Requirement]:

@@ -1,8 +1,12 @@
 """One task's delivery, without Spark."""
 
+import os
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -14,14 +18,17 @@ from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import (
     BrokerUnreachableError,
     DeliveryError,
+    PartitionCountError,
     RecordError,
     SinkConfigError,
+    UnknownTopicError,
     partition_count,
 )
 from spark_integration.sinks import delivery
 from spark_integration.sinks.cluster import partition_counts
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.options import read_options
+from spark_integration.sinks.producers import HOME, KEPT
 from tests.support.reading import read_topic
 
 pytestmark = pytest.mark.needs("time")
@@ -95,6 +102,139 @@ def test_a_task_does_not_wait_for_ever_where_librdkafka_does(
         deliver(around_the_end_of(cluster), config(cluster, delivery_timeout_ms="60000"), {"t": 2}, "t")
 
 
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """The producers that tasks made; none was there before, and none is left behind."""
+    producers: list[Any] = []
+
+    class Made(Producer):
+        closed = False
+
+        def __init__(self, settings: dict[str, Any]) -> None:
+            super().__init__(settings)
+            producers.append(self)
+
+        def close(self) -> None:
+            super().close()
+            self.closed = True
+
+    with monkeypatch.context() as changed:
+        changed.delitem(sys.modules, HOME, raising=False)
+        changed.setattr("confluent_kafka.Producer", Made)
+        yield producers
+        sys.modules.pop(HOME, None)
+
+
+def test_the_next_task_of_a_worker_has_the_producer_of_the_last(
+    cluster: MockCluster, made: list[Any]
+) -> None:
+    settings = config(cluster)
+    for _ in range(2):
+        deliver(iter([batch(0, 1)]), settings, {"t": 2}, "t")
+    assert (len(read_topic(cluster.bootstrap_servers, "t")), len(made)) == (4, 1)
+
+
+def test_a_producer_that_failed_serves_no_other_task(cluster: MockCluster, made: list[Any]) -> None:
+    deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
+    with pytest.raises(RuntimeError, match="of the input"):
+        deliver(failing(RuntimeError("of the input")), config(cluster), {"t": 2}, "t")
+    deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
+    assert len(made) == 2
+
+
+def test_a_producer_that_failed_while_it_was_idle_serves_no_task(
+    cluster: MockCluster, made: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fenced(_seconds: float) -> int:
+        raise KafkaException(KafkaError(KafkaError._FATAL, fatal=True))
+
+    class Fenced(Producer):
+        idle = False
+
+        def poll(self, seconds: float) -> int:
+            return fenced(seconds) if self.idle else super().poll(seconds)
+
+    first = Fenced(config(cluster) | {"on_delivery": lambda *_: None})
+    made.append(first)
+    monkeypatch.setattr("confluent_kafka.Producer", lambda _settings: first)
+    deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
+    monkeypatch.undo()
+    first.idle = True
+    deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
+    assert len(read_topic(cluster.bootstrap_servers, "t")) == 2
+
+
+def test_each_configuration_has_a_producer_of_its_own_and_a_worker_keeps_a_few(
+    cluster: MockCluster, made: list[Any]
+) -> None:
+    assert KEPT == 4
+    for linger in (10, 11, 12, 13, 14, 10, 14):
+        deliver(iter([batch(0)]), config(cluster, linger_ms=str(linger)), {"t": 2}, "t")
+    assert [producer.closed for producer in made] == [True, True, False, False, False, False]
+
+
+def test_a_forked_process_leaves_its_parents_producers_alone(
+    cluster: MockCluster, made: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    deliver(iter([batch(0)]), config(cluster), {"t": 2}, "t")
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize(("columns", "refused"), [(["value", "partition"], True), (["value"], False)])
+def test_a_topic_that_grew_since_the_write_began_fails_a_task_that_names_partitions(
+    cluster: MockCluster, columns: list[str], refused: bool
+) -> None:
+    said = (
+        "topic 't' had 1 partitions when this write began and has 2 now: .* with kafka_partition\\(key, 2\\)"
+    )
+    with pytest.raises(PartitionCountError, match=said) if refused else nullcontext():
+        deliver(iter([batch(0).select(columns)]), config(cluster), {"t": 1}, "t")
+    assert len(read_topic(cluster.bootstrap_servers, "t")) == (0 if refused else 1)
+
+
+class Later(Producer):
+    """A producer that has another answer from the second question on."""
+
+    asked = 0
+
+    def list_topics(self, topic: str, timeout: float) -> Any:
+        self.asked += 1
+        return super().list_topics(topic, timeout) if self.asked == 1 else self.later(topic)
+
+    def later(self, topic: str) -> Any:
+        raise NotImplementedError
+
+
+class Silent(Later):
+    def later(self, topic: str) -> Any:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+
+class Grown(Later):
+    def later(self, topic: str) -> Any:
+        return SimpleNamespace(topics={topic: SimpleNamespace(partitions=range(5))})
+
+
+def test_brokers_that_are_silent_when_all_is_acknowledged_fail_no_task(
+    cluster: MockCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("confluent_kafka.Producer", Silent)
+    deliver(iter([batch(0, 1)]), config(cluster), {"t": 2}, "t")
+    assert len(read_topic(cluster.bootstrap_servers, "t")) == 2
+
+
+@pytest.mark.parametrize("topic", ["t", None])
+def test_a_topic_that_grew_while_a_task_ran_fails_it(
+    cluster: MockCluster, monkeypatch: pytest.MonkeyPatch, topic: str | None
+) -> None:
+    monkeypatch.setattr("confluent_kafka.Producer", Grown)
+    rows = batch(0, 1).append_column("topic", pa.array(["t", "t"]))
+    with pytest.raises(PartitionCountError, match="had 2 partitions when this write began and has 5 now"):
+        deliver(iter([rows]), config(cluster), {"t": 2}, topic)
+
+
 class Losing(Producer):
     """A producer that reports a record as lost whenever it is polled."""
 
@@ -117,12 +257,12 @@ def test_a_lost_record_ends_the_task_before_more_are_asked_for(
     assert len(list(batches)) == 2
 
 
-def test_no_producer_outlives_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+def threads_of_clients() -> int:
+    return sum(name.read_text() == "rdk:main\n" for name in Path("/proc/self/task").glob("*/comm"))
+
+
+def test_no_producer_outlives_a_task_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delivery, "ANSWER_WITHIN_S", 0.5)
-
-    def threads_of_clients() -> int:
-        return sum(name.read_text() == "rdk:main\n" for name in Path("/proc/self/task").glob("*/comm"))
-
     before = threads_of_clients()
     with pytest.raises(DeliveryError) as caught:
         deliver(iter([batch(0)]), {"bootstrap.servers": "127.0.0.1:1"}, {"t": 2}, "t")
@@ -183,6 +323,26 @@ def test_no_row_of_a_batch_is_sent_if_one_has_no_place(cluster: MockCluster) -> 
 
 def test_the_cluster_says_how_many_partitions_a_topic_has(cluster: MockCluster) -> None:
     assert partition_count("t", {"bootstrap.servers": cluster.bootstrap_servers}) == 2
+
+
+@pytest.mark.parametrize("settings", [{}, {"bootstrap.servers": ""}])
+def test_settings_without_a_broker_are_refused_at_once(settings: dict[str, str]) -> None:
+    with pytest.raises(SinkConfigError, match=r"the settings name no broker: give 'bootstrap.servers'"):
+        partition_count("t", settings)
+
+
+def test_the_other_name_of_the_brokers_setting_is_one_too(cluster: MockCluster) -> None:
+    assert partition_count("t", {"metadata.broker.list": cluster.bootstrap_servers}) == 2
+    with pytest.raises(UnknownTopicError, match=f"{cluster.bootstrap_servers}' has no topic 'nowhere'"):
+        partition_count("nowhere", {"metadata.broker.list": cluster.bootstrap_servers})
+
+
+def test_a_topic_does_not_come_to_be_by_being_asked_for(cluster: MockCluster) -> None:
+    settings = {"bootstrap.servers": cluster.bootstrap_servers}
+    for _ in range(2):
+        with pytest.raises(UnknownTopicError, match="no topic 'nowhere' we may see"):
+            partition_count("nowhere", settings)
+    assert partition_counts(settings) == {"t": 2}
 
 
 def test_a_setting_librdkafka_does_not_know_is_reported(cluster: MockCluster) -> None:

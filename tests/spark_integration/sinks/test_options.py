@@ -61,6 +61,23 @@ def test_an_option_wins_over_the_environment(name: str) -> None:
     assert read.config["bootstrap.servers"] == "option:1"
 
 
+JAAS = {"kafka.sasl.jaas.config": 'a.ScramLoginModule required username="ann" password="hunter2";'}
+
+
+def test_what_sparks_own_sink_logs_in_with_is_what_librdkafka_does() -> None:
+    environment = {"KAFKA_SASL_USERNAME": "bob", "KAFKA_SASL_PASSWORD": "bobs"}
+    config = read_options(BROKER | JAAS, environment).config
+    assert (config["sasl.username"], config["sasl.password"]) == ("ann", "hunter2")
+    assert "sasl.jaas.config" not in config
+
+
+def test_a_login_that_librdkafka_does_not_have_is_named_and_not_shown() -> None:
+    kerberos = {"kafka.sasl.jaas.config": 'a.Krb5LoginModule required keyTab="hunter2";'}
+    with pytest.raises(SinkConfigError, match=r"sasl\.jaas\.config cannot .*'Krb5LoginModule'") as caught:
+        read_options(BROKER | kerberos, {})
+    assert "hunter2" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -68,7 +85,7 @@ def test_an_option_wins_over_the_environment(name: str) -> None:
         ({"kafka.bootstrap.servers": ""}, "no brokers"),
         ({**BROKER, "topics": "t"}, "no option 'topics'; did you mean 'topic'"),
         ({**BROKER, "linger.ms": "5"}, "write 'kafka.linger.ms'"),
-        ({**BROKER, "kafka.transactional.id": "x"}, "writes no transactions"),
+        ({**BROKER, "kafka.transactional.id": "x"}, "leave out 'kafka.transactional.id'"),
         ({**BROKER, "partitions": "0"}, "'partitions' is '0'"),
         ({**BROKER, "partitions": "twelve"}, "'partitions' is 'twelve'"),
         ({**BROKER, "partitions": str(2**31)}, "'partitions' is '2147483648'; give .* 1 to 2147483647"),

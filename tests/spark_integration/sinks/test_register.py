@@ -1,8 +1,16 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from partitioning.errors import MissingDependencyError
-from spark_integration import register, sinks
+from spark_integration import SinkConfigError, register, sinks
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -23,3 +31,58 @@ def test_what_is_missing_is_said(
     monkeypatch.setattr(sinks, "find_spec", lambda name: None if name == module else found(name))
     with pytest.raises(MissingDependencyError, match=message):
         register(spark)
+
+
+@pytest.mark.needs("data sources")
+def test_spark_finds_the_source_where_it_is_installed(spark: SparkSession) -> None:
+    # Not every Connect has a call for another session.
+    other = (
+        spark.newSession()
+        if hasattr(spark, "newSession")
+        else type(spark)(f"sc://{spark.client._builder.endpoint}")
+    )
+    with pytest.raises(PySparkException, match="no brokers: give the option"):
+        other.read.format("copartition").option("subscribe", "orders").load().collect()
+
+
+class ExistingError(PySparkException):
+    def getCondition(self) -> str:  # noqa: N802
+        return "DATA_SOURCE_ALREADY_EXISTS"
+
+
+class Registered:
+    """A session as Spark 4.0 has it where the package is installed: it keeps to what it found itself."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.read, self.dataSource = spark.read, self
+
+    def register(self, source: type) -> None:
+        raise ExistingError(source.__name__)
+
+
+@pytest.mark.needs("data sources")
+def test_what_spark_has_found_itself_needs_no_registering(spark: SparkSession) -> None:
+    register(spark)
+    register(spark)
+    register(Registered(spark))
+
+
+@pytest.mark.needs("data sources")
+def test_another_source_of_that_name_is_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spark_integration.reading.source import KafkaDataSource
+
+    monkeypatch.setattr(KafkaDataSource, "schema", lambda _: StructType())
+    with pytest.raises(SinkConfigError, match="has found another format"):
+        register(Registered(spark))
+
+
+@pytest.mark.needs("data sources")
+@pytest.mark.parametrize(("missing", "found"), [("", "True"), ("confluent_kafka", "False")])
+def test_the_module_that_spark_looks_for_never_fails(missing: str, found: str) -> None:
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None; import pyspark_copartition as found; "
+        "print(hasattr(found, 'DefaultSource') and found.DefaultSource.name() == 'copartition')"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == found

@@ -7,7 +7,6 @@ from pyspark.sql import SparkSession
 from spark_integration import (
     BrokerUnreachableError,
     DeliveryError,
-    SinkConfigError,
     UnknownTopicError,
     checked_for_topic,
     partition_count,
@@ -94,6 +93,7 @@ def test_a_wrong_password_is_told_once(secured: Secured) -> None:
     assert "wrong" not in str(caught.value)
 
 
-def test_settings_of_the_java_client_are_told_apart_from_librdkafkas(secured: Secured) -> None:
-    with pytest.raises(SinkConfigError, match="Java JAAS configuration is not supported"):
-        partition_counts({**settings(secured), "sasl.jaas.config": JAAS})
+def test_what_java_clients_log_in_with_will_do(secured: Secured) -> None:
+    given = {name: value for name, value in settings(secured).items() if not name.startswith("sasl.user")}
+    del given["sasl.password"]
+    assert partition_counts({**given, "sasl.jaas.config": JAAS})[secured.open] == 2

@@ -1,0 +1,73 @@
+"""What runs under faults came to: a run a line in a file, a soak beside it, and the page made of both."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+Json = dict[str, Any]
+
+SUMS = ("struck", "open", "in_transaction", "records", "lost", "doubled", "misplaced", "out_of_order")
+"""What is summed up over runs."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The results of one program.
+
+    Attributes:
+        folder: of `measured.json` and `soak.json`.
+        page: the page's file.
+        written: the page for the runs and the soak, or for None where there was no soak.
+        cell: where a run stands in the table; a later run of a cell replaces the earlier one.
+    """
+
+    folder: Path
+    page: Path
+    written: Callable[[list[Json], Json | None], str]
+    cell: Callable[[Json], tuple[int, int, int]]
+
+    def runs(self) -> list[Json]:
+        """The runs that were measured, in the order of their cells."""
+        measured = self.folder / "measured.json"
+        return json.loads(measured.read_text())["runs"] if measured.exists() else []
+
+    def soak(self) -> Json | None:
+        """The soak; None where it was not run."""
+        soak = self.folder / "soak.json"
+        return json.loads(soak.read_text()) if soak.exists() else None
+
+    def add(self, done: Json) -> None:
+        """Save a run."""
+        kept = [run for run in self.runs() if self.cell(run) != self.cell(done)]
+        runs = sorted([*kept, done], key=self.cell)
+        # A run a line, so that a changed run is a changed line.
+        lines = ",\n".join(json.dumps(run, separators=(",", ":")) for run in runs)
+        (self.folder / "measured.json").write_text(f'{{"runs": [\n{lines}\n]}}\n')
+        self.page.write_text(self.written(runs, self.soak()))
+
+    def add_soak(self, found: Json) -> None:
+        """Save a soak."""
+        (self.folder / "soak.json").write_text(json.dumps(found) + "\n")
+        self.page.write_text(self.written(self.runs(), self.soak()))
+
+
+def row(name: str, kind: str, runs: list[Json], *more: str) -> list[str]:
+    """A line of a table: how many runs, their sums, more, the longest stall, and how many finished."""
+    sums = [f"{sum(run[name] for run in runs):,}" for name in SUMS]
+    stall = f"{max(run['longest_stall_s'] for run in runs):.1f} s"
+    finished = f"{sum(run['outcome'] == 'finished' for run in runs)} of {len(runs)}"
+    return [name, kind, str(len(runs)), *sums, *more, stall, finished]
+
+
+def table(fault: str, kind: str, rows: Iterable[list[str]], *more: str) -> str:
+    """Such lines under their columns, of which the first two and the further ones are named."""
+    sums = (each.replace("in_", "in a ").replace("_", " ") for each in SUMS)
+    columns = [fault, kind, "runs", *sums, *more, "longest stall", "finished"]
+    rule = ["---"] * 2 + ["---:"] * (len(columns) - 2)
+    return "".join(f"| {' | '.join(line)} |\n" for line in [columns, rule, *rows])

@@ -1,0 +1,106 @@
+"""The ledger of exactly-once writes: how much of which version each partition of a topic holds.
+
+It is kept where the records are: as the offset of a consumer group, committed in the same transaction as the
+records that it tells of. An application has one group; each partition of each of its topics has an entry. The
+offset is the version, the rest stands in the offset's metadata. The broker forgets an entry that no version
+has renewed for `offsets.retention.minutes` (seven days unless set).
+
+Spark's executors get this module by value, so it needs nothing else of this package.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from confluent_kafka import TopicPartition
+
+FORMAT = 1
+"""Of an entry, and of the digest in it."""
+
+PREFIX = "copartition/"
+"""What the names of all ledgers' groups, and all transactional ids, begin with: grant permissions on it."""
+
+
+def ledger_group(app_id: str) -> str:
+    """The consumer group that holds an application's ledger."""
+    return f"{PREFIX}{app_id}"
+
+
+def transactional_id(app_id: str, topic: str, partition: int) -> str:
+    """The transactional id of the only writer that a partition has; no two partitions share one."""
+    return f"{ledger_group(app_id)}/{topic}/{partition}"  # a topic's name holds no slash
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a partition holds of the version that was written to it last.
+
+    Attributes:
+        version: which version.
+        records: how many of its records are in: the first so many.
+        digest: of exactly these.
+        done: whether that is all of them.
+        partitions: the partition count that the version was placed for.
+        before: that of the version before; 0 where there was none.
+        topic_id: the topic's id in the cluster, which a topic of the same name made later does not have.
+        format: of this entry and its digest.
+        since: where readers of committed records stood when the transaction with this entry began; -1 where
+            an earlier release did not note it.
+        added: how many records that transaction had.
+    """
+
+    version: int
+    records: int
+    digest: str
+    done: bool
+    partitions: int
+    before: int
+    topic_id: str
+    format: int = FORMAT
+    since: int = -1
+    added: int = 0
+
+    def metadata(self) -> str:
+        """What stands beside the offset."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def parse(cls, offset: int, metadata: str | None) -> Entry | None:
+        """The entry of a committed offset; None where nothing is committed.
+
+        Raises:
+            ValueError: another application committed this offset.
+        """
+        if offset < 0:
+            return None
+        try:
+            found = json.loads(metadata or "")
+            # Another format may have more attributes, and an earlier release has fewer.
+            entry = cls(**{name: found[name] for name in cls.__slots__ if name in found})
+        except (ValueError, KeyError, TypeError):
+            entry = None
+        if entry is None or entry.version != offset:
+            raise ValueError(
+                f"offset {offset} with metadata {(metadata or '')[:80]!r} is no entry of a ledger"
+            )
+        return entry
+
+
+def entries(committed: Iterable[TopicPartition]) -> dict[int, Entry | None]:
+    """The entries of one topic's partitions, as a consumer or an admin client found them.
+
+    Raises:
+        ValueError: another application committed one of the offsets; the message names the partition.
+    """
+    found = {}
+    for place in committed:
+        try:
+            found[place.partition] = Entry.parse(place.offset, place.metadata)
+        except ValueError as error:
+            raise ValueError(f"topic {place.topic!r} partition {place.partition}: {error}") from None
+    return found

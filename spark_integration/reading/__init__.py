@@ -1,0 +1,1 @@
+"""Reading a topic into a DataFrame with nothing but pip packages."""

@@ -1,0 +1,147 @@
+"""What the driver asks of the cluster: which partitions there are, and where they begin and end."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import confluent_kafka
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+import partitioning.clients.errors as client_errors
+from partitioning.clients.contact import cluster_metadata
+from partitioning.clients.delivery import told
+from spark_integration.errors import BrokerUnreachableError, SinkConfigError, UnknownTopicError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+Place = tuple[str, int]
+"""A topic and one of its partitions."""
+
+ANSWER_WITHIN_S = 30.0
+_ISOLATION = {
+    "read_committed": confluent_kafka.IsolationLevel.READ_COMMITTED,
+    "read_uncommitted": confluent_kafka.IsolationLevel.READ_UNCOMMITTED,
+}
+
+
+class Range(NamedTuple):
+    """What one task reads: the offsets from `start` up to and without `end`."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+class Cluster:
+    """The cluster as the driver asks it; nothing is created there, no group is joined. A context manager.
+
+    Args:
+        config: librdkafka's consumer configuration.
+
+    Raises:
+        SinkConfigError: librdkafka refuses the configuration.
+    """
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        self._config = config
+        self._servers = config["bootstrap.servers"]
+        self._heard: list[confluent_kafka.KafkaError] = []
+        try:
+            self._isolation = _ISOLATION[config["isolation.level"]]
+            settings: dict[str, Any] = {**config, "error_cb": self._heard.append, "log_level": 0}
+            self._consumer = confluent_kafka.Consumer(settings)
+            self._admin = AdminClient(settings)
+        except KeyError as error:
+            raise SinkConfigError(
+                f"'kafka.isolation.level' is {error.args[0]!r}; give 'read_committed' or 'read_uncommitted'"
+            ) from error
+        except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
+            raise SinkConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._consumer.close()
+
+    def places(self, topics: Iterable[str]) -> list[Place]:
+        """Every partition of the topics, in order.
+
+        Raises:
+            UnknownTopicError: the cluster has no such topic, or does not show it to us.
+            BrokerUnreachableError: no broker answers in time.
+        """
+        places = []
+        for topic in sorted(topics):
+            found = self._described(topic)
+            if not found.partitions:
+                why = f" ({found.error.str()})" if found.error is not None else ""
+                raise UnknownTopicError(
+                    f"the cluster at {self._servers!r} has no topic {topic!r} we may see{why}: create it, or "
+                    "allow this user Describe and Read on it"
+                )
+            places += [(topic, partition) for partition in sorted(found.partitions)]
+        return places
+
+    def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
+        """The first offset that each partition still has."""
+        return self._offsets(places, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    def latest(self, places: Iterable[Place]) -> dict[Place, int]:
+        """The offset after the last record that may be read, by `isolation.level`."""
+        return self._offsets(places, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def _offsets(self, places: Iterable[Place], spec: OffsetSpec) -> dict[Place, int]:
+        asked = {confluent_kafka.TopicPartition(*place): spec for place in places}
+        if not asked:
+            return {}
+        answers = self._admin.list_offsets(
+            asked, isolation_level=self._isolation, request_timeout=ANSWER_WITHIN_S
+        )
+        return {
+            (each.topic, each.partition): self._answer(future.result, f"{each.topic}-{each.partition}").offset
+            for each, future in answers.items()
+        }
+
+    def _described(self, topic: str) -> Any:
+        """By a consumer, for at an admin client's question the broker would create the topic."""
+        try:
+            found = cluster_metadata(
+                self._consumer, self._config, self._heard, timeout_s=ANSWER_WITHIN_S, topic=topic
+            )
+        except client_errors.BrokerUnreachableError as error:
+            raise BrokerUnreachableError(
+                f"no broker of {self._servers!r} answers, given up to {ANSWER_WITHIN_S:g} s: {error}. Is the "
+                "address right, the broker up, and do the security settings fit the cluster?"
+            ) from error
+        return found.topics[topic]
+
+    def _answer(self, result: Callable[[], Any], of: str) -> Any:
+        try:
+            return result()
+        except confluent_kafka.KafkaException as error:
+            fault: confluent_kafka.KafkaError = error.args[0]
+            self._consumer.poll(0)  # lets it tell what it heard
+            heard = told(self._heard)
+            raise BrokerUnreachableError(
+                f"the brokers at {self._servers!r} do not tell about {of!r}: {fault.str()}"
+                + (f" ({heard})" if heard else "")
+            ) from error
+
+
+def spread(ranges: Iterable[Range], min_partitions: int | None) -> list[Range]:
+    """The ranges that hold anything, cut where there are fewer than asked for, long ones first of all."""
+    full = [each for each in ranges if each.end > each.start]
+    total = sum(each.end - each.start for each in full)
+    if min_partitions is None or min_partitions <= len(full):
+        return full
+    cut = []
+    for each in full:
+        size = each.end - each.start
+        parts = min(max(round(size / total * min_partitions), 1), size)
+        edges = [each.start + size * part // parts for part in range(parts + 1)]
+        cut += [each._replace(start=start, end=end) for start, end in pairwise(edges)]
+    return cut

@@ -1,0 +1,172 @@
+"""What the source's options mean: Spark's options and the environment in, librdkafka's configuration out."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spark_integration.errors import SinkConfigError
+from spark_integration.sinks.options import SPARK_OPTIONS, client_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spark_integration.reading.cluster import Place
+
+OWN_OPTIONS = {
+    name.lower(): name
+    for name in (
+        "bootstrap.servers",
+        "subscribe",
+        "startingOffsets",
+        "endingOffsets",
+        "failOnDataLoss",
+        "includeHeaders",
+        "minPartitions",
+        "maxOffsetsPerTrigger",
+    )
+}
+BATCH_ONLY, STREAM_ONLY = "endingOffsets", "maxOffsetsPerTrigger"
+
+EARLIEST, LATEST = -2, -1
+"""How Spark's Kafka source writes them in JSON."""
+
+# As the Java consumer reads, and so Spark's own source; librdkafka's own default is "read_committed". The
+# group is never joined.
+DEFAULTS = {"isolation.level": "read_uncommitted", "group.id": "copartition"}
+FIXED = {
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "enable.partition.eof": "true",
+    "auto.offset.reset": "error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a read was asked to do.
+
+    Attributes:
+        config: librdkafka's consumer configuration.
+        topics: what to read.
+        starting: EARLIEST or LATEST, or an offset for each partition, either of the two among them.
+        ending: the same.
+        fail_on_data_loss: whether offsets that are gone end the read, or are passed over.
+        headers: whether there is a column of them.
+        min_partitions: as many input partitions at least, where the records suffice; None for one for each
+            Kafka partition.
+        max_offsets: of a micro-batch; None for all there are.
+    """
+
+    config: Mapping[str, str] = field(repr=False)  # it may hold a password
+    topics: tuple[str, ...]
+    starting: int | Mapping[Place, int] | None
+    ending: int | Mapping[Place, int]
+    fail_on_data_loss: bool
+    headers: bool
+    min_partitions: int | None
+    max_offsets: int | None
+
+
+def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> ReadOptions:
+    """The meaning of a read's options.
+
+    Args:
+        options: as Spark passes them; `kafka.` marks a setting of librdkafka.
+        environment: environment variables of the driver; an option wins over them.
+
+    Raises:
+        SinkConfigError: an option is unknown or has no meaning, or the brokers or the topic are missing.
+    """
+    given = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
+    own = {name: value for name, value in given.items() if not name.startswith("kafka.")}
+    for name in own.keys() - OWN_OPTIONS.keys():
+        close = difflib.get_close_matches(name, OWN_OPTIONS, n=1)
+        hint = f"did you mean {OWN_OPTIONS[close[0]]!r}?" if close else "'kafka.' marks those of librdkafka"
+        raise SinkConfigError(f"the copartition source has no option {name!r}; {hint}")
+    topics = tuple(sorted({name.strip() for name in own.get("subscribe", "").split(",")} - {""}))
+    if not topics:
+        raise SinkConfigError(
+            "no topic: give the option 'subscribe', one name or several with commas between"
+        )
+    ending = _offsets(own, "endingOffsets")
+    return ReadOptions(
+        config=_config(given, own.get("bootstrap.servers"), environment),
+        topics=topics,
+        starting=_offsets(own, "startingOffsets"),
+        ending=LATEST if ending is None else ending,
+        fail_on_data_loss=_truth(own, "failOnDataLoss", default=True),
+        headers=_truth(own, "includeHeaders", default=False),
+        min_partitions=_positive(own, "minPartitions"),
+        max_offsets=_positive(own, "maxOffsetsPerTrigger"),
+    )
+
+
+def _config(given: Mapping[str, str], servers: str | None, environment: Mapping[str, str]) -> dict[str, str]:
+    config = client_settings(given, environment)
+    if servers:
+        config["bootstrap.servers"] = servers
+    if not config.get("bootstrap.servers"):
+        raise SinkConfigError(
+            "no brokers: give the option 'kafka.bootstrap.servers', for example 'localhost:9092', "
+            "or set KAFKA_BOOTSTRAP_SERVERS where the driver runs"
+        )
+    for name in FIXED.keys() & config.keys():
+        raise SinkConfigError(
+            f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka is told "
+            "nothing ('startingOffsets' says where to begin)"
+        )
+    return DEFAULTS | config | FIXED
+
+
+def _offsets(own: Mapping[str, str], name: str) -> int | Mapping[Place, int] | None:
+    """An option that is "earliest", "latest" or JSON; None where it is not given."""
+    text = own.get(name.lower())
+    if text is None:
+        return None
+    refused = EARLIEST if name == "endingOffsets" else None
+    words = {"earliest": EARLIEST, "latest": LATEST}
+    found: int | Mapping[Place, int] | None = words.get(text.strip().lower())
+    if found is None:
+        found = _places(text)
+    if found is None or refused in ({found} if isinstance(found, int) else set(found.values())):
+        raise SinkConfigError(
+            f"option {name!r} is {text[:80]!r}; give "
+            + ("" if refused else "'earliest', ")
+            + "'latest', or an offset for every partition, for example "
+            + '{"orders": {"0": 23, "1": -1}}, where -1 is latest'
+            + ("" if refused else " and -2 earliest")
+        )
+    return found
+
+
+def _places(text: str) -> dict[Place, int] | None:
+    """`{"topic": {"0": 23}}`, or None where it is something else."""
+    try:
+        places = {
+            (topic, int(partition)): offset
+            for topic, offsets in json.loads(text).items()
+            for partition, offset in offsets.items()
+        }
+    except (ValueError, AttributeError):
+        return None
+    fine = all(type(offset) is int and offset >= EARLIEST for offset in places.values())
+    return places if places and fine else None
+
+
+def _truth(own: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = own.get(name.lower(), str(default)).strip().lower()
+    if text not in {"true", "false"}:
+        raise SinkConfigError(f"option {name!r} is {text[:40]!r}; give 'true' or 'false'")
+    return text == "true"
+
+
+def _positive(own: Mapping[str, str], name: str) -> int | None:
+    text = own.get(name.lower())
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise SinkConfigError(f"option {name!r} is {text[:40]!r}; give a whole number from 1")
+    return int(text)

@@ -1,0 +1,186 @@
+"""What a task does: read the records of a range as Arrow batches. It runs where this package is not."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+import confluent_kafka
+import pyarrow as pa
+from confluent_kafka import KafkaError
+
+from partitioning.clients.delivery import told
+from spark_integration.errors import DataLossError, ReadError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from spark_integration.reading.cluster import Range
+
+BATCH_ROWS = 10_000
+BATCH_BYTES = 8 << 20
+SILENT_S = 60.0
+"""How long a task waits for the next record before it fails."""
+
+_POLL_S = 0.2
+_HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
+_OUT_OF_RANGE = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
+_TOPIC_GONE = {KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART}
+_REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError._AUTHENTICATION}
+
+ARROW_TYPES: Mapping[str, pa.DataType] = {
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "offset": pa.int64(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestampType": pa.int32(),
+    "headers": _HEADERS,
+}
+
+
+def _headers(messages: Sequence[Any]) -> pa.Array:
+    rows = [
+        [{"key": key, "value": value} for key, value in message.headers() or ()] or None
+        for message in messages
+    ]
+    return pa.array(rows, _HEADERS)
+
+
+def _timestamps(messages: Sequence[Any]) -> pa.Array:
+    milliseconds = pa.array([message.timestamp()[1] for message in messages], pa.timestamp("ms", "UTC"))
+    return milliseconds.cast(ARROW_TYPES["timestamp"])
+
+
+_COLUMNS: Mapping[str, Callable[[Sequence[Any]], pa.Array]] = {
+    "key": lambda messages: pa.array([message.key() for message in messages], pa.binary()),
+    "value": lambda messages: pa.array([message.value() for message in messages], pa.binary()),
+    "topic": lambda messages: pa.repeat(messages[0].topic(), len(messages)),
+    "partition": lambda messages: pa.repeat(pa.scalar(messages[0].partition(), pa.int32()), len(messages)),
+    "offset": lambda messages: pa.array([message.offset() for message in messages], pa.int64()),
+    "timestamp": _timestamps,
+    # Kafka and Spark count from -1, "no timestamp", librdkafka from 0.
+    "timestampType": lambda messages: pa.array([m.timestamp()[0] - 1 for m in messages], pa.int32()),
+    "headers": _headers,
+}
+
+
+def read_range(
+    wanted: Range, config: Mapping[str, str], schema: pa.Schema, *, fail_on_data_loss: bool
+) -> Iterator[pa.RecordBatch]:
+    """The records of a range, in the order of their offsets, in batches of some megabytes.
+
+    Args:
+        wanted: what to read.
+        config: librdkafka's consumer configuration.
+        schema: the columns, from `ARROW_TYPES`.
+        fail_on_data_loss: whether offsets that are gone end it, or are passed over.
+
+    Raises:
+        DataLossError: offsets, the partition or its topic are gone.
+        ReadError: the brokers refuse us, or send nothing for `SILENT_S` seconds.
+    """
+    reader = _RangeReader(wanted, config, fail_on_data_loss=fail_on_data_loss)
+    try:
+        for messages in reader.messages():
+            yield pa.RecordBatch.from_arrays(
+                [_COLUMNS[name](messages) for name in schema.names], schema=schema
+            )
+    finally:
+        reader.close()
+
+
+def partitions_of(consumer: confluent_kafka.Consumer, topic: str, timeout_s: float) -> list[int]:
+    """The partitions of a topic, which is not created; none where there is no such topic."""
+    return sorted(consumer.list_topics(topic, timeout=timeout_s).topics[topic].partitions)
+
+
+class _RangeReader:
+    def __init__(self, wanted: Range, config: Mapping[str, str], *, fail_on_data_loss: bool) -> None:
+        self._range = wanted
+        self._fails = fail_on_data_loss
+        self._position = wanted.start
+        self._heard: list[KafkaError] = []
+        self._consumer = confluent_kafka.Consumer({**config, "error_cb": self._heard.append, "log_level": 0})
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def messages(self) -> Iterator[list[Any]]:
+        """What is in the range, in pieces that fit in a batch."""
+        end, at_once = self._range.end, 100
+        heard_last = time.monotonic()
+        if self._range.partition in partitions_of(self._consumer, self._range.topic, SILENT_S):
+            self._go_to(self._position)
+        else:
+            self._gone()
+        while self._position < end:
+            before = self._position
+            # No more than the range holds, for to wait for more would take the whole poll.
+            taken = self._consumer.consume(min(at_once, end - before), _POLL_S)
+            records = [each for each in taken if each.error() is None]
+            if records:
+                self._position = cast(int, records[-1].offset()) + 1
+                if self._position > end:  # past a gap that transactions or compaction left
+                    records = [each for each in records if cast(int, each.offset()) < end]
+            if records:
+                size = sum(map(len, records)) + sum(len(each.key() or b"") for each in records)
+                at_once = min(BATCH_ROWS, max(BATCH_BYTES * len(records) // max(size, 1), 1))
+                yield records
+            for each in taken:
+                if each.error() is not None:
+                    self._mind(each)
+            if self._position != before:
+                heard_last = time.monotonic()
+            elif time.monotonic() - heard_last > SILENT_S:
+                raise ReadError(self._silence())
+
+    def _go_to(self, offset: int) -> None:
+        self._position = offset
+        self._consumer.assign([confluent_kafka.TopicPartition(*self._range[:2], offset)])
+
+    def _mind(self, message: Any) -> None:
+        """What an error among the records means for the position."""
+        fault: KafkaError = message.error()
+        topic, partition, _, end = self._range
+        if fault.code() == KafkaError._PARTITION_EOF:
+            self._position = max(self._position, message.offset())
+        elif fault.code() in _OUT_OF_RANGE:
+            self._lost(f"it no longer has offset {self._position:,}")
+            first, last = self._consumer.get_watermark_offsets(
+                confluent_kafka.TopicPartition(topic, partition), timeout=SILENT_S, cached=False
+            )
+            self._go_to(end if first >= end or self._position > last else max(first, self._position))
+        elif fault.code() in _TOPIC_GONE:
+            self._gone()
+        elif fault.code() in _REFUSED:
+            raise ReadError(
+                f"topic {topic!r}, partition {partition}, may not be read by us: {fault.str()}. This "
+                "user needs Read on the topic"
+            )
+        else:
+            self._heard.append(fault)
+
+    def _gone(self) -> None:
+        self._lost("the cluster no longer has it")
+        self._position = self._range.end
+
+    def _lost(self, what: str) -> None:
+        if self._fails:
+            topic, partition, start, end = self._range
+            raise DataLossError(
+                f"topic {topic!r}, partition {partition}: {what}, and offsets {start:,} to {end - 1:,} are "
+                "to be read. They have aged out, or the topic was deleted or created anew. Begin elsewhere "
+                "(startingOffsets, for a stream with a new checkpoint), or pass over what is gone with "
+                "option failOnDataLoss 'false'"
+            )
+
+    def _silence(self) -> str:
+        topic, partition, _, end = self._range
+        heard = told(self._heard) or "no error was heard"
+        return (
+            f"topic {topic!r}, partition {partition}: no record from offset {self._position:,} on for "
+            f"{SILENT_S:g} s, and it is to be read up to {end - 1:,} ({heard}). Is a broker down, or, with "
+            "kafka.isolation.level 'read_committed', a transaction open there?"
+        )

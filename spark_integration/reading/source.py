@@ -1,0 +1,271 @@
+"""Reading back: `spark.read` and `spark.readStream` with `format("copartition")`.
+
+Columns are those of Spark's own Kafka source: `key`, `value` (binary), `topic`, `partition` (int), `offset`
+(bigint), `timestamp`, `timestampType` (int), and `headers` where asked for. Give `.schema("key binary,
+partition int, offset bigint")` and only these are carried from the Python worker to the JVM: an audit needs
+no values.
+
+Options, which mean what they mean to Spark's source:
+    kafka.bootstrap.servers: the brokers (also `bootstrap.servers`, or the variable KAFKA_BOOTSTRAP_SERVERS).
+    subscribe: a topic, or several with commas between.
+    startingOffsets: "earliest" (of a batch by default), "latest" (of a stream by default), or an offset for
+        every partition, {"orders": {"0": 23, "1": -2}}, where -2 is earliest and -1 latest.
+    endingOffsets: of a batch only; "latest" by default, or as above.
+    failOnDataLoss: whether offsets that are gone fail the read (true by default).
+    includeHeaders: whether there is a column `headers` (false by default).
+    minPartitions: cut Kafka partitions into as many input partitions at least; by default each is one.
+    maxOffsetsPerTrigger: of a micro-batch; needs Spark 4.2, where a source is asked for a part.
+    kafka.*: any setting of librdkafka's consumer. By default all records are read, as by Java's consumer:
+        set kafka.isolation.level to read_committed to leave out those of aborted or open transactions.
+
+The offsets in a stream's checkpoint are exact: they say what was read, {"orders": {"0": 23}}, in the form of
+Spark's Kafka source. The topic is not created, no group is joined and nothing is committed. A range is read
+by one consumer in one task, which holds at most 64 MiB of fetched records
+(`kafka.queued.max.messages.kbytes`) and a batch of some 8 MiB.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.sql import datasource
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+import spark_integration.reading
+from spark_integration.errors import ColumnError, DataLossError, SinkConfigError
+from spark_integration.reading.cluster import Cluster, Place, Range, spread
+from spark_integration.reading.options import BATCH_ONLY, EARLIEST, LATEST, STREAM_ONLY, read_options
+from spark_integration.reading.records import ARROW_TYPES, read_range
+from spark_integration.sinks.source import KafkaSink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from spark_integration.reading.options import ReadOptions
+
+try:  # since Spark 4.2 a stream reads in parts
+    from pyspark.sql.streaming import datasource as admission
+except ImportError:
+    admission = None  # type: ignore[assignment]
+
+# Executors unpickle a reader without having this package.
+cast(Any, cloudpickle).register_pickle_by_value(spark_integration.reading)
+
+_TYPES = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "topic": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    "timestampType": IntegerType(),
+    "headers": ArrayType(
+        StructType([StructField("key", StringType()), StructField("value", BinaryType())]),
+    ),
+}
+_StreamBases: Any = (datasource.DataSourceStreamReader,)
+if admission is not None:
+    _StreamBases += (admission.SupportsTriggerAvailableNow,)
+
+Offsets = dict[str, dict[str, int]]
+"""A position in a stream as the checkpoint has it: by topic and partition."""
+
+
+class KafkaDataSource(KafkaSink):
+    """The sink and the source of `format("copartition")`."""
+
+    def schema(self) -> StructType:
+        """Called by Spark where no schema is given."""
+        headers = read_options(self.options, os.environ).headers
+        return StructType(
+            [StructField(name, kind) for name, kind in _TYPES.items() if headers or name != "headers"]
+        )
+
+    def reader(self, schema: StructType) -> datasource.DataSourceReader:
+        """Called by Spark on the driver, once for a batch."""
+        return _BatchReader(self._asked(STREAM_ONLY, "a stream"), _arrow(schema))
+
+    def streamReader(self, schema: StructType) -> datasource.DataSourceStreamReader:  # noqa: N802
+        """Called by Spark on the driver for a stream."""
+        asked = self._asked(BATCH_ONLY, "a batch")
+        if asked.max_offsets is not None and admission is None:
+            raise SinkConfigError(
+                "option 'maxOffsetsPerTrigger' needs Spark 4.2 or newer: an older one asks a Python source "
+                "for all there is"
+            )
+        reader: datasource.DataSourceStreamReader = _StreamReader(asked, _arrow(schema))
+        return reader
+
+    def _asked(self, elsewhere: str, place: str) -> ReadOptions:
+        if elsewhere.lower() in {name.lower() for name in self.options}:
+            raise SinkConfigError(f"option {elsewhere!r} is for {place} only")
+        return read_options(self.options, os.environ)
+
+
+class _Reader:
+    """What the readers of a batch and of a stream share; executors get it by value."""
+
+    def __init__(self, asked: ReadOptions, schema: pa.Schema) -> None:
+        self._asked = asked
+        self._schema = schema
+
+    def read(self, partition: datasource.InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """Called by Spark in each task."""
+        # Of a batch without any records Spark makes a task for nothing.
+        if partition is None or partition.value is None:
+            return iter(())
+        return read_range(
+            Range(*partition.value),
+            self._asked.config,
+            self._schema,
+            fail_on_data_loss=self._asked.fail_on_data_loss,
+        )
+
+    def _split(
+        self, starts: Mapping[Place, int], ends: Mapping[Place, int]
+    ) -> list[datasource.InputPartition]:
+        ranges = [Range(*place, starts[place], end) for place, end in sorted(ends.items())]
+        # Plain tuples: what pickles a reader and what pickles these need not be the same process.
+        return [datasource.InputPartition(tuple(each)) for each in spread(ranges, self._asked.min_partitions)]
+
+    def _lost(self, what: str) -> None:
+        if self._asked.fail_on_data_loss:
+            raise DataLossError(
+                f"{what}: some data may have been missed. Was a topic deleted or created anew, or have "
+                "records aged out? Start with a new checkpoint, or pass over what is gone with "
+                "option failOnDataLoss 'false'"
+            )
+
+
+class _BatchReader(_Reader, datasource.DataSourceReader):
+    def partitions(self) -> list[datasource.InputPartition]:
+        with Cluster(self._asked.config) as cluster:
+            places = cluster.places(self._asked.topics)
+            starting = EARLIEST if self._asked.starting is None else self._asked.starting
+            if starting == LATEST:
+                raise SinkConfigError(
+                    "option 'startingOffsets' of a batch cannot be 'latest': nothing is read"
+                )
+            starts = _resolved(cluster, places, starting, "startingOffsets")
+            ends = _resolved(cluster, places, self._asked.ending, "endingOffsets")
+        return self._split(starts, ends)
+
+
+class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
+    _goal: Offsets | None = None
+
+    def initialOffset(self) -> Offsets:  # noqa: N802
+        with Cluster(self._asked.config) as cluster:
+            places = cluster.places(self._asked.topics)
+            starting = LATEST if self._asked.starting is None else self._asked.starting
+            return _written(_resolved(cluster, places, starting, "startingOffsets"))
+
+    def latestOffset(self, start: Offsets | None = None, limit: Any = None) -> Offsets:  # noqa: N802
+        latest = self._goal or self._latest()
+        most = getattr(limit, "max_rows", None)
+        return latest if most is None or start is None else _written(self._part(start, latest, most))
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802
+        most = self._asked.max_offsets
+        return admission.ReadAllAvailable() if most is None else admission.ReadMaxRows(most)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._goal = self._latest()
+
+    def partitions(self, start: Offsets, end: Offsets) -> list[datasource.InputPartition]:
+        starts, ends = _places(start), _places(end)
+        for topic, partition in sorted(starts.keys() - ends.keys()):
+            self._lost(f"topic {topic!r} no longer has partition {partition}")
+        starts |= self._begun(ends.keys() - starts.keys())
+        for place, offset in ends.items():
+            if offset < starts[place]:
+                self._lost(
+                    f"topic {place[0]!r}, partition {place[1]}, was read up to offset {starts[place]:,} and "
+                    f"now ends at {offset:,}"
+                )
+        return self._split(starts, ends)
+
+    def _latest(self) -> Offsets:
+        with Cluster(self._asked.config) as cluster:
+            return _written(cluster.latest(cluster.places(self._asked.topics)))
+
+    def _begun(self, new: set[Place]) -> dict[Place, int]:
+        """Where partitions begin that the topic got meanwhile."""
+        if not new:
+            return {}
+        with Cluster(self._asked.config) as cluster:
+            starts = cluster.earliest(new)
+        for (topic, partition), offset in sorted(starts.items()):
+            if offset:
+                self._lost(
+                    f"topic {topic!r} has a new partition {partition}, which begins at offset {offset:,}"
+                )
+        return starts
+
+    def _part(self, start: Offsets, latest: Offsets, most: int) -> dict[Place, int]:
+        """At most so many records more, from each partition in proportion to what it holds."""
+        starts, ends = _places(start), _places(latest)
+        starts |= self._begun(ends.keys() - starts.keys())
+        backlog = {place: max(end - starts[place], 0) for place, end in ends.items()}
+        total = sum(backlog.values())
+        if total <= most:
+            return ends
+        # By whole numbers, and of each partition that holds anything one at least, lest it starve.
+        return {
+            place: end if not backlog[place] else starts[place] + max(backlog[place] * most // total, 1)
+            for place, end in ends.items()
+        }
+
+
+def _resolved(
+    cluster: Cluster, places: list[Place], asked: int | Mapping[Place, int], option: str
+) -> dict[Place, int]:
+    """Offsets that an option means."""
+    wanted = dict.fromkeys(places, asked) if isinstance(asked, int) else dict(asked)
+    if wanted.keys() != set(places):
+        differing = sorted(wanted.keys() ^ set(places))
+        listed = ", ".join(f"{topic}-{partition}" for topic, partition in differing[:5])
+        raise SinkConfigError(
+            f"option {option!r} must give an offset for every partition of the topics, and for no other: see "
+            f"{listed}{' ...' if len(differing) > 5 else ''}"
+        )
+    words = {EARLIEST: cluster.earliest, LATEST: cluster.latest}
+    for word, ask in words.items():
+        wanted |= ask(place for place, offset in wanted.items() if offset == word)
+    return wanted
+
+
+def _written(offsets: Mapping[Place, int]) -> Offsets:
+    """In a fixed order, for Spark compares positions as texts."""
+    written: Offsets = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        written.setdefault(topic, {})[str(partition)] = offset
+    return written
+
+
+def _places(written: Offsets) -> dict[Place, int]:
+    return {(topic, int(p)): offset for topic, offsets in written.items() for p, offset in offsets.items()}
+
+
+def _arrow(schema: StructType) -> pa.Schema:
+    for column in schema.fields:
+        expected = _TYPES.get(column.name)
+        if expected is None or expected.simpleString() != column.dataType.simpleString():
+            known = ", ".join(f"{name} {kind.simpleString()}" for name, kind in _TYPES.items())
+            raise ColumnError(
+                f"the copartition source has no column '{column.name} {column.dataType.simpleString()}', "
+                f"only {known}"
+            )
+    return pa.schema([pa.field(f.name, ARROW_TYPES[f.name], f.nullable) for f in schema.fields])

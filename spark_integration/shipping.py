@@ -1,0 +1,62 @@
+"""Send this package to executors that do not have it."""
+
+import atexit
+import hashlib
+import shutil
+import tempfile
+import zipfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+PACKAGES = ("partitioning", "assignors", "spark_integration", "pyspark_copartition")
+_ANY_DAY = (1980, 1, 1, 0, 0, 0)
+
+
+def ship(spark: SparkSession) -> None:
+    """Make this package importable on the executors of a session, on Connect also where its server runs.
+
+    `simulate_rebalances` needs it there, and so do functions of your own that import it, such as one given to
+    `foreachBatch` on Connect. The columns, `route`, `audit` and `format("copartition")` do not. What the
+    package itself needs is not sent: NumPy and mmh3, and what the function uses beyond.
+
+    It is sent as a zip, for Python does not import from a wheel that `addPyFile` or `addArtifacts` sent. Call
+    it once, before what needs it; executors that join later get it too. Plug-ins are not in it.
+
+    Args:
+        spark: a session, classic or Connect.
+    """
+    if hasattr(type(spark), "addArtifacts"):
+        spark.addArtifacts(str(_kept()), pyfile=True)
+    else:
+        spark.sparkContext.addPyFile(str(_kept()))  # before Spark 4.0, classic
+
+
+@cache
+def _kept() -> Path:
+    """The zip, where it stays as long as this program: executors that join later fetch it from there.
+
+    Spark takes it a second time under the same name and path only, and under a name that it knows no other
+    content.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="copartition-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    packed = _packed(folder / "package.zip")
+    digest = hashlib.sha256(packed.read_bytes()).hexdigest()[:16]
+    return packed.rename(folder / f"copartition-{digest}.zip")
+
+
+def _packed(file: Path) -> Path:
+    """A zip of the installed packages, the same bytes each time."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        for package in PACKAGES:
+            spec = find_spec(package)
+            assert spec is not None
+            (home,) = map(Path, spec.submodule_search_locations or ())
+            for path in sorted(home.rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    name = str(Path(package) / path.relative_to(home))
+                    packed.writestr(zipfile.ZipInfo(name, _ANY_DAY), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return file

@@ -1,0 +1,256 @@
+"""What the driver asks before a version is written, makes sure of after, and does when it failed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import confluent_kafka  # the module, since its classes cannot be pickled
+
+import partitioning.clients.errors as client_errors
+from partitioning.clients.contact import cluster_metadata
+from partitioning.clients.ledger import entries, ledger_group
+from spark_integration.errors import (
+    BrokerUnreachableError,
+    HalfWrittenError,
+    LedgerInUseError,
+    NotEnoughReplicasError,
+    RoutingError,
+    SinkConfigError,
+)
+from spark_integration.sinks.exactly_once.faults import (
+    ANSWER_WITHIN_S,
+    group_refused,
+    meaning,
+    patiently,
+    settled,
+    topic_refused,
+)
+from spark_integration.sinks.exactly_once.half_done import SILENT_S, fence, fence_one
+from spark_integration.sinks.exactly_once.target import standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from confluent_kafka import KafkaError
+    from confluent_kafka.admin import AdminClient
+
+    from partitioning.clients.ledger import Entry
+    from spark_integration.sinks.exactly_once.target import Target
+
+_SLACK_S = 20.0
+"""How long to wait for coordinators beyond the timeout of what a dead driver may have left open."""
+
+
+def described(target: Target) -> Target:
+    """The target with what the cluster says of its topic.
+
+    Raises:
+        SinkConfigError: librdkafka refuses the configuration.
+        BrokerUnreachableError: no broker answers in time, or it refuses us.
+        UnknownTopicError: the cluster has no such topic.
+        PermissionDeniedError: this user may not write to it, or not commit offsets of it.
+        NotEnoughReplicasError: too few replicas of a partition are in sync.
+    """
+    return _described(_admin(target), target)
+
+
+def prepared(target: Target) -> Target:
+    """The same as `described`, of a version that may be written now.
+
+    Raises:
+        SinkConfigError: librdkafka refuses the configuration, or the brokers so long a transaction.
+        BrokerUnreachableError: no broker answers in time, or it refuses us.
+        UnknownTopicError: the cluster has no such topic.
+        PartitionCountError: rows were placed for another count than the topic has.
+        ExactlyOnceError: a subclass says why it may not.
+    """
+    admin = _admin(target)
+    target = _described(admin, target)
+    _check_group(admin, target)
+    # Whether this user may have transactions, and as long ones: else each task would be refused.
+    fence_one(target, 0)
+    found = _ledger(admin, target, target.actual)
+    anchor = found[0]
+    for partition in range(min(target.partitions, target.actual)):
+        standing(target, partition, found[partition], anchor)
+    last = max((entry.version for entry in found.values() if entry is not None), default=target.version)
+    behind = [partition for partition, entry in found.items() if entry and entry.version < last]
+    if last < target.version and behind:
+        raise HalfWrittenError(
+            f"{target}: version {last} is not in partition {_listed(behind)}: write version {last} again "
+            "first, with the same rows"
+        )
+    return target
+
+
+def place_for(target: Target) -> int:
+    """For how many partitions the rows have to be placed: as before if this version is there already.
+
+    Raises:
+        SinkConfigError: librdkafka refuses the configuration.
+        BrokerUnreachableError: no broker answers in time, or it refuses us.
+        UnknownTopicError: the cluster has no such topic.
+        ExactlyOnceError: the cluster refuses the ledger, or somebody else has written to it.
+    """
+    admin = _admin(target)
+    target = _described(admin, target)
+    found = _ledger(admin, target, target.actual).values()
+    again = (entry.partitions for entry in found if entry and entry.version == target.version)
+    return next(again, target.actual)
+
+
+def check_after(target: Target) -> None:
+    """Raise unless the ledger says that this version is in every partition.
+
+    Raises:
+        HalfWrittenError: it is not.
+        LedgerInUseError: another application has committed to the ledger.
+    """
+    found = _ledger(_admin(target), target, target.partitions)
+    lacking = [
+        partition
+        for partition in range(target.partitions)
+        if (entry := found[partition]) is None or entry.version != target.version or not entry.done
+    ]
+    if lacking:
+        raise HalfWrittenError(
+            f"{target}: all tasks ended, and by the ledger it is not in partition {_listed(lacking)}. Write "
+            "it again, with the same rows"
+        )
+
+
+def check_alone(target: Target) -> None:
+    """Raise if consumers are in the ledger's group; of a stream it is known only once tasks have run.
+
+    Raises:
+        LedgerInUseError: there are some.
+        PermissionDeniedError: this user may not use the group.
+    """
+    _check_group(_admin(target), target)
+
+
+def check_all_written(target: Target, written: Collection[int]) -> None:
+    """Raise unless there was a task for each partition.
+
+    Raises:
+        RoutingError: some partition had none, so whoever placed the rows did not route them.
+    """
+    if missing := sorted(set(range(target.partitions)) - set(written)):
+        raise RoutingError(
+            f"{target}: no task wrote partition {_listed(missing)}; the rows came in {len(written)} Spark "
+            f"partitions. Call route(df, {target.partitions}) last before the write"
+        )
+
+
+def _described(admin: AdminClient, target: Target) -> Target:
+    asked = confluent_kafka.TopicCollection([target.topic])
+    found = _told(
+        target,
+        lambda: admin.describe_topics(asked, include_authorized_operations=True)[target.topic].result(
+            ANSWER_WITHIN_S
+        ),
+    )
+    if not _allowed(found) >= {"READ", "WRITE"}:
+        raise topic_refused(target.topic)
+    _check_replicas(admin, target, {each.id: len(each.isr) for each in found.partitions})
+    return replace(target, topic_id=str(found.topic_id), actual=len(found.partitions))
+
+
+def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, int]) -> None:
+    """Raise if brokers would refuse records now; a user who may not see the topic's settings is not told."""
+    from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # noqa: PLC0415 - not pickled
+
+    resource = ConfigResource(ConfigResource.Type.TOPIC, target.topic)
+    try:
+        settings = patiently(
+            lambda _: admin.describe_configs([resource])[resource].result(ANSWER_WITHIN_S),
+            target.longest_transaction_s + _SLACK_S,
+        )
+    except confluent_kafka.KafkaException as error:
+        if error.args[0].name() == "TOPIC_AUTHORIZATION_FAILED":
+            return
+        raise meaning(error.args[0], target.app_id, target.topic) from error
+    least = int(settings["min.insync.replicas"].value)
+    if behind := [partition for partition, count in in_sync.items() if count < least]:
+        raise NotEnoughReplicasError(
+            f"topic {target.topic!r} asks for {least} replicas in sync (min.insync.replicas), and partition "
+            f"{_listed(behind)} has fewer: brokers would take no record. Wait for the others, or lower it"
+        )
+
+
+def _check_group(admin: AdminClient, target: Target) -> None:
+    group = ledger_group(target.app_id)
+    found = _told(
+        target,
+        lambda: admin.describe_consumer_groups([group], include_authorized_operations=True)[group].result(
+            ANSWER_WITHIN_S
+        ),
+    )
+    if found.members:
+        raise LedgerInUseError(
+            f"{target}: its ledger is group {group!r}, in which {len(found.members)} consumers are. Their "
+            "commits would overwrite it: stop them, or have them use another group"
+        )
+    if "READ" not in _allowed(found):
+        raise group_refused(target.app_id)
+
+
+def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int, Entry | None]:
+    """The entries of so many partitions, once no transaction is open, or was ended, that would change one."""
+    group = ledger_group(target.app_id)
+    places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in range(partitions)]
+    asked = confluent_kafka.ConsumerGroupTopicPartitions(group, places)
+
+    def told() -> Any:
+        answer = admin.list_consumer_group_offsets([asked], require_stable=True)[group]
+        return answer.result(ANSWER_WITHIN_S).topic_partitions
+
+    try:
+        found = patiently(lambda _: settled(told()), SILENT_S)
+    except confluent_kafka.KafkaException:
+        fence(target, [place.partition for place in _told(target, told) if place.error is not None])
+        found = _told(target, lambda: settled(told()))
+    try:
+        return entries(found)
+    except ValueError as error:
+        raise LedgerInUseError(f"{target}: {error}") from error
+
+
+def _admin(target: Target) -> AdminClient:
+    """A client that some broker has answered: one that is refused says so here, not after a timeout."""
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - its classes cannot be pickled, either
+
+    heard: list[KafkaError] = []
+    settings: dict[str, Any] = {**target.config, "error_cb": heard.append, "log_level": 0}
+    try:
+        admin = AdminClient(settings)
+    except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
+        raise SinkConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
+    try:
+        cluster_metadata(admin, target.config, heard, timeout_s=ANSWER_WITHIN_S, topic=target.topic)
+    except client_errors.BrokerUnreachableError as error:
+        raise BrokerUnreachableError(
+            f"no broker of {target.config['bootstrap.servers']!r} answers: {error}. Is the address right, "
+            "the broker up, and do the security settings fit the cluster?"
+        ) from error
+    return admin
+
+
+def _allowed(described: Any) -> set[str]:
+    """What this user may do there; everything where the broker does not say."""
+    operations = described.authorized_operations
+    return {"READ", "WRITE"} if operations is None else {operation.name for operation in operations}
+
+
+def _told(target: Target, ask: Callable[[], Any]) -> Any:
+    """What the cluster answers, waited for while its coordinators move."""
+    try:
+        return patiently(lambda _: ask(), target.longest_transaction_s + _SLACK_S)
+    except confluent_kafka.KafkaException as error:
+        raise meaning(error.args[0], target.app_id, target.topic) from error
+
+
+def _listed(partitions: Collection[int]) -> str:
+    shown = ", ".join(map(str, sorted(partitions)[:5]))
+    return f"{shown} and {len(partitions) - 5} more" if len(partitions) > 5 else shown

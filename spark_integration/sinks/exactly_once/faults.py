@@ -1,0 +1,176 @@
+"""What the cluster's refusals mean, and which of them another try mends."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import confluent_kafka  # the module, since its classes cannot be pickled
+
+from spark_integration.errors import DeliveryError, PermissionDeniedError, SinkConfigError, UnknownTopicError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from confluent_kafka import KafkaError, Producer, TopicPartition
+
+    from spark_integration.errors import SparkIntegrationError
+
+ANSWER_WITHIN_S = 10.0
+PATIENCE_S = 60.0
+"""How long a broker that goes away in the middle of a write may stay away."""
+
+_PASSING = (
+    "NOT_COORDINATOR",
+    "COORDINATOR_NOT_AVAILABLE",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "UNSTABLE_OFFSET_COMMIT",
+    "_TIMED_OUT",
+    "_TRANSPORT",
+    "_WAIT_COORD",
+)
+"""What a coordinator that moves answers; librdkafka does not always call it worth another try."""
+_FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING")
+
+
+def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any:
+    """What a call gives, which is told how many seconds it may take, once the cluster can answer it.
+
+    Raises:
+        KafkaException: it failed for good, or for too long.
+    """
+    deadline = time.monotonic() + within_s
+    while True:
+        try:
+            return call(max(deadline - time.monotonic(), 0.1))
+        except confluent_kafka.KafkaException as error:
+            if not is_passing(error.args[0]) or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.1)
+
+
+def limited(call: Callable[[], Any], within_s: float) -> Any:
+    """What a call gives that may not come back although it was told when to.
+
+    librdkafka may wait without end for a group's coordinator that went away (confluentinc/librdkafka issues
+    5456 and 5511). The call is left behind, and what it holds.
+
+    Raises:
+        TimeoutError: it has not come back.
+    """
+    ended: list[tuple[Any, BaseException | None]] = []
+
+    def run() -> None:
+        try:
+            ended.append((call(), None))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the call is waited for
+            ended.append((None, error))
+
+    # A daemon: at its end Python waits for any other thread.
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(within_s)
+    if not ended:
+        raise TimeoutError
+    found, error = ended[0]
+    if error is not None:
+        raise error
+    return found
+
+
+def begin(producer: Producer, topic: str) -> int:
+    """Fence who had this transactional id before, and end what that left open.
+
+    Returns:
+        How many partitions the topic has.
+
+    Raises:
+        KafkaException: the cluster refuses, or does not answer.
+    """
+    # Without a connection a producer tries again after 500 ms. The first answer comes by one that librdkafka
+    # gives up as soon as it knows the broker's name, the second by one that stays.
+    for _ in range(2):
+        found = patiently(
+            lambda within_s: producer.list_topics(topic, timeout=min(within_s, ANSWER_WITHIN_S))
+        )
+    patiently(producer.init_transactions)
+    return len(found.topics[topic].partitions)
+
+
+def settled(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
+    """Committed offsets, each of which could be told.
+
+    Raises:
+        KafkaException: one could not, as while a transaction is open that would change it.
+    """
+    for place in places:
+        if place.error is not None:
+            raise confluent_kafka.KafkaException(place.error)
+    return places
+
+
+def close(producer: Producer) -> None:
+    """Leave no connection; what is still queued belongs to no transaction that could be committed."""
+    with suppress(confluent_kafka.KafkaException, SystemError):  # a fatal error is told once more
+        producer.purge()
+        producer.close()
+
+
+def is_passing(error: KafkaError) -> bool:
+    """Whether another try may mend it."""
+    return error.retriable() or error.name() in _PASSING
+
+
+def is_fenced(error: KafkaError) -> bool:
+    """Whether another producer with the same id has come, or the brokers ended a transaction for its age."""
+    return error.name() in _FENCED
+
+
+def meaning(error: KafkaError, app_id: str, topic: str) -> SparkIntegrationError:
+    """The error that names what to do about it."""
+    name, text = error.name(), error.str()
+    if name == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":
+        return PermissionDeniedError(
+            f"the cluster refuses transactions to application {app_id!r}: allow Write and Describe on "
+            f"transactional ids with the prefix 'copartition/{app_id}/'"
+        )
+    if name == "GROUP_AUTHORIZATION_FAILED":
+        return group_refused(app_id)
+    if name in {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"}:
+        return topic_refused(topic)
+    if name == "UNKNOWN_TOPIC_OR_PART":
+        return UnknownTopicError(f"the cluster has no topic {topic!r} we may see: create it")
+    if name == "INVALID_TRANSACTION_TIMEOUT":
+        return SinkConfigError(
+            "'kafka.transaction.timeout.ms' is above the brokers' transaction.max.timeout.ms (15 minutes "
+            "unless set): lower it. A version may take longer, as it is written in many transactions"
+        )
+    if name in {"_MSG_TIMED_OUT", "_TIMED_OUT"}:
+        text += (
+            ". Brokers that need longer need higher 'kafka.transaction.timeout.ms' and "
+            "'kafka.delivery.timeout.ms', 9000 unless set"
+        )
+    if name == "UNSTABLE_OFFSET_COMMIT":
+        text += (
+            " They keep a transaction of the ledger open that nobody has, as brokers can that were restarted "
+            "amid it: docs/spark.md says how to go on"
+        )
+    return DeliveryError(f"topic {topic!r}, written by {app_id!r}: {text or 'the cluster says'} ({name})")
+
+
+def group_refused(app_id: str) -> PermissionDeniedError:
+    """What to grant for the ledger's group."""
+    return PermissionDeniedError(
+        f"the cluster refuses the ledger of application {app_id!r}: allow Read and Describe on group "
+        f"'copartition/{app_id}'"
+    )
+
+
+def topic_refused(topic: str) -> PermissionDeniedError:
+    """What to grant for the topic."""
+    return PermissionDeniedError(
+        f"the cluster refuses topic {topic!r}: allow Write, Read and Describe on it; the ledger's entries "
+        "are committed offsets of this topic, for which Kafka asks for Read"
+    )

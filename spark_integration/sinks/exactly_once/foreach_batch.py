@@ -1,0 +1,83 @@
+"""Exactly once in one call, for `foreachBatch` and for a DataFrame that nobody has routed."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from spark_integration.columns import kafka_partition
+from spark_integration.errors import ColumnError
+from spark_integration.routing import route
+from spark_integration.sinks import register
+from spark_integration.sinks.exactly_once.driver import place_for
+from spark_integration.sinks.exactly_once.target import target_of
+from spark_integration.sinks.options import read_options
+from spark_integration.sinks.records import TYPES
+
+
+def write_exactly_once(
+    df: DataFrame,
+    version: int,
+    *,
+    topic: str,
+    app_id: str,
+    config: Mapping[str, str],
+    order_by: Sequence[Column | str] = (),
+    profile: str = "java",
+    first_version: int = 0,
+) -> None:
+    """Place, route, sort and write the rows of one version, each once, whatever is run again.
+
+        def write(batch, batch_id):
+            write_exactly_once(batch, batch_id, topic="orders", app_id="shop", order_by=["time"],
+                               config={"bootstrap.servers": "broker:9092"})
+
+        stream.writeStream.foreachBatch(write).option("checkpointLocation", path).start()
+
+    A version that is in already is computed once more, compared and not written; one that is in half goes on
+    at the next record. So its rows must be the same each time, as those of a micro-batch are, which the
+    checkpoint names: without rand(), the time of the day, or a join with what changes meanwhile. Their order
+    need not be: in the topic the rows of a partition are in the order of `order_by`, and of the record's
+    columns after that: only equal records change places.
+
+    Args:
+        df: rows with the columns of a record: value, and as wanted key, headers, timestamp, partition. More
+            columns may be there to sort by; they are not written. Without a column `partition` rows are
+            placed by their key, for as many partitions as the topic has, or had when this version was begun.
+        version: its number, above that of the version before: in `foreachBatch` the batch's id.
+        topic: the topic.
+        app_id: who writes: one application, or one stream with one checkpoint. The ledger of what is in is
+            the consumer group `copartition/<app_id>`, which nobody else may use.
+        config: librdkafka's producer settings, "bootstrap.servers" at least.
+        order_by: what decides the order in which the records of a partition, and so of a key, are written.
+        profile: whose rule places keys.
+        first_version: the version that begins the ledger; any other one is refused where the ledger is
+            missing, which after seven days without a version it is (`offsets.retention.minutes`).
+
+    Raises:
+        ColumnError: no column `key` to place rows by, and no `partition`.
+        PartitionCountError: column `partition` was computed for another count than the topic has.
+        ExactlyOnceError: a subclass says why the version cannot be written now.
+        SinkConfigError: a setting has no meaning.
+        UnknownTopicError: the cluster has no such topic.
+        BrokerUnreachableError: no broker answers, or it refuses us.
+    """
+    options = {
+        **{f"kafka.{name}": value for name, value in config.items()},
+        "topic": topic,
+        "txnAppId": app_id,
+        "txnVersion": str(version),
+        "txnFirstVersion": str(first_version),
+    }
+    # The count is not known yet.
+    count = place_for(target_of(read_options(options, os.environ), 0, None, stream=False))
+    if "partition" not in df.columns:
+        if "key" not in df.columns:
+            raise ColumnError("rows are placed by column 'key', or by a column 'partition', and have neither")
+        df = df.select("*", kafka_partition("key", count, profile=profile))
+    written = [name for name in TYPES if name in df.columns and name != "topic"]
+    ordered = route(df, count).sortWithinPartitions(*order_by, *(sf.col(name) for name in written))
+    register(df.sparkSession)
+    writer = ordered.select(*written).write.format("copartition").options(**options)
+    writer.option("partitions", count).mode("append").save()

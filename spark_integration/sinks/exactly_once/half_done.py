@@ -1,0 +1,246 @@
+"""What dead tasks and restarted brokers can leave of a transaction: open, though nobody has it any more.
+
+The next producer with the same id ends what a dead task has left. But a coordinator of Kafka 4.3 that has
+just restarted may end a transaction without a word to partitions whose leaders it does not know yet. Readers
+of committed records then stand still there, and an entry of the ledger cannot be read, until a producer with
+the same id ends another transaction in the same places.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import confluent_kafka  # the module, since its classes cannot be pickled
+
+from partitioning.clients.ledger import entries, ledger_group, transactional_id
+from spark_integration.sinks.exactly_once.faults import (
+    ANSWER_WITHIN_S,
+    begin,
+    close,
+    is_fenced,
+    meaning,
+    patiently,
+    settled,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from confluent_kafka import Producer
+    from confluent_kafka.admin import AdminClient
+
+    from partitioning.clients.ledger import Entry
+    from spark_integration.sinks.exactly_once.target import Target
+
+_AT_ONCE = 16
+
+SILENT_S = 3.0
+"""How long the ledger may not be readable before it is looked at whether a transaction in it is half done."""
+
+
+def fence(target: Target, partitions: Collection[int]) -> None:
+    """End the transactions that dead tasks have left in these partitions: no reader shall wait for them."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(lambda partition: fence_one(target, partition, mend=True), partitions):
+            pass
+
+
+def end_elsewhere(target: Target, partition: int) -> None:
+    """End a half-done transaction of another partition, unless its own task ends it in a moment.
+
+    That task may be waiting for the slot that the caller has.
+
+    Raises:
+        KafkaException: the cluster refuses, or does not answer.
+    """
+    admin = _admin(target)
+    place = confluent_kafka.TopicPartition(target.topic, partition)
+    deadline = time.monotonic() + SILENT_S
+    while patiently(lambda _: _is_open(admin, target, place)):
+        if time.monotonic() > deadline:
+            fence(target, [partition])
+            return
+        time.sleep(0.1)
+
+
+def fence_one(target: Target, partition: int, *, mend: bool = False) -> None:
+    """End what tasks have left in a partition.
+
+    Args:
+        target: what is written where.
+        partition: the partition.
+        mend: whether to end what restarted brokers have left half done, too.
+
+    Raises:
+        ExactlyOnceError: the cluster refuses.
+        DeliveryError: the cluster does not answer.
+    """
+    name = transactional_id(target.app_id, target.topic, partition)
+    producer = confluent_kafka.Producer({**target.config, "transactional.id": name})
+    try:
+        begin(producer, target.topic)
+        if mend:
+            end_half_done(target, partition, producer)
+    except confluent_kafka.KafkaException as error:
+        if not is_fenced(error.args[0]):  # another one has come, which fences as well
+            raise meaning(error.args[0], target.app_id, target.topic) from error
+    finally:
+        close(producer)
+
+
+def end_half_done(target: Target, partition: int, producer: Producer) -> None:
+    """Abort what is left of a transaction that its ledger was not told the end of, where nobody has read it.
+
+    Nobody has where the partition was not told the end either, or holds just the committed records that the
+    ledger's last entry knows of. Its rows are written again. Else nothing is done: records may be in that
+    would be written twice.
+
+    Args:
+        target: what is written where.
+        partition: the partition.
+        producer: the one with this partition's transactional id, initialised and without a transaction, so
+            that every earlier transaction of the id has ended as far as the coordinator knows.
+
+    Raises:
+        KafkaException: the cluster refuses, or does not answer.
+    """
+    admin = _admin(target)
+    place = confluent_kafka.TopicPartition(target.topic, partition, 0)
+    if not _is_open(admin, target, place):
+        return
+    readable = _end(admin, place, committed=True)
+    if readable == _end(admin, place, committed=False):
+        if not _holds_just(target, place, _last(admin, target, place)):
+            return
+    else:
+        _abort_in_partition(producer, place)
+        deadline = time.monotonic() + ANSWER_WITHIN_S
+        while _end(admin, place, committed=True) == readable:
+            if time.monotonic() > deadline:
+                return  # it was somebody else's
+            time.sleep(0.05)
+    with _reader(target) as group:
+        producer.begin_transaction()
+        producer.send_offsets_to_transaction([place], group.consumer_group_metadata(), ANSWER_WITHIN_S)
+        producer.abort_transaction(ANSWER_WITHIN_S)
+
+
+def end_dropped(target: Target, partition: int, producer: Producer, last: Entry | None) -> None:
+    """Abort what is left in a partition of a transaction that its ledger was told the abort of.
+
+    The producer's next transaction there would commit it, beside the same rows written again. One whose
+    commit the ledger was told is not touched: its records are those that the last entry knows of, and the
+    next transaction does commit them.
+
+    Args:
+        target: what is written where.
+        partition: the partition.
+        producer: as for `end_half_done`.
+        last: the ledger's entry.
+
+    Raises:
+        KafkaException: the cluster refuses, or does not answer.
+    """
+    admin = _admin(target)
+    place = confluent_kafka.TopicPartition(target.topic, partition)
+    hangs = _end(admin, place, committed=True) != _end(admin, place, committed=False)
+    if hangs and _holds_just(target, place, last):
+        _abort_in_partition(producer, place)
+
+
+def _admin(target: Target) -> AdminClient:
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - its classes cannot be pickled, either
+
+    return AdminClient({**target.config, "log_level": 0})
+
+
+def _abort_in_partition(producer: Producer, place: confluent_kafka.TopicPartition) -> None:
+    producer.begin_transaction()
+    producer.produce(place.topic, key=b"aborted by copartition", partition=place.partition)
+    producer.flush(ANSWER_WITHIN_S)  # what is still queued would be dropped, and the partition told nothing
+    producer.abort_transaction(ANSWER_WITHIN_S)
+
+
+def _is_open(admin: AdminClient, target: Target, place: confluent_kafka.TopicPartition) -> bool:
+    """Whether a transaction that would change an entry of the ledger has not ended."""
+    try:
+        settled(_committed(admin, target, place, stable=True))
+    except confluent_kafka.KafkaException as error:
+        if error.args[0].name() == "UNSTABLE_OFFSET_COMMIT":
+            return True
+        raise
+    return False
+
+
+def _last(admin: AdminClient, target: Target, place: confluent_kafka.TopicPartition) -> Entry | None:
+    """The entry that is in force while a transaction that would change it is open."""
+    return entries(settled(_committed(admin, target, place, stable=False)))[place.partition]
+
+
+def _committed(
+    admin: AdminClient, target: Target, place: confluent_kafka.TopicPartition, *, stable: bool
+) -> Sequence[confluent_kafka.TopicPartition]:
+    group = ledger_group(target.app_id)
+    named = confluent_kafka.TopicPartition(place.topic, place.partition)
+    asked = confluent_kafka.ConsumerGroupTopicPartitions(group, [named])
+    answer: Any = admin.list_consumer_group_offsets([asked], require_stable=stable)[group]
+    found: Sequence[confluent_kafka.TopicPartition] = answer.result(ANSWER_WITHIN_S).topic_partitions
+    return found
+
+
+def _holds_just(target: Target, place: confluent_kafka.TopicPartition, last: Entry | None) -> bool:
+    """Whether the committed records since the ledger's last transaction began are just that one's."""
+    known = 0 if last is None else last.added
+    since = 0 if last is None else last.since
+    if since < 0:
+        return False
+    with _reader(target) as reader:
+        reader.assign([confluent_kafka.TopicPartition(place.topic, place.partition, since)])
+        found = 0
+        while found <= known:
+            message = reader.poll(ANSWER_WITHIN_S)
+            if message is None:
+                return False  # the broker does not answer
+            error = message.error()
+            if error is None:
+                found += 1
+            elif error.name() == "_PARTITION_EOF":
+                return found == known  # fewer where retention or compaction took some, and hides others
+            else:
+                raise confluent_kafka.KafkaException(error)
+    return False
+
+
+@contextmanager
+def _reader(target: Target) -> Iterator[confluent_kafka.Consumer]:
+    """A reader of committed records that can name the ledger's group."""
+    own = {
+        "group.id": ledger_group(target.app_id),
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+    }
+    reader = confluent_kafka.Consumer({**target.config, **own, "log_level": 3})
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+def _end(admin: AdminClient, place: confluent_kafka.TopicPartition, *, committed: bool) -> int:
+    """The end of a partition, as readers of committed records see it or as it is."""
+    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # noqa: PLC0415 - not pickled
+
+    level = confluent_kafka.IsolationLevel
+    latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    isolation = level.READ_COMMITTED if committed else level.READ_UNCOMMITTED
+
+    def ask(limit_s: float) -> Any:
+        within_s = min(limit_s, ANSWER_WITHIN_S)
+        asked = admin.list_offsets({place: latest}, isolation_level=isolation, request_timeout=within_s)
+        return asked[place].result()
+
+    return int(patiently(ask).offset)

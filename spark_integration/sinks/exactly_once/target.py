@@ -1,0 +1,232 @@
+"""What is written where, and under which name; and what the ledger says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from partitioning.clients.delivery import milliseconds
+from partitioning.clients.ledger import FORMAT
+from spark_integration.errors import (
+    HalfWrittenError,
+    LedgerAheadError,
+    LedgerMissingError,
+    PartitionCountError,
+    RerunDiffersError,
+    SinkConfigError,
+    TopicChangedError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from partitioning.clients.ledger import Entry
+    from spark_integration.sinks.exactly_once.content import Content
+    from spark_integration.sinks.options import SinkOptions
+    from spark_integration.sinks.placement import KeyRule
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One version of an application's records, on its way to a topic.
+
+    Attributes:
+        config: librdkafka's producer configuration.
+        topic: its name.
+        topic_id: its id in the cluster.
+        actual: how many partitions it has.
+        partitions: for how many the rows were placed.
+        rule: where keyed rows have to be; None where that is not known.
+        app_id: the application.
+        version: the version.
+        first_version: the only version that may find no ledger.
+    """
+
+    config: Mapping[str, str] = field(repr=False)  # it may hold a password
+    topic: str
+    topic_id: str
+    actual: int
+    partitions: int
+    rule: KeyRule | None
+    app_id: str
+    version: int
+    first_version: int
+
+    @property
+    def longest_transaction_s(self) -> float:
+        """How long a transaction that nobody ends stays open at the brokers."""
+        return milliseconds(self.config, "transaction.timeout.ms", 60_000, 2**31 - 1) / 1000
+
+    def __str__(self) -> str:
+        return f"version {self.version} of {self.app_id!r} in topic {self.topic!r}"
+
+
+def target_of(asked: SinkOptions, placed_for: int | None, rule: KeyRule | None, *, stream: bool) -> Target:
+    """What was asked for, before the cluster is.
+
+    Args:
+        asked: the options.
+        placed_for: for how many partitions the rows were placed; None where that is not known.
+        rule: where keyed rows have to be; None where that is not known.
+        stream: whether a stream asks.
+
+    Raises:
+        SinkConfigError: no topic, no name for what is written, or no `placed_for`.
+    """
+    once = asked.once
+    if once is None or once.stream != stream:
+        raise SinkConfigError(
+            "a stream's versions are its micro-batches: give 'exactlyOnce' for writeStream, and 'txnAppId' "
+            "with 'txnVersion' for df.write and in foreachBatch"
+        )
+    if asked.topic is None:
+        raise SinkConfigError("an exactly-once write goes to one topic: give the option 'topic'")
+    if placed_for is None:
+        raise SinkConfigError(
+            "an exactly-once write needs to know for how many partitions its rows were placed: compute "
+            "column 'partition' with kafka_partition(), which notes it, or give the option 'partitions'"
+        )
+    return Target(
+        config=asked.config,
+        topic=asked.topic,
+        topic_id="",
+        actual=0,
+        partitions=placed_for,
+        rule=rule,
+        app_id=once.app_id,
+        version=once.version,
+        first_version=once.first_version,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where to go on in a partition.
+
+    Attributes:
+        records: how many of the version's records are in.
+        digest: of exactly these.
+        done: whether that is all of them.
+        before: the partition count that the version before was placed for.
+    """
+
+    records: int = 0
+    digest: str = ""
+    done: bool = False
+    before: int = 0
+
+
+def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry | None) -> Standing:
+    """Where to go on in a partition, by what the ledger says of it.
+
+    A version may follow any lower one that is done, and may be run again until a higher one begins. The first
+    version finds no ledger; after that only a partition that the topic has grown by has none.
+
+    Args:
+        target: what is to be written.
+        partition: where.
+        entry: what the ledger says of this partition.
+        anchor: what it says of partition 0; needed where `entry` is None.
+
+    Raises:
+        ExactlyOnceError: a subclass that names why this version cannot be written now.
+        PartitionCountError: rows were placed for another count than the topic has.
+    """
+    for known in (entry, anchor):
+        if known is not None:
+            _check_follows(target, partition if known is entry else 0, known)
+    if (known := entry or anchor) is None or known.version < target.version:
+        _check_count(target)
+    else:
+        _check_count_again(target, known, done=known.done and known is entry)
+    if entry is None:
+        return Standing(before=_before(target, partition, anchor))
+    if entry.version < target.version:
+        return Standing(before=entry.partitions)
+    return Standing(entry.records, entry.digest, entry.done, entry.before)
+
+
+def _check_follows(target: Target, partition: int, entry: Entry) -> None:
+    where = f"partition {partition}"
+    if entry.topic_id != target.topic_id:
+        raise TopicChangedError(
+            f"{target}: the ledger tells of another topic of this name, deleted since; {where} held version "
+            f"{entry.version} of it. Forget it with 'copartition ledger forget', or give another txnAppId"
+        )
+    if entry.version > target.version:
+        raise LedgerAheadError(
+            f"{target}: {where} holds version {entry.version} already, so this one would be skipped. A "
+            "deleted checkpoint, an id in use elsewhere, or a number that went back? Give a txnAppId of its "
+            f"own, or go on with version {entry.version} or higher"
+        )
+    if entry.version < target.version and not entry.done:
+        raise HalfWrittenError(
+            f"{target}: {where} holds only {entry.records} records of version {entry.version}, which was not "
+            f"finished. Write version {entry.version} again first, with the same rows: it goes on there"
+        )
+    if entry.version == target.version and entry.format != FORMAT:
+        raise HalfWrittenError(
+            f"{target}: {where} holds {entry.records} records of it, noted in format {entry.format} by "
+            f"another release of this package, and this one compares format {FORMAT}: finish this version "
+            "with that release, and go on with the next"
+        )
+
+
+def _check_count(target: Target) -> None:
+    if target.partitions != target.actual:
+        raise PartitionCountError(
+            f"{target}: rows were placed for {target.partitions} partitions, and the topic has "
+            f"{target.actual}: compute column 'partition' with kafka_partition(key, {target.actual})"
+        )
+
+
+def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
+    """A version that is in is only compared; one that is half in needs the topic as it was."""
+    if begun.partitions == target.partitions and (done or target.partitions == target.actual):
+        return
+    what = f"{target}: {'all' if done else 'a part'} of it is in, placed for {begun.partitions} partitions"
+    if done:
+        raise TopicChangedError(
+            f"{what}, and now its rows are placed for {target.partitions}. Place them for {begun.partitions} "
+            "once more, to have them compared, or go on with the next version"
+        )
+    raise TopicChangedError(
+        f"{what}; now its rows are placed for {target.partitions}, and the topic has {target.actual}. Keys "
+        "of the rest would lie elsewhere than before: write all of this version to a new topic"
+    )
+
+
+def _before(target: Target, partition: int, anchor: Entry | None) -> int:
+    """The partition count before this version, for a partition that the ledger does not know."""
+    if target.version == target.first_version and (anchor is None or anchor.version == target.version):
+        return 0
+    if anchor is not None:
+        before = anchor.before if anchor.version == target.version else anchor.partitions
+        if partition >= before:
+            return before
+    rest = "" if anchor is None else "forget the rest of it with 'copartition ledger forget', and "
+    raise LedgerMissingError(
+        f"{target}: the ledger says nothing of partition {partition}, and only version "
+        f"{target.first_version} begins one. The broker forgets it after offsets.retention.minutes without a "
+        "new version (7 days unless set) and when the topic is deleted. Find out whether the version before "
+        f"is in the topic; then {rest}begin a new ledger with the option txnFirstVersion={target.version}"
+    )
+
+
+def check_same(target: Target, partition: int, held: Standing, content: Content) -> None:
+    """Raise unless the first records of a rerun are those that are in.
+
+    Raises:
+        RerunDiffersError: they are others.
+    """
+    if content.records == held.records and (not held.records or content.digest() == held.digest):
+        return
+    if content.records != held.records:
+        what = f"now it has {content.records}{' or more' if content.records > held.records else ''}"
+    else:
+        what = "now as many come first, but others, or in another order"
+    raise RerunDiffersError(
+        f"{target}: {'all' if held.done else 'the first'} {held.records} records of partition {partition} "
+        f"are in, and {what}. A version must be the same each time it is computed: sort by a total order "
+        "after route(), and leave out rand(), current_timestamp() and sources that change"
+    )

@@ -1,0 +1,125 @@
+"""Spark's interface around an exactly-once write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from pyspark import TaskContext
+from pyspark.sql import datasource
+
+from spark_integration.errors import SinkConfigError, SparkIntegrationError
+from spark_integration.sinks.exactly_once.driver import (
+    check_after,
+    check_all_written,
+    check_alone,
+    described,
+    prepared,
+)
+from spark_integration.sinks.exactly_once.half_done import fence
+from spark_integration.sinks.exactly_once.writing import write_partition
+from spark_integration.sinks.records import as_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import pyarrow as pa
+
+    from spark_integration.sinks.exactly_once.target import Target
+
+_BATCH_ID = "streaming.sql.batchId"
+_QUERY_ID = "sql.streaming.queryId"
+"""Under which names a stream's tasks find their micro-batch and their query, whose id is the checkpoint's."""
+
+# Arrow batches reach a stream's writer since Spark 4.1, rows before.
+_StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", datasource.DataSourceStreamWriter)
+
+
+@dataclass(frozen=True)
+class _Written(datasource.WriterCommitMessage):
+    """What a task tells the driver: which partition it wrote, and for whom."""
+
+    partition: int
+    app_id: str
+
+
+class OnceBatchWriter(datasource.DataSourceArrowWriter):
+    """Writes one version, exactly once."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = prepared(target)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
+        """One task's rows."""
+        partition = _task().partitionId()
+        write_partition(as_batches(iterator), self._target, partition)
+        return _Written(partition, self._target.app_id)
+
+    def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
+        """All tasks have ended."""
+        check_all_written(self._target, _written(messages))
+        check_after(self._target)
+
+    def abort(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
+        """A task has failed for good."""
+        fence(self._target, sorted(set(range(self._target.partitions)) - set(_written(messages))))
+
+
+class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
+    """Writes a micro-batch, exactly once. Tasks are told which one it is, the driver when all is over."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._refused: SparkIntegrationError | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Only what goes to the tasks asks the cluster; to commit and to abort there is another writer.
+        try:
+            self._target = described(self._target)
+        except SparkIntegrationError as error:
+            self._refused = error  # Spark would show an error of here as one of pickling
+        return self.__dict__
+
+    def write(self, iterator: Iterator[Any]) -> datasource.WriterCommitMessage:
+        """One task's rows."""
+        if self._refused is not None:
+            raise self._refused
+        task = _task()
+        query, batch = task.getLocalProperty(_QUERY_ID), task.getLocalProperty(_BATCH_ID)
+        if not query or not batch:
+            raise SinkConfigError(
+                "this Spark tells a stream's tasks neither query nor micro-batch, which 'exactlyOnce' needs: "
+                "write in foreachBatch, with write_exactly_once()"
+            )
+        target = replace(self._target, app_id=query, version=int(batch))
+        write_partition(as_batches(iterator), target, task.partitionId())
+        return _Written(task.partitionId(), query)
+
+    def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """All tasks have ended."""
+        written = _written(messages)
+        check_all_written(replace(self._target, version=batchId), written)
+        target = self._of_batch(written, batchId)
+        check_alone(target)
+        check_after(target)
+
+    def abort(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """A task has failed for good. Where none has ended, time ends their transactions."""
+        if written := _written(messages):
+            target = self._of_batch(written, batchId)
+            fence(target, sorted(set(range(target.partitions)) - set(written)))
+
+    def _of_batch(self, written: Mapping[int, str], number: int) -> Target:
+        [app_id] = set(written.values())
+        return replace(self._target, app_id=app_id, version=number)
+
+
+def _task() -> TaskContext:
+    return cast(TaskContext, TaskContext.get())
+
+
+def _written(messages: Iterable[datasource.WriterCommitMessage | None]) -> dict[int, str]:
+    """By partition, the application that a task wrote it for."""
+    # The classes of what was pickled by value are not the same here.
+    found = [cast(_Written, message) for message in messages if message is not None]
+    return {message.partition: message.app_id for message in found}

@@ -1,0 +1,346 @@
+"""One task's records: into its partition in transactions, each of which notes in the ledger how far it is."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from threading import Lock, Timer
+from typing import TYPE_CHECKING
+
+import confluent_kafka  # the module, since its classes cannot be pickled
+
+from partitioning.clients.delivery import Deliveries, why_failed
+from partitioning.clients.ledger import FORMAT, Entry, entries, ledger_group, transactional_id
+from spark_integration.errors import DeliveryError, FencedError, LedgerInUseError, RoutingError
+from spark_integration.sinks.delivery import send
+from spark_integration.sinks.exactly_once.content import Content
+from spark_integration.sinks.exactly_once.faults import (
+    ANSWER_WITHIN_S,
+    PATIENCE_S,
+    begin,
+    close,
+    is_fenced,
+    is_passing,
+    limited,
+    meaning,
+    patiently,
+    settled,
+)
+from spark_integration.sinks.exactly_once.half_done import SILENT_S, end_dropped, end_elsewhere, end_half_done
+from spark_integration.sinks.exactly_once.target import Standing, check_same, standing
+from spark_integration.sinks.records import records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+    from confluent_kafka import KafkaError
+
+    from spark_integration.sinks.exactly_once.target import Target
+
+MOST_RECORDS = 1_000_000
+MOST_AGE_S = 3.0
+"""A transaction ends after so many records, or so long: no reader of committed records waits longer."""
+
+SLACK_S = 5.0
+"""What librdkafka may take beyond the limit that it is given."""
+
+STANDSTILL_S = 20.0
+"""How long one who was fenced waits for the other to come further."""
+
+
+def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition: int) -> None:
+    """Put this task's records into its partition, unless they are there, and go on where an attempt ended.
+
+    An attempt that another one has fenced reads its rows to their end, too, waits for the other, and succeeds
+    if exactly these rows are in.
+
+    Args:
+        batches: all records of the partition, in the order that they shall have there.
+        target: what is written where.
+        partition: the partition, which is the number of the task.
+
+    Raises:
+        RoutingError: a row belongs to another partition; nothing of its transaction is written.
+        ExactlyOnceError: by what the ledger says these records must not be written, or not so.
+        RecordError: a row that cannot be a record.
+        DeliveryError: the brokers did not take a record, or do not answer.
+    """
+    _check_task(target, partition)
+    content, held = Content(), Standing()
+    rows = _cut(_of_partition(batches, target, partition), lambda: held.records)
+    attempt = _Attempt(target, partition, content)
+    try:
+        held = attempt.begin()
+        for batch in rows:
+            with attempt.underway():
+                content.add(batch)
+                if content.records > held.records and not held.done:
+                    attempt.produce(batch)
+                elif content.records >= held.records:
+                    check_same(target, partition, held, content)
+        if content.records < held.records:
+            check_same(target, partition, held, content)
+        if not held.done:
+            with attempt.underway():
+                attempt.commit(done=True)
+    except (confluent_kafka.KafkaException, DeliveryError) as error:
+        reason = attempt.give_up(error)
+        if reason is None:
+            raise
+        if not is_fenced(reason):
+            attempt.check_lost()
+            raise meaning(reason, target.app_id, target.topic) from error
+        for batch in rows:
+            content.add(batch)
+        check_same(target, partition, attempt.await_the_other(error), content)
+    finally:
+        attempt.close()
+
+
+class _Attempt:
+    """The producer of one partition, and its open transaction.
+
+    Waiting for rows must not keep a transaction open: then a timer ends it. It and the task take turns, each
+    with the lock, and a task that has failed in its turn leaves nothing to commit.
+    """
+
+    def __init__(self, target: Target, partition: int, content: Content) -> None:
+        self._target = target
+        self._partition = partition
+        self._content = content
+        self._before = 0
+        self._lock = Lock()
+        self._failed: BaseException | None = None
+        self._stuck = False
+        self._timer: Timer | None = None
+        self._ends = 0.0
+        self._begun_at = 0
+        self._since = -1
+        self._last: Entry | None = None
+        # Warnings would be about settings that are a producer's own.
+        group = {"group.id": ledger_group(target.app_id), "enable.auto.commit": False, "log_level": 3}
+        self._deliveries = Deliveries(target.config, DeliveryError, "or more records")
+        own = {
+            "transactional.id": transactional_id(target.app_id, target.topic, partition),
+            "delivery.report.only.error": True,
+            "on_delivery": self._deliveries.report,
+        }
+        self._producer = confluent_kafka.Producer({**target.config, **own})
+        self._group = confluent_kafka.Consumer({**target.config, **group})
+
+    def begin(self) -> Standing:
+        """Fence who wrote here before, and see how far that came."""
+        self._target = replace(self._target, actual=begin(self._producer, self._target.topic))
+        held = self._standing(mend=True)
+        if not held.done:
+            end_dropped(self._target, self._partition, self._producer, self._last)
+        self._before = held.before
+        return held
+
+    @contextmanager
+    def underway(self) -> Iterator[None]:
+        """The task's turn."""
+        with self._lock:
+            try:
+                yield
+            except BaseException as error:
+                self._failed = error
+                raise
+
+    def produce(self, batch: pa.RecordBatch) -> None:
+        """Write the last of the records that are counted, in a transaction that is begun or goes on."""
+        self._check_failed()
+        if self._timer is None:
+            self._open(self._content.records - batch.num_rows)
+        target = self._target
+        counts = {target.topic: target.partitions}
+        columns = records(batch, counts, target.topic, target.partitions, target.rule)
+        send(self._producer, self._deliveries, columns)
+        self._deliveries.serve(self._producer.poll, 0)
+        self._deliveries.check()
+        if self._content.records - self._begun_at >= MOST_RECORDS or time.monotonic() >= self._ends:
+            self.commit(done=False)
+
+    def commit(self, *, done: bool) -> None:
+        """End the transaction, and have the ledger say so."""
+        self._check_failed()
+        if self._timer is None:
+            self._open(self._content.records)
+        target, content = self._target, self._content
+        entry = Entry(
+            version=target.version,
+            records=content.records,
+            digest=content.digest(),
+            done=done,
+            partitions=target.partitions,
+            before=self._before,
+            topic_id=target.topic_id,
+            format=FORMAT,
+            since=self._since,
+            added=content.records - self._begun_at,
+        )
+        place = confluent_kafka.TopicPartition(
+            target.topic, self._partition, target.version, metadata=entry.metadata()
+        )
+        group = self._group.consumer_group_metadata()
+        send_offsets, end = self._producer.send_offsets_to_transaction, self._producer.commit_transaction
+        # The cluster ends the transaction itself when its time is over.
+        limit_s = target.longest_transaction_s
+        try:
+            for call in (lambda within_s: send_offsets([place], group, within_s), end):
+                limited(partial(patiently, call, limit_s), limit_s + SLACK_S)
+        except TimeoutError:
+            self._stuck = True
+            raise DeliveryError(
+                f"{target}: the brokers did not end a transaction of partition {self._partition} within "
+                f"{limit_s + SLACK_S:g} s; was one of them away? Write this version again: it goes on there"
+            ) from None
+        self._stop_timer()
+
+    def give_up(self, error: Exception) -> KafkaError | None:
+        """Leave nothing open; gives why the transaction failed, which is not always what was heard first.
+
+        None where `error` says all there is to say.
+        """
+        self._stop_timer()
+        if self._stuck:
+            return None
+        reason = None
+        if isinstance(error, confluent_kafka.KafkaException):
+            reason = why_failed(self._producer, error.args[0])
+        try:
+            self._producer.abort_transaction(ANSWER_WITHIN_S)
+        except confluent_kafka.KafkaException as deeper:
+            reason = deeper.args[0] if deeper.args[0].fatal() else reason
+        return reason
+
+    def check_lost(self) -> None:
+        """Raise for a record that was not delivered, which a failed transaction does not name."""
+        self._deliveries.check()
+
+    def await_the_other(self, fenced: Exception) -> Standing:
+        """What stands in the partition once whoever fenced this one has finished."""
+        seen, patience_ends = Standing(), time.monotonic() + STANDSTILL_S
+        while time.monotonic() < patience_ends:
+            found = self._standing()
+            if found.done:
+                return found
+            if found != seen:
+                seen, patience_ends = found, time.monotonic() + STANDSTILL_S
+            time.sleep(0.5)
+        raise FencedError(
+            f"{self._target}: another writer has taken partition {self._partition} over, or the brokers "
+            "ended a transaction for its age, and nobody came further than "
+            f"{seen.records} records in {STANDSTILL_S:g} s. Do two applications, or two drivers, use "
+            f"txnAppId {self._target.app_id!r}? Or did this task stand still for longer than "
+            "'kafka.transaction.timeout.ms'? Then write this version again: it goes on there"
+        ) from fenced
+
+    def close(self) -> None:
+        """Leave no transaction open, and no connection."""
+        with self._lock:  # a timer that is at work comes to its end first
+            if self._stuck:
+                return  # closing would wait for what does not come back
+            if self._timer is not None:
+                self._stop_timer()
+                with suppress(confluent_kafka.KafkaException):
+                    self._producer.abort_transaction(ANSWER_WITHIN_S)
+        self._group.close()
+        close(self._producer)
+
+    def _standing(self, *, mend: bool = False) -> Standing:
+        self._last = entry = self._entry(self._partition, mend=mend)
+        anchor = None
+        if entry is None and self._partition:
+            anchor = self._entry(0, mend=mend)
+        return standing(self._target, self._partition, entry, anchor)
+
+    def _entry(self, partition: int, *, mend: bool) -> Entry | None:
+        place = confluent_kafka.TopicPartition(self._target.topic, partition)
+
+        def ask(limit_s: float) -> Sequence[confluent_kafka.TopicPartition]:
+            return settled(self._group.committed([place], limit_s))
+
+        try:
+            found = patiently(ask, SILENT_S if mend else PATIENCE_S)
+        except confluent_kafka.KafkaException as error:
+            if not mend or not is_passing(error.args[0]):
+                raise
+            if partition == self._partition:
+                end_half_done(self._target, partition, self._producer)
+            else:
+                end_elsewhere(self._target, partition)
+            found = patiently(ask, PATIENCE_S)
+        try:
+            return entries(found)[partition]
+        except ValueError as error:
+            raise LedgerInUseError(f"{self._target}: {error}") from error
+
+    def _open(self, begun_at: int) -> None:
+        self._producer.begin_transaction()
+        self._begun_at = begun_at
+        place = confluent_kafka.TopicPartition(self._target.topic, self._partition)
+        self._since = patiently(
+            lambda limit_s: self._group.get_watermark_offsets(place, min(limit_s, ANSWER_WITHIN_S)),
+            PATIENCE_S,
+        )[1]
+        self._ends = time.monotonic() + MOST_AGE_S
+        self._timer = timer = Timer(MOST_AGE_S, lambda: self._end_for_age(timer))
+        timer.daemon = True
+        timer.start()
+
+    def _end_for_age(self, timer: Timer) -> None:
+        with self._lock:
+            if self._timer is timer and self._failed is None:
+                try:
+                    self.commit(done=False)
+                except Exception as error:  # noqa: BLE001 - it is raised where the task goes on
+                    self._failed = error
+
+    def _check_failed(self) -> None:
+        """Raise what ended the transaction while the task waited for its next rows, which are counted now."""
+        if self._failed is not None:
+            raise self._failed
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _check_task(target: Target, partition: int) -> None:
+    if partition >= target.partitions:
+        raise RoutingError(
+            f"{target}: task {partition} has no partition, as rows were placed for {target.partitions}: call "
+            f"route(df, {target.partitions}) last before the write, without lanes"
+        )
+
+
+def _of_partition(
+    batches: Iterable[pa.RecordBatch], target: Target, partition: int
+) -> Iterator[pa.RecordBatch]:
+    """The batches, with rows of this partition only."""
+    for batch in batches:
+        column = batch.column("partition")
+        others = set(column.unique().to_pylist()) - {partition}
+        if others:
+            some = ", ".join(sorted(map(str, others))[:3])
+            raise RoutingError(
+                f"{target}: task {partition} holds rows of partition {some}; each task writes the partition "
+                f"of its own number. Call route(df, {target.partitions}) last before the write: coalesce, "
+                "repartition, orderBy, limit, union and joins destroy its layout"
+            )
+        yield batch
+
+
+def _cut(batches: Iterable[pa.RecordBatch], at: Callable[[], int]) -> Iterator[pa.RecordBatch]:
+    """The batches that have rows, one of them cut where this many records end."""
+    counted = 0
+    for batch in batches:
+        head = at() - counted
+        counted += batch.num_rows
+        parts = (batch.slice(0, head), batch.slice(head)) if 0 < head < batch.num_rows else (batch,)
+        yield from (part for part in parts if part.num_rows)

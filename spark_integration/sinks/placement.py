@@ -1,0 +1,149 @@
+"""Whether keyed rows lie where the rule of their partition column puts the key that is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from partitioning.hashing import HASHES
+from partitioning.hashing.modulo import partitions_of
+from partitioning.profiles import find_profile
+from spark_integration.columns import KEY, NULLS, PROFILE
+from spark_integration.errors import ColumnError, RoutingError, SinkConfigError
+from spark_integration.hash_columns import arrow_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from partitioning.hashing.modulo import SignRule
+    from spark_integration.python_functions import ArrowFunction
+
+UNCHECKED = "none"
+"""What option `profile` says where rows are placed by no profile."""
+
+
+@dataclass(frozen=True)
+class KeyRule:
+    """A profile's rule, in a form that travels to executors.
+
+    Attributes:
+        profile: its name.
+        hashes: the hash of each key of a binary array.
+        sign: how a hash becomes a partition.
+        null: what the profile does with a null key, see `Profile`.
+        empty: likewise with an empty one.
+        keyless: whether keyless rows may have a partition, which `nulls="spread"` gives them.
+        column: what was hashed, for error messages.
+    """
+
+    profile: str
+    hashes: ArrowFunction
+    sign: SignRule
+    null: str
+    empty: str
+    keyless: bool
+    column: str
+
+    def check(self, key: pa.Array, partition: NDArray[np.int32], counts: NDArray[np.int32]) -> None:
+        """Raise unless every keyed row is in the partition of its key.
+
+        Args:
+            key: the keys that are written, text or bytes.
+            partition: where each is to be written; negative: nowhere in particular.
+            counts: how many partitions the topic of each row has.
+
+        Raises:
+            RoutingError: a row is elsewhere, or has a partition although its key has none.
+        """
+        expected = self._places(key, counts)
+        wrong = expected != partition
+        if self.keyless:
+            wrong &= expected >= 0
+        if not wrong.any():
+            return
+        row = int(wrong.argmax())
+        shown, count, found = repr(key[row].as_py())[:60], int(counts[row]), int(partition[row])
+        is_at = f"partition {found} of {count}" if found >= 0 else "no partition"
+        belongs = f"puts this key into {expected[row]}" if expected[row] >= 0 else "hashes no such key"
+        raise RoutingError(
+            f"a row with key {shown} has {is_at}, and profile '{self.profile}' {belongs}: the column "
+            f"'partition' was computed from {self.column}, and the rows' key or partition was changed since "
+            "or comes from elsewhere (a union keeps the notes of its left side). Compute it last, with "
+            f"kafka_partition('key', {count}, profile='{self.profile}'), or give the option 'profile': the "
+            f"one that was used, or '{UNCHECKED}' for rows that no profile places"
+        )
+
+    def _places(self, key: pa.Array, counts: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The partition of each key, -1 where the profile hashes none."""
+        import pyarrow as pa  # noqa: PLC0415 - executors unpickle this function by value
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        key = key.cast(pa.binary())
+        if self.null == "empty":
+            key = key.fill_null(b"")
+        try:
+            hashes = self.hashes(key)
+        except ValueError as error:
+            raise RoutingError(
+                f"profile '{self.profile}' cannot hash a key that is written: {error}"
+            ) from error
+        hashed = hashes.fill_null(0).to_numpy()
+        places = np.empty(len(key), np.int32)
+        for count in np.unique(counts):
+            of_count = counts == count
+            places[of_count] = partitions_of(hashed[of_count], int(count), self.sign)
+        if key.null_count:
+            places[key.is_null().to_numpy(zero_copy_only=False)] = 0 if self.null == "first" else -1
+        if self.empty == "unkeyed":
+            places[pc.equal(pc.binary_length(key), 0).fill_null(False).to_numpy(zero_copy_only=False)] = -1
+        return places
+
+
+def key_rule(asked: str | None, notes: Mapping[str, Any], columns: Collection[str]) -> KeyRule | None:
+    """The rule by which rows are checked; None where nothing is known of one, or none is wanted.
+
+    Args:
+        asked: option `profile`.
+        notes: metadata of the partition column.
+        columns: the columns that are written.
+
+    Raises:
+        SinkConfigError: the option contradicts the notes, or there is no partition to check.
+        ColumnError: a profile placed rows by a key that is not written.
+        UnknownStrategyError: there is no such profile.
+    """
+    noted = notes.get(PROFILE)
+    name = asked or noted
+    if name is None or asked == UNCHECKED:
+        return None
+    if "partition" not in columns:
+        raise SinkConfigError(
+            f"option 'profile' is {asked!r}: by it the sink checks a column 'partition', and these rows have "
+            f"none. Add kafka_partition('key', ..., profile={asked!r})"
+        )
+    profile = find_profile(name)
+    if noted not in {None, name}:
+        raise SinkConfigError(
+            f"option 'profile' is {asked!r}, and column 'partition' was computed with profile {noted!r}: "
+            f"leave the option out, compute the column again, or give '{UNCHECKED}' to check no keys"
+        )
+    column = f"column '{notes[KEY]}'" if KEY in notes else "a key"
+    if "key" not in columns:
+        raise ColumnError(
+            f"column 'partition' was computed from {column} with profile '{name}', and no key is written: "
+            f"name that column 'key', or write keyless records with the option profile='{UNCHECKED}'"
+        )
+    return KeyRule(
+        profile=name,
+        hashes=arrow_hash(HASHES[profile.hash].column),
+        sign=profile.sign,
+        null=profile.null,
+        empty=profile.empty,
+        keyless=notes.get(NULLS) not in {"error", "null"},
+        column=column,
+    )

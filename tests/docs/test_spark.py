@@ -1,0 +1,59 @@
+"""The examples of docs/spark.md, in their order, on a real broker; and what its tables say."""
+
+import re
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from spark_integration import keys
+from tests.spark_integration.conftest import spark  # noqa: F401 - a fixture
+
+PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+TOPICS = {"orders": 12, "orders-copy": 24, "payments": 12}
+
+
+def table(head: str) -> set[str]:
+    """The names in the first column of a table."""
+    rows = re.search(rf"^\| {re.escape(head)} \|.*?\n\n", TEXT, re.DOTALL | re.MULTILINE)
+    return set(
+        re.findall(r"`([\w.*]+)`", "".join(row.split("|")[1] for row in rows[0].strip().splitlines()[2:]))
+    )
+
+
+@pytest.mark.spark
+def test_the_examples_run(spark, broker, tmp_path, monkeypatch):  # noqa: F811 - the fixture
+    if not hasattr(spark, "dataSource"):
+        pytest.fail("the page is for Spark 4.0 and newer")
+    monkeypatch.chdir(tmp_path)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    made = admin.create_topics([NewTopic(name, count, 1) for name, count in TOPICS.items()])
+    for done in made.values():
+        done.result(30)
+    names = {}
+    try:
+        for example in EXAMPLES:
+            exec(
+                compile(example.replace("localhost:9092", broker.bootstrap_servers), str(PAGE), "exec"), names
+            )
+        copied = {**names["options"], "subscribe": "orders-copy"}
+        assert spark.read.format("copartition").options(**copied).load().count() == 20_000  # twice
+    finally:
+        for done in admin.delete_topics(list(TOPICS)).values():
+            done.result(30)
+
+
+def test_options_are_those_of_the_sink_and_the_source():
+    from spark_integration.reading.options import OWN_OPTIONS as READ
+    from spark_integration.sinks.options import OWN_OPTIONS as WRITTEN
+
+    aliases = {"bootstrap.servers", "kafka.bootstrap.servers", "kafka.*"}
+    assert {name.lower() for name in table("option | meaning")} - aliases == set(WRITTEN) - aliases
+    assert table("option | meaning, as in Spark's source") - aliases == set(READ.values()) - aliases
+
+
+def test_the_functions_of_keys_are_all_named():
+    named = set(re.findall(r"`(\w+_key)`", TEXT))
+    assert named == {name for name in vars(keys) if name.endswith("_key")}

@@ -1,0 +1,95 @@
+"""What the source's options mean."""
+
+import pytest
+
+from spark_integration.errors import SinkConfigError
+from spark_integration.reading.cluster import Range, spread
+from spark_integration.reading.options import EARLIEST, LATEST, read_options
+
+pytestmark = pytest.mark.needs("time")
+
+GIVEN = {"kafka.bootstrap.servers": "host:9092", "subscribe": "orders"}
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "meaning"),
+    [
+        ({}, "topics", ("orders",)),
+        ({"subscribe": "b, a"}, "topics", ("a", "b")),
+        ({}, "starting", None),
+        ({"startingOffsets": "Earliest"}, "starting", EARLIEST),
+        ({"startingOffsets": '{"t": {"0": 3, "11": -2}}'}, "starting", {("t", 0): 3, ("t", 11): -2}),
+        ({}, "ending", LATEST),
+        ({"endingOffsets": '{"t": {"0": -1}}'}, "ending", {("t", 0): LATEST}),
+        ({}, "fail_on_data_loss", True),
+        ({"failOnDataLoss": "FALSE"}, "fail_on_data_loss", False),
+        ({"includeHeaders": "true"}, "headers", True),
+        ({"minPartitions": "12"}, "min_partitions", 12),
+        ({"maxOffsetsPerTrigger": "5"}, "max_offsets", 5),
+    ],
+)
+def test_an_option_means(options: dict[str, str], field: str, meaning: object) -> None:
+    assert getattr(read_options(GIVEN | options, {}), field) == meaning
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "setting", "value"),
+    [
+        ({}, {}, "isolation.level", "read_uncommitted"),
+        ({"kafka.isolation.level": "read_committed"}, {}, "isolation.level", "read_committed"),
+        ({"kafka.group.id": "mine"}, {}, "group.id", "mine"),
+        ({"bootstrap.servers": "other:1"}, {}, "bootstrap.servers", "other:1"),
+        ({}, {"KAFKA_BOOTSTRAP_SERVERS": "no:1", "KAFKA_SASL_USERNAME": "me"}, "sasl.username", "me"),
+        ({}, {}, "auto.offset.reset", "error"),
+        (
+            {"kafka.sasl.jaas.config": 'a.PlainLoginModule required username="ann" password="b";'},
+            {"KAFKA_SASL_USERNAME": "me"},
+            "sasl.username",
+            "ann",
+        ),
+    ],
+)
+def test_a_setting_becomes(
+    options: dict[str, str], environment: dict[str, str], setting: str, value: str
+) -> None:
+    assert read_options(GIVEN | options, environment).config[setting] == value
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subscribe": " , "}, "no topic: give the option 'subscribe'"),
+        ({"kafka.bootstrap.servers": ""}, "no brokers: give the option 'kafka.bootstrap.servers'"),
+        ({"startingOffset": "latest"}, "no option 'startingoffset'; did you mean 'startingOffsets'"),
+        ({"linger.ms": "5"}, "no option 'linger.ms'; 'kafka.' marks"),
+        ({"startingOffsets": "oldest"}, "'startingOffsets' is 'oldest'; give 'earliest', 'latest', or"),
+        ({"startingOffsets": '{"t": {"0": -3}}'}, "'startingOffsets' is"),
+        ({"startingOffsets": '{"t": {"zero": 3}}'}, "'startingOffsets' is"),
+        ({"startingOffsets": '{"t": {"0": true}}'}, "'startingOffsets' is"),
+        ({"startingOffsets": "[1]"}, "'startingOffsets' is"),
+        ({"startingOffsets": "{}"}, "'startingOffsets' is"),
+        ({"endingOffsets": "earliest"}, "'endingOffsets' is 'earliest'; give 'latest', or"),
+        ({"endingOffsets": '{"t": {"0": -2}}'}, "'endingOffsets' is"),
+        ({"failOnDataLoss": "no"}, "'failOnDataLoss' is 'no'; give 'true' or 'false'"),
+        ({"minPartitions": "0"}, "'minPartitions' is '0'; give a whole number from 1"),
+        ({"kafka.auto.offset.reset": "latest"}, "leave out 'kafka.auto.offset.reset'"),
+        ({"kafka.enable.auto.commit": "true"}, "leave out 'kafka.enable.auto.commit'"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(SinkConfigError, match=message):
+        read_options(GIVEN | options, {})
+
+
+def test_what_was_asked_hides_settings() -> None:
+    assert "secret" not in repr(read_options(GIVEN | {"kafka.sasl.password": "secret"}, {}))
+
+
+@pytest.mark.parametrize("wanted", [None, 1, 2, 3, 7, 1000])
+def test_ranges_are_cut_without_loss(wanted: int | None) -> None:
+    ranges = [Range("t", 0, 5, 105), Range("t", 1, 0, 0), Range("t", 2, 7, 8)]
+    cut = spread(ranges, wanted)
+    offsets = [(each.partition, offset) for each in cut for offset in range(each.start, each.end)]
+    assert offsets == [*((0, offset) for offset in range(5, 105)), (2, 7)]
+    assert all(each.start < each.end for each in cut)
+    assert len(cut) == {None: 2, 1: 2, 2: 2, 3: 4, 7: 8, 1000: 101}[wanted]

@@ -1,0 +1,89 @@
+"""How a task reads a range, on a mock cluster and without Spark."""
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer
+
+from partitioning.testing.mock_cluster import MockCluster
+from spark_integration.errors import BrokerUnreachableError, DataLossError, ReadError, UnknownTopicError
+from spark_integration.reading import cluster, records
+from spark_integration.reading.cluster import Cluster, Range
+from spark_integration.reading.options import read_options
+
+pytestmark = pytest.mark.needs("time")
+
+OFFSETS = pa.schema([pa.field("offset", pa.int64())])
+
+
+def config(servers: str) -> dict[str, str]:
+    return dict(read_options({"bootstrap.servers": servers, "subscribe": "any"}, {}).config)
+
+
+def offsets(mock: MockCluster, wanted: Range, *, fails: bool = True) -> list[list[int]]:
+    """Those of each batch."""
+    batches = records.read_range(wanted, config(mock.bootstrap_servers), OFFSETS, fail_on_data_loss=fails)
+    return [batch["offset"].to_pylist() for batch in batches]
+
+
+@pytest.fixture(scope="module")
+def topic(mock_cluster: MockCluster) -> str:
+    mock_cluster.create_topic("read-back", 2)
+    producer = Producer({"bootstrap.servers": mock_cluster.bootstrap_servers})
+    for _ in range(300):
+        producer.produce("read-back", bytes(10_000), partition=1)
+    assert producer.flush(30) == 0
+    return "read-back"
+
+
+def test_a_range_is_read_in_order_and_to_its_end(mock_cluster: MockCluster, topic: str) -> None:
+    batches = offsets(mock_cluster, Range(topic, 1, 10, 290))
+    assert [offset for batch in batches for offset in batch] == list(range(10, 290))
+
+
+def test_a_batch_is_bounded_in_bytes(
+    mock_cluster: MockCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "BATCH_BYTES", 200_000)
+    first, *others = offsets(mock_cluster, Range(topic, 1, 0, 300))
+    assert len(first) <= 100  # nothing is known of the sizes yet
+    assert {len(batch) for batch in others[:-1]} == {20}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (("read-back", 1, 1000, 1010), "no longer has offset 1,000, and offsets 1,000 to 1,009"),
+        (("read-back", 7, 0, 10), "partition 7: the cluster no longer has it"),
+    ],
+    ids=["offset", "partition"],
+)
+def test_what_is_gone_ends_a_read_or_is_passed_over(
+    mock_cluster: MockCluster, topic: str, wanted: tuple, message: str
+) -> None:
+    with pytest.raises(DataLossError, match=message):
+        offsets(mock_cluster, Range(*wanted))
+    assert offsets(mock_cluster, Range(*wanted), fails=False) == []
+
+
+def test_a_record_that_does_not_come_is_told(
+    mock_cluster: MockCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "SILENT_S", 1.0)
+    with pytest.raises(ReadError, match=r"no record from offset 300 on for 1 s.*up to 304"):
+        offsets(mock_cluster, Range(topic, 1, 299, 305))
+
+
+def test_a_cluster_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "ANSWER_WITHIN_S", 1.0)
+    with (
+        Cluster(config("127.0.0.1:1")) as asked,
+        pytest.raises(BrokerUnreachableError, match=r"127\.0\.0\.1:1"),
+    ):
+        asked.places(["orders"])
+
+
+def test_asking_for_a_topic_does_not_create_it(mock_cluster: MockCluster) -> None:
+    with Cluster(config(mock_cluster.bootstrap_servers)) as asked:
+        for _ in range(2):
+            with pytest.raises(UnknownTopicError, match="has no topic 'nobody-made-it'"):
+                asked.places(["nobody-made-it"])

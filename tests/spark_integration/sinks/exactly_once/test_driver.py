@@ -1,0 +1,203 @@
+"""What the driver asks before a version, makes sure of after it, and leaves behind when it failed."""
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from partitioning.clients.ledger import ledger_group, transactional_id
+from spark_integration import (
+    BrokerUnreachableError,
+    HalfWrittenError,
+    LedgerAheadError,
+    LedgerInUseError,
+    LedgerMissingError,
+    NotEnoughReplicasError,
+    PermissionDeniedError,
+    RoutingError,
+    SinkConfigError,
+    SparkIntegrationError,
+    UnknownTopicError,
+)
+from spark_integration.sinks.exactly_once.driver import (
+    check_after,
+    check_all_written,
+    check_alone,
+    place_for,
+    prepared,
+)
+from spark_integration.sinks.exactly_once.half_done import fence
+from spark_integration.sinks.exactly_once.target import Target
+from spark_integration.sinks.exactly_once.writing import write_partition
+from tests.spark_integration.sinks.exactly_once.rows import batches, next_version, target
+from tests.support.broker import Kafka
+from tests.support.reading import read_topic
+from tests.support.secured import Secured, settings
+
+pytestmark = pytest.mark.needs("time")
+
+
+@pytest.fixture
+def first(broker: Kafka) -> Target:
+    """Version 0 of a new application, on its way to a new topic of two partitions."""
+    return target(broker.bootstrap_servers, broker.create_topic(2))
+
+
+def write(version: Target, *partitions: int) -> None:
+    for partition in partitions:
+        write_partition(batches(range(3), partition), version, partition)
+
+
+def test_a_version_is_in_when_all_partitions_have_it(first: Target) -> None:
+    prepared(first)
+    write(first, 0)
+    with pytest.raises(HalfWrittenError, match="not in partition 1"):
+        check_after(first)
+    write(first, 1)
+    check_after(first)
+    prepared(first)
+    prepared(next_version(first))
+
+
+def test_a_version_that_some_partition_lacks_comes_before_the_next(first: Target) -> None:
+    write(first, 0, 1)
+    write(next_version(first), 0)
+    with pytest.raises(HalfWrittenError, match="version 1 is not in partition 1"):
+        prepared(next_version(next_version(first)))
+
+
+def test_versions_that_do_not_follow_are_refused_before_any_task(first: Target) -> None:
+    with pytest.raises(LedgerMissingError):
+        prepared(next_version(first))
+    write(next_version(replace(first, first_version=1)), 0, 1)
+    with pytest.raises(LedgerAheadError):
+        prepared(first)
+
+
+def test_a_version_is_placed_as_it_was_before(broker: Kafka, first: Target) -> None:
+    write(first, 0, 1)
+    broker.grow_topic(first.topic, 5)
+    assert place_for(first) == 2
+    assert place_for(next_version(first)) == 5
+
+
+@pytest.mark.parametrize("written", [[0], [0, 2]])
+def test_a_partition_without_a_task_is_refused(first: Target, written: list[int]) -> None:
+    with pytest.raises(RoutingError, match="no task wrote partition 1"):
+        check_all_written(first, written)
+
+
+def test_a_failed_write_holds_up_no_reader(first: Target) -> None:
+    name = transactional_id(first.app_id, first.topic, 1)
+    dead = Producer({"bootstrap.servers": first.config["bootstrap.servers"], "transactional.id": name})
+    dead.init_transactions(30)
+    dead.begin_transaction()
+    dead.produce(first.topic, b"never", partition=1)
+    dead.flush()
+    write_partition(batches(range(3)), first, 0)
+    fence(first, [1])
+    begun = time.monotonic()
+    write_partition(batches([7], 1), first, 1)
+    read = read_topic(first.config["bootstrap.servers"], first.topic)
+    assert sorted(record.value or b"" for record in read) == [b"0", b"1", b"2", b"7"]
+    assert time.monotonic() - begun < 10
+
+
+def test_a_group_with_members_is_no_ledger(first: Target) -> None:
+    servers = first.config["bootstrap.servers"]
+    member = Consumer({"bootstrap.servers": servers, "group.id": ledger_group(first.app_id)})
+    try:
+        member.subscribe([first.topic])
+        deadline = time.monotonic() + 30
+        while not member.assignment():
+            member.poll(0.1)
+            assert time.monotonic() < deadline
+        for check in (prepared, check_alone):
+            with pytest.raises(LedgerInUseError, match="in which 1 consumers are"):
+                check(first)
+        member.commit(offsets=[TopicPartition(first.topic, 1, 5)], asynchronous=False)
+    finally:
+        member.close()
+    with pytest.raises(LedgerInUseError, match=r"partition 1: offset 5 with metadata .* is no entry"):
+        prepared(first)
+    with pytest.raises(LedgerInUseError, match="partition 1"):
+        write(first, 1)
+
+
+def test_a_cluster_that_says_no_says_why(broker: Kafka) -> None:
+    with pytest.raises(UnknownTopicError, match="no topic 'nowhere'"):
+        target(broker.bootstrap_servers, "nowhere")
+    long = {"kafka.transaction.timeout.ms": "2000000"}
+    with pytest.raises(SinkConfigError, match=r"above the brokers' transaction\.max\.timeout\.ms"):
+        prepared(target(broker.bootstrap_servers, broker.create_topic(1), **long))
+    with pytest.raises(SinkConfigError, match="librdkafka refuses"):
+        target(broker.bootstrap_servers, "t", **{"kafka.linger.ms": "soon"})
+
+
+def test_a_topic_with_too_few_replicas_in_sync_is_named(broker: Kafka) -> None:
+    topic = broker.create_topic(2)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    entry = ConfigEntry("min.insync.replicas", "2", incremental_operation=AlterConfigOpType.SET)
+    change = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+    admin.incremental_alter_configs([change])[change].result(30)
+    with pytest.raises(NotEnoughReplicasError, match=r"2 replicas in sync .* and partition 0, 1 has fewer"):
+        target(broker.bootstrap_servers, topic)
+
+
+def test_brokers_that_are_not_there_are_named() -> None:
+    with pytest.raises(BrokerUnreachableError, match=r"'nobody\.invalid:9092'"):
+        target("nobody.invalid:9092", "t")
+
+
+def allow(secured: Secured, kind: ResourceType, name: str, *operations: AclOperation) -> None:
+    admin = AdminClient({"bootstrap.servers": secured.admin_servers})
+    pattern, allowed = ResourcePatternType.PREFIXED, AclPermissionType.ALLOW
+    for operation in operations:
+        binding = AclBinding(kind, name, pattern, "User:writer", "*", operation, allowed)
+        for done in admin.create_acls([binding]).values():
+            done.result(30)
+
+
+def test_each_permission_that_is_missing_is_named(secured: Secured) -> None:
+    app_id = uuid.uuid4().hex
+    user = {f"kafka.{name}": value for name, value in settings(secured).items()}
+
+    def refused(message: str, call: Callable[[Target], object] = prepared) -> None:
+        with pytest.raises(PermissionDeniedError, match=message):
+            call(target(secured.servers, secured.open, app_id=app_id, **user))
+
+    refused("allow Write, Read and Describe on it")
+    allow(secured, ResourceType.TOPIC, secured.open, AclOperation.READ)
+    refused(f"allow Read and Describe on group 'copartition/{app_id}'")
+    allow(secured, ResourceType.GROUP, f"copartition/{app_id}", AclOperation.DESCRIBE)
+    refused(f"allow Read and Describe on group 'copartition/{app_id}'")
+    allow(secured, ResourceType.GROUP, f"copartition/{app_id}", AclOperation.READ)
+    refused(f"transactional ids with the prefix 'copartition/{app_id}/'")
+    refused("allow Write and Describe on transactional ids", lambda found: write(found, 0))
+    operations = AclOperation.WRITE, AclOperation.DESCRIBE
+    allow(secured, ResourceType.TRANSACTIONAL_ID, f"copartition/{app_id}/", *operations)
+    allowed = prepared(target(secured.servers, secured.open, app_id=app_id, **user))
+    write(allowed, 0, 1)
+    check_after(allowed)
+
+
+def test_no_error_shows_a_password(secured: Secured) -> None:
+    user = {f"kafka.{name}": value for name, value in settings(secured).items()}
+    with pytest.raises(SparkIntegrationError) as caught:
+        prepared(target(secured.servers, secured.closed, **user))
+    assert "writers" not in str(caught.value)
+    assert "writers" not in repr(target(secured.admin_servers, secured.open))

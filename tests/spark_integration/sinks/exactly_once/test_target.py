@@ -1,0 +1,137 @@
+"""What a ledger allows to be written, without a cluster."""
+
+from dataclasses import replace
+
+import pytest
+from pyspark.sql.types import StructType
+
+from partitioning.clients.ledger import Entry
+from spark_integration import (
+    ColumnError,
+    LedgerMissingError,
+    RoutingError,
+    SinkConfigError,
+    TopicChangedError,
+)
+from spark_integration.columns import LANES, PARTITIONS
+from spark_integration.sinks.exactly_once.target import Standing, Target, standing, target_of
+from spark_integration.sinks.options import read_options
+
+pytestmark = pytest.mark.needs("time")
+
+TARGET = Target({}, "t", "id", actual=4, partitions=4, rule=None, app_id="app", version=7, first_version=0)
+BEFORE = Entry(6, 10, "digest", True, partitions=4, before=4, topic_id="id")
+BEGUN = Entry(7, 10, "digest", False, partitions=4, before=4, topic_id="id")
+
+
+@pytest.mark.parametrize(
+    ("target", "partition", "entry", "anchor", "expected"),
+    [
+        (replace(TARGET, version=0), 2, None, None, Standing()),
+        (replace(TARGET, version=0), 2, None, replace(BEGUN, version=0, before=0), Standing()),
+        (TARGET, 2, BEFORE, None, Standing(before=4)),
+        (TARGET, 2, replace(BEFORE, version=2), None, Standing(before=4)),
+        (TARGET, 2, BEGUN, None, Standing(10, "digest", False, 4)),
+        (TARGET, 2, replace(BEGUN, done=True), None, Standing(10, "digest", True, 4)),
+        # Partitions that the topic has got since version 6, before and after partition 0 has begun version 7.
+        (TARGET, 2, None, replace(BEFORE, partitions=2), Standing(before=2)),
+        (TARGET, 2, None, replace(BEGUN, before=2), Standing(before=2)),
+    ],
+)
+def test_a_version_goes_on_where_the_ledger_says(
+    target: Target, partition: int, entry: Entry | None, anchor: Entry | None, expected: Standing
+) -> None:
+    assert standing(target, partition, entry, anchor) == expected
+
+
+@pytest.mark.parametrize("anchor", [None, BEFORE, BEGUN])
+def test_a_partition_that_the_ledger_lost_is_refused(anchor: Entry | None) -> None:
+    with pytest.raises(LedgerMissingError, match="nothing of partition 2, and only version 0 begins one"):
+        standing(TARGET, 2, None, anchor)
+
+
+@pytest.mark.parametrize(("anchor", "forget"), [(None, False), (BEFORE, True)])
+def test_a_new_ledger_does_not_begin_beside_the_rest_of_an_old_one(
+    anchor: Entry | None, forget: bool
+) -> None:
+    with pytest.raises(LedgerMissingError, match="txnFirstVersion=7") as raised:
+        standing(TARGET, 2, None, anchor)
+    assert ("ledger forget" in str(raised.value)) == forget
+    if anchor is not None:  # without which the same option is no way out
+        with pytest.raises(LedgerMissingError):
+            standing(replace(TARGET, first_version=7), 2, None, anchor)
+
+
+def test_a_new_partition_does_not_join_a_version_that_began_without_it() -> None:
+    with pytest.raises(TopicChangedError, match="a part of it is in, placed for 2 partitions"):
+        standing(TARGET, 2, None, replace(BEGUN, partitions=2, done=True))
+
+
+@pytest.mark.needs("data sources")
+def test_rows_without_a_partition_are_refused() -> None:
+    from spark_integration.sinks.source import KafkaSink
+
+    with pytest.raises(ColumnError, match="needs column 'partition'"):
+        KafkaSink({**ONCE, "partitions": "3"}).writer(StructType().add("value", "string"), overwrite=False)
+
+
+@pytest.mark.needs("data sources")
+def test_rows_in_lanes_are_refused_before_any_is_written() -> None:
+    from spark_integration.sinks.source import KafkaSink
+
+    columns = StructType().add("value", "string").add("partition", "integer", True, {PARTITIONS: 3, LANES: 2})
+    with pytest.raises(RoutingError, match="routed in 2 lanes"):
+        KafkaSink(ONCE).writer(columns, overwrite=False)
+
+
+ONCE = {"bootstrap.servers": "a:1", "topic": "t", "txnAppId": "app", "txnVersion": "3"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"txnVersion": None}, "go together"),
+        ({"txnAppId": None}, "go together"),
+        ({"txnVersion": "-1"}, "'txnVersion' is '-1'"),
+        ({"txnVersion": "1.0"}, "'txnVersion' is '1.0'"),
+        ({"txnVersion": str(2**63)}, "'txnVersion' is '9223372036854775808'"),
+        ({"txnFirstVersion": "x"}, "'txnFirstVersion' is 'x'"),
+        ({"txnAppId": None, "txnVersion": None, "txnFirstVersion": "1"}, "needs 'txnAppId'"),
+        ({"txnAppId": " "}, "'txnAppId' is ' '"),
+        ({"txnAppId": "a\nb"}, "'txnAppId' is"),
+        ({"txnAppId": "a" * 201}, "1 to 200 printable characters"),
+        ({"exactlyOnce": "yes"}, "'exactlyOnce' is 'yes'"),
+        ({"exactlyOnce": "true"}, "leave out 'txnAppId'"),
+        ({"kafka.acks": "1"}, "'kafka.acks' is '1'"),
+        ({"kafka.enable.idempotence": "false"}, "'kafka.enable.idempotence' is 'false'"),
+        ({"kafka.transaction.timeout.ms": "3000"}, "'kafka.delivery.timeout.ms' is 9000"),
+        ({"kafka.delivery.timeout.ms": "90000"}, "'kafka.transaction.timeout.ms' 9000"),
+        ({"kafka.message.timeout.ms": "90000"}, "'kafka.message.timeout.ms' is 90000"),
+        ({"kafka.transaction.timeout.ms": "soon"}, "'transaction.timeout.ms' is 'soon'"),
+    ],
+)
+def test_options_without_meaning_are_refused(changed: dict[str, str | None], message: str) -> None:
+    given = {name: value for name, value in {**ONCE, **changed}.items() if value is not None}
+    with pytest.raises(SinkConfigError, match=message):
+        read_options(given, {})
+
+
+@pytest.mark.parametrize(
+    ("given", "partitions", "stream", "message"),
+    [
+        (ONCE, 3, True, "give 'exactlyOnce' for writeStream"),
+        (
+            {"bootstrap.servers": "a:1", "topic": "t", "exactlyOnce": "true"},
+            3,
+            False,
+            "'txnVersion' for df.write",
+        ),
+        ({name: ONCE[name] for name in ONCE if name != "topic"}, 3, False, "give the option 'topic'"),
+        (ONCE, None, False, "give the option 'partitions'"),
+    ],
+)
+def test_a_write_that_does_not_say_enough_is_refused(
+    given: dict[str, str], partitions: int | None, stream: bool, message: str
+) -> None:
+    with pytest.raises(SinkConfigError, match=message):
+        target_of(read_options(given, {}), partitions, None, stream=stream)

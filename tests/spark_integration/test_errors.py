@@ -1,0 +1,114 @@
+"""An error of Spark's, turned back into what this package raised."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from partitioning.testing.mock_cluster import MockCluster, MockClusterError
+from spark_integration import (
+    DeliveryError,
+    PartitionCountError,
+    RecordError,
+    RoutingError,
+    kafka_partition,
+    register,
+    route,
+    typed_error,
+)
+from tests.support.spark import write_stream
+
+TOPIC = "typed"
+
+TASK = """[FAILED] Job aborted due to stage failure: Task 3 in stage 5.0 failed 4 times:
+org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "delivery.py", line 12, in deliver
+{raised}
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:581)
+Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+{raised}
+"""
+CHAIN = """spark_integration.errors.DeliveryError: first
+During handling of the above exception, another exception occurred:
+spark_integration.errors.RecordError: second"""
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "message"),
+    [
+        (
+            "spark_integration.errors.DeliveryError: lost 3: why; what to do",
+            DeliveryError,
+            "lost 3: why; what to do",
+        ),
+        ("spark_integration.errors.PartitionCountError: has 6 ", PartitionCountError, "has 6"),
+        (CHAIN, RecordError, "second"),
+        ("partitioning.clients.errors.BrokerUnreachableError: away", type(None), None),
+        ("spark_integration.errors.InventedError: what", type(None), None),
+        ("[USER_RAISED_EXCEPTION] copartition: column 'p' holds 7 SQLSTATE: P0001", RecordError, None),
+        ("ValueError: of somebody else", type(None), None),
+    ],
+)
+def test_the_last_error_of_ours_is_found_in_a_traceback(raised: str, kind: type, message: str | None) -> None:
+    error = RuntimeError(TASK.format(raised=raised))
+    found = typed_error(error)
+    assert type(found) is kind
+    assert message is None or (str(found), found.__cause__) == (message, error)
+
+
+def test_an_error_that_is_ours_already_is_itself() -> None:
+    own = RoutingError("here", ())
+    assert typed_error(own) is own
+
+
+def write(spark: SparkSession, servers: str, way: str, folder: Path) -> None:
+    """Fail in one of the places where a write can."""
+    keys = sf.concat(sf.lit("key-"), sf.col("id"))
+    rows = spark.range(10).select(keys.alias("key"), sf.lit("v").alias("value"))
+    options = {"kafka.bootstrap.servers": servers, "topic": TOPIC}
+    if way == "stream":
+        placed = rows.select("*", kafka_partition("key", 6)).select(
+            "value", "partition", sf.upper("key").alias("key")
+        )
+        placed.write.parquet(str(folder / "in"))  # where Spark keeps the notes, too
+        schema = spark.read.parquet(str(folder / "in")).schema
+        stream = spark.readStream.schema(schema).parquet(str(folder / "in"))
+        write_stream(stream, servers, TOPIC, folder / "checkpoint")
+    placed = {
+        "plan": lambda: rows.select("*", kafka_partition("key", 3)),
+        "task": lambda: rows.withColumn("partition", sf.lit(9)),
+        "column": lambda: route(rows.withColumn("partition", sf.lit(9)), 6),
+    }[way]()
+    placed.write.format("copartition").options(**options).mode("append").save()
+
+
+@pytest.mark.needs("data sources")
+@pytest.mark.parametrize(
+    ("way", "kind", "message"),
+    [
+        (
+            "plan",
+            PartitionCountError,
+            f"column 'partition' was computed for 3 partitions, and topic '{TOPIC}' has 6:",
+        ),
+        ("task", RecordError, f"a row names partition 9 of topic '{TOPIC}', which has 6 partitions"),
+        ("column", RecordError, "column 'partition' holds partition 9, which a topic of 6 partitions"),
+        # Spark 4.0 hands a stream's writer rows, whose keys are bytes by then.
+        ("stream", RoutingError, "a row with key b?'KEY-"),
+    ],
+)
+def test_a_write_that_fails_can_be_told_by_its_class(
+    spark: SparkSession, mock_cluster: MockCluster, tmp_path: Path, way: str, kind: type, message: str
+) -> None:
+    register(spark)
+    with suppress(MockClusterError):  # an earlier case made it
+        mock_cluster.create_topic(TOPIC, 6)
+    with pytest.raises(Exception, match=message) as caught:
+        write(spark, mock_cluster.bootstrap_servers, way, tmp_path)
+    found = typed_error(caught.value)
+    assert type(found) is kind
+    assert re.match(message, str(found))
+    assert "\n" not in str(found)
