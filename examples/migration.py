@@ -5,8 +5,7 @@ each key in one partition, its records in their old order, with their headers an
 
     python examples/migration.py orders orders-48 --servers localhost:9092 --counts 12 48
 
-Both topics exist. `--counts` are partition counts that the old topic may have had. Reading needs Spark's
-Kafka connector, which is fetched from Maven when the session starts.
+Both topics exist. `--counts` are partition counts that the old topic may have had.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_integration import (
     audit,
     audit_verdict,
-    configure_spark_with_kafka,
     kafka_partition,
     partition_count,
     register,
@@ -41,12 +39,13 @@ def migrate(spark: SparkSession, servers: str, source: str, target: str, counts:
     """Copy every record of `source` into the empty topic `target`.
 
     Args:
-        spark: a session with Spark's Kafka connector.
+        spark: a session.
         servers: the brokers.
         source: topic to read.
         target: topic to write; it has the new partition count.
         counts: partition counts that `source` may have had.
     """
+    register(spark)
     num_partitions = partition_count(target, {"bootstrap.servers": servers})
     records = read(spark, servers, source)
     audited = audit(records, counts=counts).cache()
@@ -56,7 +55,6 @@ def migrate(spark: SparkSession, servers: str, source: str, target: str, counts:
 
     placed = records.withColumn("partition", kafka_partition("key", num_partitions))
     routed = route(placed, num_partitions).sortWithinPartitions(*order)
-    register(spark)
     (
         routed.select("key", "value", "headers", "timestamp", "partition")
         .write.format("copartition")
@@ -77,7 +75,7 @@ def migrate(spark: SparkSession, servers: str, source: str, target: str, counts:
 
 def read(spark: SparkSession, servers: str, topic: str) -> DataFrame:
     """Every record of a topic."""
-    source = spark.read.format("kafka").option("kafka.bootstrap.servers", servers)
+    source = spark.read.format("copartition").option("kafka.bootstrap.servers", servers)
     return source.option("subscribe", topic).option("includeHeaders", "true").load()
 
 
@@ -89,7 +87,7 @@ def main() -> None:
     parser.add_argument("--servers", required=True)
     parser.add_argument("--counts", type=int, nargs="+", required=True)
     arguments = parser.parse_args()
-    spark = configure_spark_with_kafka(SparkSession.builder.appName("migration")).getOrCreate()
+    spark = SparkSession.builder.appName("migration").getOrCreate()
     done = migrate(spark, arguments.servers, arguments.source, arguments.target, arguments.counts)
     print(f"Before. {done.before}\n\nAfter. {done.after}\n\n{done.read:,} read, {done.written:,} written.")
     if done.read != done.written:

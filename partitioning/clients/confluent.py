@@ -10,13 +10,14 @@ from partitioning.clients.errors import DeliveryError
 from partitioning.errors import MissingDependencyError
 
 try:
-    from confluent_kafka import KafkaError, KafkaException, Producer
+    from confluent_kafka import KafkaError, KafkaException, Producer, SerializingProducer
 except ImportError as missing:
     raise MissingDependencyError(
         "PartitioningProducer needs confluent-kafka: install it with: pip install 'copartition[kafka]'"
     ) from missing
 
 from partitioning.clients.delivery import WAIT_S
+from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
 
 if TYPE_CHECKING:
@@ -48,14 +49,15 @@ class PartitioningProducer(Producer):
       `flush` raises one, and so do `close` and the end of `with`, which give the records up first.
 
     Args:
-        config: librdkafka's configuration, without its `partitioner`.
+        config: librdkafka's configuration, without its `partitioner`; what lets us in may be as Java's
+            clients have it, such as `sasl.jaas.config`.
         partitioner: a strategy, or the registered name of a strategy or profile.
         max_block_ms: how long to wait for a broker to tell a topic's partitions, and for the topic to appear.
 
     Raises:
         MissingDependencyError: confluent-kafka is missing (when this module is imported).
-        InvalidConfigError: `config` has a partitioner of librdkafka's, which would never be asked, or a time
-            that has no meaning.
+        InvalidConfigError: `config` has a partitioner of librdkafka's, which would never be asked, a time
+            that has no meaning, or a setting of Java's without a counterpart.
         UnknownStrategyError: no strategy or profile has this name.
     """
 
@@ -66,10 +68,11 @@ class PartitioningProducer(Producer):
         partitioner: str | Partitioner = "default",
         max_block_ms: float = 5000,
     ) -> None:
+        config = librdkafka_security(config)
         self._topics = Topics(config, partitioner, max_block_ms)
         self._deliveries = deliveries_of(config, "records without a delivery callback")
         self._on_delivery = self._watcher(config.get("on_delivery"))
-        super().__init__(dict(config))
+        super().__init__(config)
 
     def produce(
         self,
@@ -220,6 +223,49 @@ class PartitioningProducer(Producer):
 
     def _check(self, given_up: DeliveryError | None = None) -> None:
         self._deliveries.check(all_served=not len(self), given_up=given_up)
+
+
+class _PlacingBase(PartitioningProducer):
+    """What a SerializingProducer, which passes on a configuration and no more, has for a base."""
+
+    _asked: Mapping[str, Any]
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        super().__init__(config, **self._asked)
+
+
+class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # type: ignore[misc] # its `produce`
+    """A `confluent_kafka.SerializingProducer` that places records by any strategy.
+
+    It serializes as its base does, which confluent-kafka calls experimental, and places by the bytes of the
+    serialized key; all else is as in `PartitioningProducer`. `produce_batch` takes what is serialized
+    already, as that of the base.
+
+    Args:
+        conf: librdkafka's configuration, without its `partitioner`, and the base's own settings, such as
+            "key.serializer".
+        partitioner: a strategy, or the registered name of a strategy or profile.
+        max_block_ms: how long to wait for a broker to tell a topic's partitions, and for the topic to appear.
+
+    Raises:
+        MissingDependencyError: confluent-kafka is missing (when this module is imported).
+        InvalidConfigError: `conf` has a partitioner of librdkafka's, which would never be asked, or a time
+            that has no meaning.
+        UnknownStrategyError: no strategy or profile has this name.
+    """
+
+    def __init__(
+        self,
+        conf: Mapping[str, Any],
+        *,
+        partitioner: str | Partitioner = "default",
+        max_block_ms: float = 5000,
+    ) -> None:
+        self._asked = {"partitioner": partitioner, "max_block_ms": max_block_ms}
+        super().__init__(dict(conf))
+
+    # That of SerializingProducer would hide the error that ends a `with` block behind one of `close`.
+    __exit__ = PartitioningProducer.__exit__
 
 
 def _told(

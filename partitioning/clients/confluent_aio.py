@@ -20,6 +20,7 @@ except ImportError as missing:
 
 from partitioning.clients.delivery import TAKEN_ALONG, said
 from partitioning.clients.errors import DeliveryError
+from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
 
 if TYPE_CHECKING:
@@ -45,15 +46,16 @@ class PartitioningAIOProducer(AIOProducer):
     librdkafka is silent a minute after `delivery.timeout.ms` is over.
 
     Args:
-        producer_conf: librdkafka's configuration, without its `partitioner`.
+        producer_conf: librdkafka's configuration, without its `partitioner`; what lets us in may be as Java's
+            clients have it, such as `sasl.jaas.config`.
         partitioner: a strategy, or the registered name of a strategy or profile.
         max_block_ms: how long to wait for a broker to tell a topic's partitions, and for the topic to appear.
         options: the base's own, such as `batch_size` and `buffer_timeout`.
 
     Raises:
         MissingDependencyError: confluent-kafka is missing or older (when this module is imported).
-        InvalidConfigError: `producer_conf` has a partitioner of librdkafka's, which would never be asked, or
-            a time that has no meaning.
+        InvalidConfigError: `producer_conf` has a partitioner of librdkafka's, which would never be asked, a
+            time that has no meaning, or a setting of Java's without a counterpart.
         UnknownStrategyError: no strategy or profile has this name.
     """
 
@@ -65,11 +67,12 @@ class PartitioningAIOProducer(AIOProducer):
         max_block_ms: float = 5000,
         **options: Any,
     ) -> None:
+        producer_conf = librdkafka_security(producer_conf)
         self._topics = Topics(producer_conf, partitioner, max_block_ms)
         self._deliveries = deliveries_of(producer_conf, "records")
         self._taken_along = 0
         self._unresolved: set[Future[Message]] = set()
-        super().__init__(dict(producer_conf), **options)
+        super().__init__(producer_conf, **options)
 
     async def produce(
         self,

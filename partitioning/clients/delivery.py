@@ -27,6 +27,7 @@ SLACK_S = 60.0
 _LIMITS = ("delivery.timeout.ms", "message.timeout.ms")  # two names of one setting
 _LIMIT_MS = 300_000
 _MOST_MS = 2**31 - 1
+_DURATION = re.compile(r" \(after [^()]*(?:error\(s\) suppressed)?\)")
 PURGED = (confluent_kafka.KafkaError._PURGE_QUEUE, confluent_kafka.KafkaError._PURGE_INFLIGHT)
 TAKEN_ALONG = (*PURGED, confluent_kafka.KafkaError._FATAL)
 """How records end that a fatal error took along."""
@@ -79,7 +80,7 @@ class Deliveries:
         if error.code() in PURGED:
             self._purged += 1
             return
-        first = f"topic {message.topic()!r} partition {message.partition()}: {error.str()}"
+        first = f"topic {message.topic()!r} partition {message.partition()}: {said(error)}"
         self._first = self._first or first
         self._lost += 1
 
@@ -91,7 +92,10 @@ class Deliveries:
         try:
             return call(seconds) or 0
         except (confluent_kafka.KafkaException, SystemError) as error:
-            # Python hides an exception behind a SystemError when a callback follows it.
+            # Python hides an exception behind a SystemError when a callback follows it. Seldom the callback
+            # has cleared it, and nobody knows it any more; the records' own reports tell what became of them.
+            if isinstance(error, SystemError) and "without setting an exception" in str(error):
+                return 0
             cause = error.__cause__ if isinstance(error, SystemError) and error.__cause__ else error
             if not is_fatal(cause):
                 raise cause from None
@@ -172,9 +176,30 @@ def is_fatal(error: BaseException) -> TypeGuard[KafkaException]:
     return isinstance(error, confluent_kafka.KafkaException) and error.args[0].fatal()
 
 
+def why_failed(producer: Any, error: KafkaError) -> KafkaError:
+    """Why a transaction failed, where librdkafka says only that a call does not fit its state.
+
+    A transaction fails by itself, for instance when the brokers refuse one of its records. A call that is
+    made at that moment tells of the state only; whoever tries to begin another transaction is told why.
+
+    Args:
+        producer: the transaction is its, and is aborted next.
+        error: what a call on it raised.
+    """
+    if error.name() != "_STATE":
+        return error
+    try:
+        producer.begin_transaction()
+    except confluent_kafka.KafkaException as failed:
+        error = failed.args[0]
+    return error
+
+
 def said(error: KafkaError) -> str:
     """What librdkafka says, and what it means where that is hard to guess."""
     text: str = error.str()
+    if error.code() == error.TOPIC_AUTHORIZATION_FAILED:
+        text += ". This user needs Write on the topic"
     if error.code() == error.CLUSTER_AUTHORIZATION_FAILED:
         text += (
             ". This user may write to no topic, so the cluster refuses it an idempotent producer: "
@@ -185,7 +210,7 @@ def said(error: KafkaError) -> str:
 
 def told(errors: Iterable[KafkaError]) -> str:
     """What librdkafka says, each fault once: it comes once a try, each time with another duration."""
-    return "; ".join(dict.fromkeys(re.sub(r" \(after .*?\)", "", error.str()) for error in errors))
+    return "; ".join(dict.fromkeys(_DURATION.sub("", error.str()) for error in errors))
 
 
 def milliseconds(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from partitioning.clients.delivery import Deliveries, milliseconds, told
+from partitioning.clients.delivery import Deliveries, milliseconds, said
 from partitioning.clients.errors import BrokerUnreachableError, DeliveryError, UnknownTopicError
 from partitioning.clients.placing import TopicPlacer, layout_of, strategy
+from partitioning.clients.refusal import why_refused
 from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ class Topics:
         try:
             return _layout(name, ask, within_s)
         except KafkaException as error:
-            why = told([error.args[0], *_refusals(self._config)])
+            why = why_refused([error.args[0], *_refusals(self._config)], self._config)
             raise BrokerUnreachableError(
                 f"topic {name!r}: no broker told its partitions within {within_s:.1f} s: {why}. Is "
                 "bootstrap.servers right, the broker up, and are the security settings those of the cluster?"
@@ -193,7 +194,7 @@ def _layout(name: str, ask: Ask, within_s: float) -> TopicLayout | None:
     """The layout as of now; None where the topic is not there, or not yet."""
     topic = ask(name, within_s).topics[name]
     if topic.error is not None and topic.error.code() not in _MAYBE_SOON:
-        raise UnknownTopicError(f"topic {name!r} cannot be used: {topic.error.str()}")
+        raise UnknownTopicError(f"topic {name!r} cannot be used: {said(topic.error)}")
     if not topic.partitions:
         return None
     available = tuple(number for number, partition in topic.partitions.items() if partition.leader >= 0)

@@ -7,12 +7,14 @@ import pytest
 from confluent_kafka import Producer
 
 from partitioning.clients.contact import cluster_metadata
+from partitioning.clients.delivery import told
 from partitioning.clients.errors import BrokerUnreachableError
 
 
 def ask(servers, heard, **limits):
-    with Producer({"bootstrap.servers": servers, "error_cb": heard.append, "log_level": 0}) as client:
-        return cluster_metadata(client, heard, **limits)
+    config = {"bootstrap.servers": servers, "log_level": 0}
+    with Producer({**config, "error_cb": heard.append}) as client:
+        return cluster_metadata(client, config, heard, **limits)
 
 
 @pytest.fixture
@@ -52,3 +54,19 @@ def test_a_server_that_says_nothing_is_given_the_whole_time(taken):
     with pytest.raises(BrokerUnreachableError, match="Failed to get metadata"):
         ask(server(taken), [], timeout_s=1.5, patience_s=0.1)
     assert 1.5 <= time.monotonic() - begun < 3
+
+
+class Fault:
+    def __init__(self, text):
+        self.text = text
+
+    def str(self):
+        return self.text
+
+
+def test_a_fault_is_told_once_however_long_each_try_took():
+    tries = [
+        "no (after 3ms in state AUTH_REQ)",
+        "no (after 28ms in state X, 1 identical error(s) suppressed)",
+    ]
+    assert told(map(Fault, [*tries, "never (again)"])) == "no; never (again)"

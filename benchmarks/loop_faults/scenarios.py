@@ -1,0 +1,173 @@
+"""What strikes the loop: each scenario is a plan for its processes, and what is done to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from signal import SIGKILL, SIGTERM, Signals
+from typing import TYPE_CHECKING, Any
+
+from tests.support.proxy import ADD_OFFSETS, END_TXN, OFFSET_COMMIT, PRODUCE, TXN_OFFSET_COMMIT
+
+if TYPE_CHECKING:
+    from benchmarks.loop_faults.run import Run
+
+Act = Callable[["Run"], object]
+
+COMMITS = END_TXN, ADD_OFFSETS, TXN_OFFSET_COMMIT
+SESSION_S = 3
+TRANSACTION_S = 8
+CALLS = ("produce", "produce", "offsets", "commit", "committed")
+KILLS, NETWORK, FREEZES, LEAVES, BROKER = "kills", "network faults", "freezes", "leaves", "broker faults"
+ONE_OF_THREE = "faults of one broker of three"
+
+
+def _nothing(_: Run) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One kind of fault.
+
+    Attributes:
+        kind: what these faults are counted as.
+        faults: one after the other; each strikes one process, at a drawn call.
+        strike: what is done while a process waits.
+        mend: what undoes it, `lasts_s` after the process goes on.
+        lasts_s: as said; of a process that stands still, for how long.
+        replaced: whether a process of the same name is started while one stands still.
+        calls: of the producer, that faults may strike at.
+        proxied: whether clients reach the broker through a proxy.
+        consumer: settings of each consumer.
+        static: whether each process is a static member, under its own name.
+        nodes: of the cluster; where there are several, topics, groups and transactions have replicas.
+    """
+
+    kind: str
+    faults: tuple[str, ...]
+    strike: Act = _nothing
+    mend: Act = _nothing
+    lasts_s: float = 0.0
+    replaced: bool = False
+    calls: tuple[str, ...] = CALLS
+    proxied: bool = False
+    consumer: dict[str, Any] = field(default_factory=dict)
+    static: bool = False
+    nodes: int = 1
+
+
+def _delay(seconds: float) -> Act:
+    def act(run: Run) -> None:
+        run.proxy.delay_s = seconds
+
+    return act
+
+
+def _silence(silent: bool) -> Act:
+    def act(run: Run) -> None:
+        run.proxy.silent = silent
+
+    return act
+
+
+def _down(by: Signals) -> Act:
+    """The second and the third node in turn; the first one is the controller, too."""
+
+    def act(run: Run) -> None:
+        run.mend_node()
+        run.take_down(by)
+
+    return act
+
+
+KILL = ("kill", "kill", "kill soon")
+QUICK = {"session.timeout.ms": SESSION_S * 1000, "heartbeat.interval.ms": 500}
+EAGER = {**QUICK, "partition.assignment.strategy": "range"}
+BROKER_SIDE = {"group.protocol": "consumer"}
+STATIC = {"session.timeout.ms": 15_000, "heartbeat.interval.ms": 500}
+
+SCENARIOS = {
+    "killed": Scenario(KILLS, KILL * 15, consumer=QUICK),
+    "killed, eager": Scenario(KILLS, KILL * 10, consumer=EAGER),
+    "killed, group.protocol=consumer": Scenario(KILLS, KILL * 10, consumer=BROKER_SIDE),
+    "frozen, others take over": Scenario(FREEZES, ("freeze",) * 6, lasts_s=SESSION_S + 3, consumer=QUICK),
+    "frozen longer than a transaction": Scenario(
+        FREEZES, ("freeze",) * 4, lasts_s=TRANSACTION_S + 3, consumer=QUICK
+    ),
+    "frozen, replaced": Scenario(
+        FREEZES, ("freeze",) * 6, lasts_s=SESSION_S + 3, replaced=True, consumer=QUICK
+    ),
+    "frozen, group.protocol=consumer": Scenario(FREEZES, ("freeze",) * 4, lasts_s=9, consumer=BROKER_SIDE),
+    "killed, static members": Scenario(KILLS, KILL * 10, consumer=STATIC, static=True),
+    "frozen, replaced, static members": Scenario(
+        FREEZES, ("freeze",) * 6, lasts_s=SESSION_S + 3, replaced=True, consumer=STATIC, static=True
+    ),
+    "leaves and joins": Scenario(LEAVES, ("leave",) * 30, consumer=QUICK),
+    "leaves and joins, eager": Scenario(LEAVES, ("leave",) * 30, consumer=EAGER),
+    "connections cut": Scenario(
+        NETWORK, ("wait",) * 60, strike=lambda run: run.proxy.cut(), proxied=True, consumer=QUICK
+    ),
+    "acknowledgements dropped": Scenario(
+        NETWORK, ("wait",) * 50, strike=lambda run: run.proxy.drop([PRODUCE]), proxied=True, consumer=QUICK
+    ),
+    "commits' answers dropped": Scenario(
+        NETWORK,
+        ("wait",) * 60,
+        strike=lambda run: run.proxy.drop(COMMITS if run.transactions else (OFFSET_COMMIT,)),
+        proxied=True,
+        consumer=QUICK,
+    ),
+    "answers delayed": Scenario(
+        NETWORK,
+        ("wait",) * 20,
+        strike=_delay(0.3),
+        mend=_delay(0),
+        lasts_s=1,
+        proxied=True,
+        consumer=QUICK,
+    ),
+    "black hole": Scenario(
+        NETWORK,
+        ("wait",) * 12,
+        strike=_silence(True),
+        mend=_silence(False),
+        lasts_s=SESSION_S + 1,
+        proxied=True,
+        consumer=QUICK,
+    ),
+    "broker killed": Scenario(
+        BROKER,
+        ("wait",) * 4,
+        strike=lambda run: run.broker.stop(by=SIGKILL),
+        mend=lambda run: run.broker.start(),
+        lasts_s=1,
+        consumer=QUICK,
+    ),
+    "broker stopped": Scenario(
+        BROKER,
+        ("wait",) * 4,
+        strike=lambda run: run.broker.stop(),
+        mend=lambda run: run.broker.start(),
+        lasts_s=3,
+        consumer=QUICK,
+    ),
+    "one broker of three killed": Scenario(
+        ONE_OF_THREE,
+        ("wait",) * 6,
+        strike=_down(SIGKILL),
+        mend=lambda run: run.mend_node(),
+        lasts_s=3,
+        consumer=QUICK,
+        nodes=3,
+    ),
+    "one broker of three stopped": Scenario(
+        ONE_OF_THREE,
+        ("wait",) * 6,
+        strike=_down(SIGTERM),
+        mend=lambda run: run.mend_node(),
+        lasts_s=3,
+        consumer=QUICK,
+        nodes=3,
+    ),
+}

@@ -1,0 +1,210 @@
+"""A process of `read_process_write` that faults strike, each at a drawn call of its producer.
+
+`python -m benchmarks.loop_faults.worker FOLDER NAME`: `plan.json` in the folder says what to do. Each fault
+leaves a file `hit-NUMBER.json` there, written before it strikes, which says what was open.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from random import Random
+from threading import Event, Timer
+from typing import Any
+
+from confluent_kafka import Consumer, Message
+
+from partitioning.clients.confluent import PartitioningProducer
+from partitioning.clients.read_process_write import ProducerRecord, loop, read_process_write
+
+WAIT_S = 30
+POISONED = b"poisoned"
+
+
+class Striking:
+    """Faults, each at a drawn call of one process.
+
+    Args:
+        folder: of the run.
+        plan: of the run.
+        name: of the process.
+    """
+
+    def __init__(self, folder: Path, plan: dict[str, Any], name: str) -> None:
+        self._folder, self._plan = folder, plan
+        born = folder / f"born-{name}"
+        with born.open("a") as file:
+            file.write(".")
+        self._drawing = Random(f"{plan['seed']}/{name}/{born.stat().st_size}")
+        self._name = name
+        self.open = 0
+        self.in_transaction = False
+        self._draw()
+
+    def reached(self, call: str) -> None:
+        """A call that a fault may strike at."""
+        if call != self._call:
+            return
+        self._left -= 1
+        if not self._left:
+            self._strike()
+            self._draw()
+
+    def _draw(self) -> None:
+        self._call = self._drawing.choice(self._plan["calls"])
+        self._left = self._drawing.randint(1, 3 * self._plan["batch"] if self._call == "produce" else 3)
+
+    def _strike(self) -> None:
+        faults = self._plan["faults"]
+        number = sum(1 for _ in self._folder.glob("hit-*"))
+        while number < len(faults):
+            with suppress(FileExistsError), (self._folder / f"hit-{number:03}.json").open("x") as file:
+                hit = {"number": number, "fault": faults[number], "name": self._name, "pid": os.getpid()}
+                state = {"call": self._call, "open": self.open, "in_transaction": self.in_transaction}
+                file.write(json.dumps(hit | state))
+                break
+            number += 1
+        else:
+            return
+        self._do(faults[number], number)
+
+    def _do(self, fault: str, number: int) -> None:
+        us = os.getpid()
+        if fault == "kill":
+            os.kill(us, signal.SIGKILL)
+        elif fault == "kill soon":  # while the call that follows is under way
+            soon = Timer(self._drawing.uniform(0.0, 0.02), os.kill, (us, signal.SIGKILL))
+            soon.daemon = True
+            soon.start()
+        elif fault == "freeze":
+            os.kill(us, signal.SIGSTOP)
+        elif fault == "leave":
+            os.kill(us, signal.SIGTERM)
+        else:  # until whoever started us has done it
+            deadline = time.monotonic() + WAIT_S
+            while not (self._folder / f"done-{number:03}").exists() and time.monotonic() < deadline:
+                time.sleep(0.01)
+
+
+class Transactional(PartitioningProducer):
+    """The loop's producer, watched."""
+
+    def __init__(self, striking: Striking, config: dict[str, Any], **named: Any) -> None:
+        super().__init__(config, **named)
+        self._striking = striking
+
+    def produce(self, *arguments: Any, **named: Any) -> None:
+        super().produce(*arguments, **named)
+        self._striking.open += 1
+        self._striking.reached("produce")
+
+    def begin_transaction(self) -> None:
+        super().begin_transaction()
+        self._striking.in_transaction = True
+
+    def abort_transaction(self, *arguments: Any) -> None:
+        super().abort_transaction(*arguments)
+        self._ended()
+
+    def send_offsets_to_transaction(self, *arguments: Any) -> None:
+        self._striking.reached("offsets")
+        super().send_offsets_to_transaction(*arguments)
+
+    def commit_transaction(self, *arguments: Any) -> None:
+        self._striking.reached("commit")
+        super().commit_transaction(*arguments)
+        self._ended()
+        self._striking.reached("committed")
+
+    def _ended(self) -> None:
+        self._striking.open, self._striking.in_transaction = 0, False
+
+
+class AtLeastOnce(PartitioningProducer):
+    """The same loop without transactions: outputs are flushed, then offsets are committed."""
+
+    def __init__(
+        self, striking: Striking, consumers: list[Consumer], config: dict[str, Any], **named: Any
+    ) -> None:
+        plain = {name: value for name, value in config.items() if not name.startswith("transaction")}
+        super().__init__(plain | {"enable.idempotence": True}, **named)
+        self._striking, self._consumers = striking, consumers
+        self._offsets: Any = []
+
+    def produce(self, *arguments: Any, **named: Any) -> None:
+        super().produce(*arguments, **named)
+        self._striking.open += 1
+        self._striking.reached("produce")
+
+    def init_transactions(self, *_: Any) -> None:
+        pass
+
+    def begin_transaction(self) -> None:
+        pass
+
+    def send_offsets_to_transaction(self, offsets: Any, _: Any, timeout: float) -> None:
+        self._striking.reached("offsets")
+        if left := self.flush(timeout):
+            raise TimeoutError(f"{left} records were not sent in {timeout:g} s")
+        self._offsets = offsets
+
+    def commit_transaction(self, *_: Any) -> None:
+        self._striking.reached("commit")
+        self._consumers[0].commit(offsets=self._offsets, asynchronous=False)
+        self._striking.open = 0
+        self._striking.reached("committed")
+
+
+def process(plan: dict[str, Any], message: Message) -> list[ProducerRecord]:
+    """The value, with a mark.
+
+    Raises:
+        ValueError: it is poisoned.
+    """
+    value = message.value() or b""
+    if POISONED in value:
+        raise ValueError("poisoned")
+    return [ProducerRecord(plan["target"], value + b" processed", message.key())]
+
+
+def main() -> None:
+    folder, name = Path(sys.argv[1]), sys.argv[2]
+    plan = json.loads((folder / "plan.json").read_text())
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    stopping = Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    striking = Striking(folder, plan, name)
+    watched: Any = partial(Transactional, striking)
+    if not plan["transactions"]:
+        consumers: list[Consumer] = []
+
+        def remembered(config: dict[str, Any]) -> Consumer:
+            consumers.append(Consumer(config))
+            return consumers[-1]
+
+        loop.Consumer = remembered  # type: ignore[assignment,misc]
+        watched = partial(AtLeastOnce, striking, consumers)
+    loop.PartitioningProducer = watched  # type: ignore[misc]
+    servers = {"bootstrap.servers": plan["servers"]}
+    static = {"group.instance.id": name} if plan["static"] else {}
+    read_process_write(
+        [plan["source"]],
+        partial(process, plan),
+        consumer_config={**servers, "group.id": plan["group"], **static, **plan["consumer"]},
+        producer_config={**servers, "transactional.id": f"{plan['group']}/{name}", **plan["producer"]},
+        partitioner="java",
+        dead_letters=plan["dead_letters"],
+        stopping=stopping,
+        batch=plan["batch"],
+    )
+
+
+if __name__ == "__main__":
+    main()

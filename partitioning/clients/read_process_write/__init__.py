@@ -1,0 +1,6 @@
+"""Read, process, write, exactly once, with confluent-kafka: see `docs/read-process-write.md`."""
+
+from partitioning.clients import confluent as _confluent  # noqa: F401 - says what to install if it is missing
+from partitioning.clients.read_process_write.loop import ProducerRecord, read_process_write
+
+__all__ = ["ProducerRecord", "read_process_write"]

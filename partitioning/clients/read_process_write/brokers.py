@@ -1,0 +1,58 @@
+"""Whether brokers are new enough to keep zombies out."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Producer
+
+from partitioning.clients.contact import cluster_metadata
+from partitioning.clients.errors import UnsupportedBrokerError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from confluent_kafka import KafkaError
+
+_KNOWS = re.compile(r"ApiKey \w+ \((\d+)\) Versions \d+\.\.(\d+)")
+_TXN_OFFSET_COMMIT, _WITH_GENERATION = 28, 3
+
+
+def refuse_old_brokers(config: Mapping[str, Any], within_s: float) -> None:
+    """Ask a broker which requests it knows, with a client of its own that lives for this question.
+
+    librdkafka leaves the group's generation out without a word where a broker does not know it. Nothing but
+    its log says what brokers know; where that says nothing, nobody is refused.
+
+    Raises:
+        UnsupportedBrokerError: offsets in a transaction take no generation, so they fence nobody.
+        BrokerUnreachableError: no broker answers, or none lets us in.
+    """
+    said: list[str] = []
+    logger = logging.Logger("versions")  # noqa: LOG001 - no other part of the program is to hear of it
+    logger.addHandler(_Keeping(said))
+    heard: list[KafkaError] = []
+    own = {name: value for name, value in config.items() if not name.startswith("transaction")}
+    asking = Producer(own | {"debug": "feature", "logger": logger, "error_cb": heard.append})
+    try:
+        cluster_metadata(asking, config, heard, timeout_s=within_s)
+        asking.poll(0)  # hands the log over
+    finally:
+        asking.close()
+    known = {int(request): int(newest) for request, newest in _KNOWS.findall("\n".join(said))}
+    if known and known.get(_TXN_OFFSET_COMMIT, -1) < _WITH_GENERATION:
+        raise UnsupportedBrokerError(
+            f"the brokers at {config.get('bootstrap.servers')} are older than 2.5: they take offsets in a "
+            "transaction from members that the group has lost, so that records would be doubled. Upgrade them"
+        )
+
+
+class _Keeping(logging.Handler):
+    def __init__(self, said: list[str]) -> None:
+        super().__init__()
+        self._said = said
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._said.append(record.getMessage())

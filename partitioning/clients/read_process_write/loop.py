@@ -1,0 +1,233 @@
+"""The loop: reads, has processed, and writes with the offsets in one transaction."""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import time
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException
+
+from partitioning.clients.confluent import PartitioningProducer
+from partitioning.clients.delivery import why_failed
+from partitioning.clients.read_process_write.brokers import refuse_old_brokers
+from partitioning.clients.read_process_write.meaning import gave_up, meaning
+from partitioning.clients.read_process_write.member import Member, following, place
+from partitioning.clients.read_process_write.settings import LoopSettings
+from partitioning.clients.topics import ANY_PARTITION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from threading import Event
+
+    from confluent_kafka import Message, TopicPartition
+    from confluent_kafka._types import HeadersType
+
+    from partitioning.interface import Partitioner
+
+HUNG_AFTER_S = 5.0
+"""How long after its limit a call that has not come back ends the process."""
+MOST_ABORTS = 5
+"""Aborted transactions in a row after which the loop gives up."""
+
+log = logging.getLogger("partitioning.clients.read_process_write")
+
+
+class ProducerRecord(NamedTuple):
+    """A record to write, as `PartitioningProducer.produce` takes it.
+
+    Attributes:
+        topic: where to.
+        value: the serialized value; None is a tombstone.
+        key: the serialized key.
+        partition: an explicit one; else the strategy decides.
+        timestamp: milliseconds since 1970; 0 is now.
+        headers: names and values.
+    """
+
+    topic: str
+    value: str | bytes | None = None
+    key: str | bytes | None = None
+    partition: int = ANY_PARTITION
+    timestamp: int = 0
+    headers: HeadersType | None = None
+
+
+def read_process_write(
+    topics: Sequence[str],
+    process: Callable[[Message], Iterable[ProducerRecord]],
+    *,
+    consumer_config: Mapping[str, Any],
+    producer_config: Mapping[str, Any],
+    stopping: Event,
+    partitioner: str | Partitioner = "default",
+    dead_letters: str | None = None,
+    batch: int = 500,
+) -> None:
+    """Read topics as a member of a group, and write what comes of each record, once, until `stopping` is set.
+
+    Outputs and offsets are in one transaction, so `read_committed` readers find the outputs of each input
+    once, whatever dies meanwhile. End the process where this raises, and start it again. A call of librdkafka
+    that never comes back ends the process itself (`faulthandler`), with code 1: so one loop a process.
+
+    Args:
+        topics: to subscribe to.
+        process: the records to write for one that was read, none or many. It may be called again for the
+            same record, so it has no other effects. A ValueError says that the record is poisoned.
+        consumer_config: librdkafka's, with `group.id`. A `group.instance.id` makes a static member.
+        producer_config: librdkafka's, with a `transactional.id` that no other running process has, the same
+            after a restart. `transaction.timeout.ms`, 10 s unless set, is how long writing may take.
+        stopping: ends the loop before its next turn.
+        partitioner: a strategy, or the registered name of one, for outputs without a partition.
+        dead_letters: the topic for poisoned records, as they were, with headers `error` and `found at`; None
+            lets the ValueError end the loop.
+        batch: records of a transaction, at most. All must be processed within `max.poll.interval.ms`.
+
+    Raises:
+        InvalidConfigError: a setting is missing, has no meaning, or contradicts what the guarantee rests on.
+        FencedError: another process has the transactional id or the `group.instance.id`, or a transaction
+            took longer than its timeout.
+        GaveUpError: one batch was aborted too often, or the cluster was silent for too long.
+        AccessError: the cluster does not let us use the transactional id, the group or a topic; what to
+            allow is told.
+        UnknownTopicError: the cluster has no such topic, or hides it from us.
+        UnsupportedBrokerError: brokers are older than 2.5, and fence no zombies.
+        BrokerUnreachableError: no broker answers, or none lets us in.
+        UnknownStrategyError: no strategy or profile has this name.
+        KafkaException: the cluster refuses something else.
+    """
+    settings = LoopSettings.of(topics, consumer_config, producer_config, batch)
+    try:
+        _watch(settings.turn_s)
+        refuse_old_brokers(settings.producer, settings.turn_s)
+        with (
+            closing(Consumer(dict(settings.consumer))) as consumer,
+            PartitioningProducer(settings.producer, partitioner=partitioner) as producer,
+        ):
+            try:
+                _again(producer.init_transactions, time.monotonic() + settings.turn_s)
+                _run(settings, consumer, producer, partial(_outputs, process, dead_letters), stopping)
+            except Exception as error:
+                log.error("ending: %s", error)  # noqa: TRY400 - whoever raised it is told when all is closed
+                raise
+            finally:
+                _watch(settings.turn_s)
+    except KafkaException as error:
+        if (told := meaning(error.args[0], settings)) is None:
+            raise
+        raise told from error
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _run(
+    settings: LoopSettings,
+    consumer: Consumer,
+    producer: Any,
+    outputs_of: Callable[[Message], list[ProducerRecord]],
+    stopping: Event,
+) -> None:
+    """Go round until `stopping` is set.
+
+    Raises:
+        PartitioningError: end this process; the next one finishes or aborts what was left open.
+        KafkaException: likewise.
+    """
+    member = Member(consumer, settings.topics, settings.batch)
+    aborts = 0
+    while not stopping.is_set():
+        _watch(settings.turn_s)
+        messages, metadata = member.read()
+        if not messages:
+            continue
+        _watch(settings.poll_s)
+        outputs = [record for message in messages for record in outputs_of(message)]
+        _watch(settings.turn_s)
+        try:
+            _write(producer, outputs, following(messages), metadata, settings.turn_s)
+            member.done()
+            aborts = 0
+        except KafkaException as failed:
+            error = why_failed(producer, failed.args[0])
+            if (told := meaning(error, settings, {each.topic for each in outputs})) is not None:
+                raise told from failed
+            if not error.txn_requires_abort():
+                raise
+            aborts += 1
+            log.warning("abort %d: %s", aborts, error)
+            if aborts == MOST_ABORTS:
+                raise gave_up(aborts, error, settings) from failed
+            _again(producer.abort_transaction, time.monotonic() + settings.turn_s)
+
+
+def _write(
+    producer: Any,
+    outputs: Sequence[ProducerRecord],
+    offsets: list[TopicPartition],
+    metadata: Any,
+    within_s: float,
+) -> None:
+    """Write outputs and offsets together, or neither.
+
+    Raises:
+        KafkaException: with `txn_requires_abort()`: neither is there, abort. Otherwise end the process.
+    """
+    deadline = time.monotonic() + within_s
+    producer.begin_transaction()
+    for each in outputs:
+        _queue(producer, each, deadline)
+    _again(partial(producer.send_offsets_to_transaction, offsets, metadata), deadline)
+    _again(producer.commit_transaction, deadline)
+
+
+def _queue(producer: Any, record: ProducerRecord, deadline: float) -> None:
+    """Hand a record to the producer, once its queue has room for it."""
+    while True:
+        try:
+            producer.produce(**record._asdict())
+        except BufferError as full:
+            if time.monotonic() >= deadline:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT, str(full))) from full
+            producer.poll(0.05)
+        else:
+            return
+
+
+def _outputs(
+    process: Callable[[Message], Iterable[ProducerRecord]], dead_letters: str | None, message: Message
+) -> list[ProducerRecord]:
+    """What to write for a record that was read; all of it before anything is written."""
+    try:
+        return [*process(message)]
+    except ValueError as error:
+        if dead_letters is None:
+            raise
+        found = place(message)
+        found_at = f"{found.topic}/{found.partition}/{found.offset}"
+        log.warning("poisoned: %s: %s", found_at, error)
+        headers: HeadersType = [("error", str(error)[:1000].encode()), ("found at", found_at.encode())]
+        return [ProducerRecord(dead_letters, message.value(), message.key(), headers=headers)]
+
+
+def _again(call: Callable[[float], object], deadline: float) -> None:
+    """Call once more while librdkafka says that this helps, until the deadline."""
+    while True:
+        try:
+            call(max(deadline - time.monotonic(), 0.1))
+        except KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() >= deadline:
+                raise
+            log.warning("again: %s", error.args[0])
+        else:
+            return
+
+
+def _watch(limit_s: float) -> None:
+    """End the process, and say where it stood, unless this is called again in time.
+
+    `send_offsets_to_transaction` may never come back (confluentinc/librdkafka issues 5456 and 5511).
+    """
+    faulthandler.dump_traceback_later(limit_s + HUNG_AFTER_S, exit=True)

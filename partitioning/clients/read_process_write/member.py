@@ -1,0 +1,104 @@
+"""A process as a member of the group: the records that it has read and not yet dealt with."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+LINGER_S = 0.2
+"""How long to wait for the records of a transaction."""
+
+_READ_ON = (KafkaError._MAX_POLL_EXCEEDED, KafkaError._PARTITION_EOF)
+log = logging.getLogger("partitioning.clients.read_process_write")
+
+
+class Member:
+    """A member of the group.
+
+    Args:
+        consumer: one that is not subscribed yet.
+        topics: to read.
+        batch: how many records at most.
+    """
+
+    def __init__(self, consumer: Consumer, topics: Sequence[str], batch: int) -> None:
+        self._consumer = consumer
+        self._most = batch
+        self._batch: list[Message] = []
+        # librdkafka calls these within poll() and close() only, so never while a transaction is open, and
+        # hands the partitions over itself: all at once, or some where the group's protocol is cooperative.
+        consumer.subscribe([*topics], on_assign=self._got, on_revoke=self._gone, on_lost=self._gone)
+
+    def read(self) -> tuple[Sequence[Message], Any]:
+        """Records to deal with next, if there are any, and as which member of the group they were got.
+
+        Those that were read before and are not `done` are among them, unless their partitions are gone. They
+        are kept, not sought: librdkafka forgets a seek() when a rebalance comes before the next record.
+
+        Raises:
+            KafkaException: a topic cannot be read.
+        """
+        until = time.monotonic() + LINGER_S
+        while True:
+            message = self._consumer.poll(max(until - time.monotonic(), 0))
+            if message is not None and _usable(message):
+                self._batch.append(message)
+            if len(self._batch) >= self._most or time.monotonic() >= until:
+                break
+        metadata = self._consumer.consumer_group_metadata()
+        # A broker takes offsets that name no member from anyone, as from old clients. The id is asked for
+        # last: one that was lost is given anew only after poll() has told of it.
+        return (self._batch if self._consumer.memberid() else []), metadata
+
+    def done(self) -> None:
+        """What was read is dealt with."""
+        self._batch = []
+
+    def _got(self, _: Consumer, places: list[TopicPartition]) -> None:
+        log.info("got partitions %s", _numbers(places))
+
+    def _gone(self, _: Consumer, places: list[TopicPartition]) -> None:
+        gone = {(each.topic, each.partition) for each in places}
+        self._batch = [each for each in self._batch if (each.topic(), each.partition()) not in gone]
+        log.info("gave back or lost partitions %s", _numbers(places))
+
+
+def place(message: Message) -> TopicPartition:
+    """Where a record is."""
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None
+    assert partition is not None
+    assert offset is not None
+    return TopicPartition(topic, partition, offset)
+
+
+def following(messages: Iterable[Message]) -> list[TopicPartition]:
+    """Where to go on after these, in each partition."""
+    lasts = {(found.topic, found.partition): found for found in map(place, messages)}
+    return [TopicPartition(each.topic, each.partition, each.offset + 1) for each in lasts.values()]
+
+
+def _numbers(places: Iterable[TopicPartition]) -> list[str]:
+    return [f"{each.topic}/{each.partition}" for each in places]
+
+
+def _usable(message: Message) -> bool:
+    """Whether this is a record; False for an error after which reading goes on.
+
+    Raises:
+        KafkaException: it does not go on.
+    """
+    error = message.error()
+    if error is None:
+        return True
+    if not error.retriable() and error.code() not in _READ_ON:
+        raise KafkaException(error)
+    if error.code() != KafkaError._PARTITION_EOF:
+        log.warning("reading: %s", error)
+    return False

@@ -1,0 +1,289 @@
+"""The loop, with clients that are made up: what it does when, and what it raises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Event
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException, TopicPartition
+
+from partitioning.clients.errors import GaveUpError, TopicAccessError
+from partitioning.clients.read_process_write import ProducerRecord, loop, member
+from partitioning.clients.read_process_write.member import Member
+from partitioning.clients.read_process_write.settings import LoopSettings
+
+SETTINGS = LoopSettings.of(["source"], {"group.id": "group"}, {"transactional.id": "id"}, 2)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A message as a consumer gives it."""
+
+    at: tuple[int, int]
+    content: bytes = b"value"
+    of: str = "source"
+
+    def error(self) -> None:
+        return None
+
+    def topic(self) -> str:
+        return self.of
+
+    def partition(self) -> int:
+        return self.at[0]
+
+    def offset(self) -> int:
+        return self.at[1]
+
+    def key(self) -> bytes:
+        return b"key"
+
+    def value(self) -> bytes:
+        return self.content
+
+
+@dataclass
+class MadeUpConsumer:
+    """Gives records, and what to call between them."""
+
+    gives: list[Any]
+    member: str = "member"
+    polls_left: int = 100_000
+
+    def subscribe(self, _: list[str], **callbacks: Any) -> None:
+        self.callbacks = callbacks
+
+    def poll(self, _: float) -> Any:
+        if not self.gives:
+            self.polls_left -= 1
+            assert self.polls_left, "the loop waits for what never comes"
+            return None
+        first, *self.gives = self.gives
+        return first(self) if callable(first) else first
+
+    def consumer_group_metadata(self) -> str:
+        return "metadata"
+
+    def memberid(self) -> str:
+        return self.member
+
+
+@dataclass
+class MadeUpProducer:
+    """Raises errors at the commits, one after the other, then sets an event.
+
+    After an error that tells only of a state, `begin_transaction` raises what has led there.
+    """
+
+    errors: list[Refusal]
+    led_there: Refusal | None = None
+    committed: Event = field(default_factory=Event)
+    calls: list[Any] = field(default_factory=list)
+
+    def init_transactions(self, _: float) -> None:
+        pass
+
+    def begin_transaction(self) -> None:
+        if self.led_there is not None and self.calls[-1:] == ["commit"]:
+            raise KafkaException(self.led_there)
+        self.calls = [*self.calls, "begin"]
+
+    def produce(self, **record: Any) -> None:
+        self.calls.append(record["topic"])
+
+    def send_offsets_to_transaction(self, offsets: list[TopicPartition], *_: Any) -> None:
+        self.calls.append([(each.partition, each.offset) for each in offsets])
+
+    def commit_transaction(self, _: float) -> None:
+        self.calls.append("commit")
+        if not self.errors:
+            self.committed.set()
+        elif (error := self.errors.pop(0)) is not COMMITTED:
+            raise KafkaException(error)
+
+    def abort_transaction(self, _: float) -> None:
+        self.calls.append("abort")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "_watch", lambda _: None)
+    monkeypatch.setattr(member, "LINGER_S", 0.01)
+
+
+def lost(*partitions: int) -> Any:
+    def call(consumer: MadeUpConsumer) -> None:
+        consumer.callbacks["on_lost"](consumer, [TopicPartition("source", each) for each in partitions])
+
+    return call
+
+
+def reading(consumer: Any) -> Member:
+    return Member(consumer, ["source", "other"], 500)
+
+
+def places(records: Any) -> list[tuple[int, int]]:
+    return [record.at for record in records]
+
+
+def test_records_of_partitions_that_are_gone_are_left_out() -> None:
+    records = [Record((0, 5)), Record((1, 7)), lost(0), Record((1, 8)), Record((0, 9))]
+    read, metadata = reading(MadeUpConsumer(records)).read()
+    assert (places(read), metadata) == ([(1, 7), (1, 8), (0, 9)], "metadata")
+
+
+def test_records_of_another_topic_stay_when_a_partition_of_that_number_is_gone() -> None:
+    records = [Record((0, 5)), Record((0, 6), of="other"), lost(0)]
+    assert places(reading(MadeUpConsumer(records)).read()[0]) == [(0, 6)]
+
+
+def test_whoever_is_no_member_deals_with_no_record_and_keeps_it() -> None:
+    consumer = MadeUpConsumer([Record((0, 5))], member="")
+    one = reading(consumer)
+    assert places(one.read()[0]) == []
+    consumer.member = "member"
+    assert places(one.read()[0]) == [(0, 5)]
+
+
+def test_what_is_not_done_is_given_again_unless_its_partition_is_gone() -> None:
+    consumer = MadeUpConsumer([Record((0, 5)), Record((1, 7)), Record((0, 6))])
+    one = reading(consumer)
+    assert places(one.read()[0]) == [(0, 5), (1, 7), (0, 6)]
+    consumer.gives = [lost(0), Record((1, 8))]
+    assert places(one.read()[0]) == [(1, 7), (1, 8)]
+
+
+def test_what_is_done_is_not_given_again() -> None:
+    one = reading(MadeUpConsumer([Record((0, 5))]))
+    one.read()
+    one.done()
+    assert places(one.read()[0]) == []
+
+
+def test_what_follows_is_told_of_each_partition_of_each_topic() -> None:
+    records: Any = [Record((0, 5)), Record((0, 6)), Record((0, 3), of="other"), Record((1, 0))]
+    found = [(each.topic, each.partition, each.offset) for each in member.following(records)]
+    assert found == [("source", 0, 7), ("other", 0, 4), ("source", 1, 1)]
+
+
+def halves(message: Any) -> Any:
+    """Two outputs, of which the second one may fail."""
+    yield ProducerRecord("target", message.value(), message.key())
+    if message.value() == b"{":
+        raise ValueError("no order")
+    yield ProducerRecord("audit", None, message.key())
+
+
+def test_an_input_has_as_many_outputs_as_process_gives() -> None:
+    found = loop._outputs(halves, "dead", Record((3, 4)))  # type: ignore[arg-type]
+    assert found == [ProducerRecord("target", b"value", b"key"), ProducerRecord("audit", None, b"key")]
+
+
+def test_a_poisoned_record_goes_to_the_dead_letters_as_it_was_and_alone() -> None:
+    headers: Any = [("error", b"no order"), ("found at", b"source/3/4")]
+    found = loop._outputs(halves, "dead", Record((3, 4), b"{"))  # type: ignore[arg-type]
+    assert found == [ProducerRecord("dead", b"{", b"key", headers=headers)]
+
+
+def test_without_dead_letters_a_poisoned_record_ends_the_loop() -> None:
+    with pytest.raises(ValueError, match="no order"):
+        loop._outputs(halves, None, Record((3, 4), b"{"))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What librdkafka says of an error."""
+
+    says: str
+    named: str = "_INCONSISTENT"
+
+    def name(self) -> str:
+        return self.named
+
+    def str(self) -> str:
+        return "words"
+
+    def fatal(self) -> bool:
+        return self.says == "fatal"
+
+    def retriable(self) -> bool:
+        return self.says == "again"
+
+    def txn_requires_abort(self) -> bool:
+        return self.says == "abort"
+
+
+ABORT, AGAIN, FATAL = Refusal("abort"), Refusal("again"), Refusal("fatal")
+COMMITTED = Refusal("nothing")
+TURN = ["begin", "target", "target", [(0, 6), (1, 8)], "commit"]
+
+
+def turns(*errors: Refusal, records: int = 2, led_there: Refusal | None = None) -> MadeUpProducer:
+    """A producer that went through these at the same two records, or at the next two after a commit."""
+    producer = MadeUpProducer(list(errors), led_there)
+    consumer: Any = MadeUpConsumer([Record((0, 5)), Record((1, 7))] * (records // 2))
+    process: Any = lambda message: [ProducerRecord("target", message.value())]  # noqa: E731
+    loop._run(SETTINGS, consumer, producer, partial(loop._outputs, process, None), producer.committed)
+    return producer
+
+
+@pytest.mark.parametrize(
+    ("errors", "calls"),
+    [
+        ([], TURN),
+        ([ABORT], [*TURN, "abort", *TURN]),
+        ([ABORT] * 4, [*TURN, "abort"] * 4 + TURN),
+        ([AGAIN, AGAIN], [*TURN, "commit", "commit"]),
+        ([AGAIN, ABORT], [*TURN, "commit", "abort", *TURN]),
+    ],
+)
+def test_an_error_is_dealt_with_as_librdkafka_says(errors: list[Refusal], calls: list[Any]) -> None:
+    assert turns(*errors).calls == calls
+
+
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [
+        ("ILLEGAL_GENERATION", "smaller batches"),
+        ("UNKNOWN_MEMBER_ID", "smaller batches"),
+        ("MSG_SIZE_TOO_LARGE", "max.message.bytes"),
+        ("_INCONSISTENT", "look at the brokers"),
+    ],
+)
+def test_a_batch_that_is_aborted_too_often_is_given_up_with_the_way_out(name: str, way_out: str) -> None:
+    with pytest.raises(GaveUpError, match=f"'group'.*'id': 5 transactions.*{name}.*{way_out}"):
+        turns(*[Refusal("abort", name)] * 5)
+
+
+@pytest.mark.parametrize("says", ["abort", "nothing"])  # "nothing" is what `produce` says
+def test_why_a_transaction_failed_is_told_where_the_call_tells_only_of_its_state(says: str) -> None:
+    refused = Refusal("abort", "TOPIC_AUTHORIZATION_FAILED")
+    with pytest.raises(TopicAccessError, match="topic 'target': this user needs WRITE on it"):
+        turns(Refusal(says, "_STATE"), led_there=refused)
+
+
+@pytest.mark.parametrize("says", ["abort", "nothing"])
+def test_a_batch_is_given_up_for_what_each_of_its_transactions_failed_for(says: str) -> None:
+    with pytest.raises(GaveUpError, match=r"5 transactions.*MSG_SIZE_TOO_LARGE.*max\.message\.bytes"):
+        turns(*[Refusal(says, "_STATE")] * 5, led_there=Refusal("abort", "MSG_SIZE_TOO_LARGE"))
+
+
+def test_only_aborts_in_a_row_are_counted() -> None:
+    errors = [ABORT] * 4 + [COMMITTED] + [ABORT] * 4
+    assert turns(*errors, records=20).calls.count("abort") == 8
+
+
+def test_what_cannot_be_mended_ends_the_loop() -> None:
+    with pytest.raises(KafkaException):
+        turns(FATAL)
+
+
+def test_a_call_is_not_made_again_for_ever() -> None:
+    def call(_: float) -> None:
+        raise KafkaException(AGAIN)
+
+    with pytest.raises(KafkaException, match="again"):
+        loop._again(call, deadline=0)
