@@ -9,6 +9,7 @@ go to `measured.json` and as a table to `benchmarks/producer.md`; `--compare` on
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -75,7 +76,9 @@ COLUMNS = (
 
 
 def main() -> None:
-    if "--compare" not in sys.argv[1:]:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.producer", description=__doc__)
+    options.add_argument("--compare", action="store_true", help="only make the page again")
+    if not options.parse_args().compare:
         MEASURED.write_text(
             json.dumps([each for client in USUAL for each in measure(client)], indent=1) + "\n"
         )

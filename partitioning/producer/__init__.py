@@ -1,16 +1,19 @@
 """The producer around the partitioner: what its settings make of the placement."""
 
+from partitioning.producer.assessing import DeliveryAssessment, Tally, assess_delivery
 from partitioning.producer.batching import (
     BatchingResult,
     Broker,
     simulate_batching,
 )
+from partitioning.producer.delivering import simulate_delivery
 from partitioning.producer.delivery import (
     DeliveryResult,
     DeliverySettings,
+    Fault,
     Faults,
     Outcome,
-    simulate_delivery,
+    delivery_settings,
 )
 from partitioning.producer.idempotence import ProducerState, SequencedBatch, Verdict
 from partitioning.producer.librdkafka import LibrdkafkaSettings, simulate_librdkafka
@@ -21,16 +24,21 @@ __all__ = [
     "BatchingResult",
     "BatchingSettings",
     "Broker",
+    "DeliveryAssessment",
     "DeliveryResult",
     "DeliverySettings",
+    "Fault",
     "Faults",
     "LibrdkafkaSettings",
     "Outcome",
     "ProducerState",
     "SequencedBatch",
+    "Tally",
     "Trial",
     "Tuning",
     "Verdict",
+    "assess_delivery",
+    "delivery_settings",
     "simulate_batching",
     "simulate_delivery",
     "simulate_librdkafka",

@@ -1,16 +1,19 @@
 """What the producer's settings make of faults."""
 
-import subprocess
-import sys
-
 import pytest
+from confluent_kafka import KafkaException, Producer
 
 from partitioning.errors import InvalidConfigError
-from partitioning.producer.delivery import (
+from partitioning.producer import (
     DeliveryResult,
     DeliverySettings,
+    Fault,
     Faults,
     Outcome,
+    Tally,
+    assess_delivery,
+    delivering,
+    delivery_settings,
     simulate_delivery,
 )
 
@@ -164,16 +167,176 @@ def test_a_batch_of_no_or_too_many_records_is_refused(records: int) -> None:
 
 
 @pytest.mark.parametrize("idempotent", [True, False])
-def test_a_run_in_which_no_time_passes_ends(idempotent: bool) -> None:
-    code = (
-        "from partitioning.producer import *\n"
-        f"settings = DeliverySettings(enable_idempotence={idempotent}, retry_backoff_ms=0)\n"
-        "simulate_delivery([1, 1], settings=settings, faults=Faults(request_lost=1.0), round_trip_ms=0)"
+def test_a_run_in_which_no_time_passes_ends(monkeypatch: pytest.MonkeyPatch, idempotent: bool) -> None:
+    monkeypatch.setattr(delivering, "REQUESTS", 10_000)
+    settings = DeliverySettings(enable_idempotence=idempotent, retry_backoff_ms=0)
+    words = "after 12401 requests for 2 batches, at 0.0 ms, there is no end: "
+    with pytest.raises(InvalidConfigError, match=words):
+        simulate_delivery([1, 1], settings=settings, faults=Faults(request_lost=1.0), round_trip_ms=0)
+
+
+def scripted(faults: Faults, client: str, **settings: object) -> DeliveryResult:
+    """Twelve batches that are ready at once."""
+    return simulate_delivery(
+        [1] * 12,
+        settings=DeliverySettings(**settings),  # type: ignore[arg-type]
+        faults=faults,
+        interval_ms=0,
+        replication_ms=0,
+        client=client,  # type: ignore[arg-type]
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+
+
+def test_the_request_that_is_named_is_hit() -> None:
+    result = scripted(Faults(scripted={3: Fault.ACK_LOST}), "java", enable_idempotence=False)
+    assert result.log == (0, 1, 2, 3, 7, 6, 5, 4, 3, 8, 9, 10, 11)
+
+
+def test_librdkafka_keeps_the_order_of_a_lost_connection() -> None:
+    result = scripted(Faults(scripted={3: Fault.ACK_LOST}), "librdkafka", enable_idempotence=False)
+    assert result.log == (0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+
+
+def test_librdkafka_has_one_request_more_ready_that_overtakes() -> None:
+    faults = Faults(scripted={3: Fault.REFUSED})
+    one = {"enable_idempotence": False, "max_in_flight_requests_per_connection": 1}
+    assert scripted(faults, "java", **one).log == tuple(range(12))
+    assert scripted(faults, "librdkafka", **one).log == (0, 1, 2, 4, 3, 5, 6, 7, 8, 9, 10, 11)
+
+
+@pytest.mark.parametrize(
+    ("client", "outcome"), [("java", Outcome.FAILED), ("librdkafka", Outcome.ACKNOWLEDGED)]
+)
+def test_a_first_batch_that_is_refused_is_told_of_by_one_client_only(client: str, outcome: Outcome) -> None:
+    result = scripted(Faults(scripted={0: Fault.REFUSED}), client)
+    assert (result.log, result.outcomes[0]) == (tuple(range(1, 12)), outcome)
+
+
+def test_a_refusal_that_nobody_waits_for_ends_the_connection() -> None:
+    faults = Faults(scripted={3: Fault.REFUSED})
+    result = scripted(faults, "java", enable_idempotence=False, acks="0")
+    assert result.lost == tuple(range(3, 12))
+
+
+def test_a_paused_leader_writes_what_was_given_up() -> None:
+    result = simulate_delivery(
+        [1] * 9,
+        settings=DeliverySettings(request_timeout_ms=500, delivery_timeout_ms=1_000),
+        faults=Faults(pauses=[(29, 5_000)]),
+        interval_ms=10,
+        replication_ms=1,
     )
-    assert (
-        "InvalidConfigError: after 1002401 requests for 2 batches, at 0.0 ms, there is no end: "
-        in done.stderr
+    assert (result.failed_but_written, result.failed) == ((3,), tuple(range(3, 9)))
+
+
+@pytest.mark.parametrize(
+    ("faults", "log"),
+    [
+        (Faults(leader_changes=[64]), (0, 1, 2, 3, 4, 5, 6, 6, 7, 8, 9)),
+        (Faults(leader_changes=[61.5]), (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)),
+        (Faults(leader_changes=[85], followers_gone_ms=64), (0, 1, 2, 3, 4, 5, 6, 6, 7, 8, 9)),
+        (
+            Faults(leader_changes=[85], followers_gone_ms=55, replica_lag_time_max_ms=0),
+            (0, 1, 2, 3, 4, 5, 9),
+        ),
+        (
+            Faults(leader_changes=[17, 85], followers_gone_ms=55, replica_lag_time_max_ms=0),
+            (0, 1, 2, 3, 4, 5, 9),
+        ),
+    ],
+    ids=["copied and not told", "not copied", "followers stand still", "unclean", "the second is unclean"],
+)
+def test_a_new_leader_has_what_was_copied(faults: Faults, log: tuple[int, ...]) -> None:
+    result = simulate_delivery(
+        [1] * 10,
+        settings=PLAIN,
+        faults=faults,
+        interval_ms=10,
+        round_trip_ms=2,
+        replication_ms=4,
+        client="librdkafka",
     )
+    assert result.log == log
+
+
+@pytest.mark.parametrize(("client", "log"), [("java", (0, 1, 4, 5)), ("librdkafka", (0, 1))])
+def test_a_gap_of_acknowledged_batches_ends_librdkafka(client: str, log: tuple[int, ...]) -> None:
+    result = simulate_delivery(
+        [1] * 6,
+        faults=Faults(leader_changes=[35], followers_gone_ms=15, replica_lag_time_max_ms=0),
+        interval_ms=10,
+        round_trip_ms=2,
+        replication_ms=4,
+        client=client,  # type: ignore[arg-type]
+    )
+    assert (result.log, result.lost) == (log, (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("faults", "words"),
+    [
+        ({"scripted": {-1: Fault.REFUSED}}, "request of scripted is -1"),
+        ({"followers_gone_ms": -1}, "followers_gone_ms is -1"),
+        ({"replica_lag_time_max_ms": -1}, "replica_lag_time_max_ms is -1"),
+        ({"pauses": [(5, 4)]}, "end of pause 0 is 4"),
+    ],
+)
+def test_a_fault_that_cannot_be_is_refused(faults: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidConfigError, match=words):
+        Faults(**faults)  # type: ignore[arg-type]
+
+
+def test_another_client_is_refused() -> None:
+    with pytest.raises(InvalidConfigError, match="client is 'sarama'"):
+        simulate_delivery([1], client="sarama")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("client", "given", "idempotent", "in_flight"),
+    [
+        ("java", {}, True, 5),
+        ("java", {"acks": "1"}, False, 5),
+        ("java", {"retries": 0}, False, 5),
+        ("librdkafka", {}, False, 1_000_000),
+        ("librdkafka", {"idempotence": True}, True, 5),
+    ],
+)
+def test_defaults_are_those_of_the_client(
+    client: str, given: dict[str, object], idempotent: bool, in_flight: int
+) -> None:
+    settings = delivery_settings(client, **given)  # type: ignore[arg-type]
+    assert (settings.enable_idempotence, settings.max_in_flight_requests_per_connection) == (
+        idempotent,
+        in_flight,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "given"),
+    [
+        ("acks", "1", {"acks": "1"}),
+        ("acks", "0", {"acks": "0"}),
+        ("max.in.flight", 6, {"in_flight": 6}),
+        ("retries", 0, {"retries": 0}),
+    ],
+)
+def test_what_librdkafka_refuses_with_idempotence_is_refused(
+    name: str, value: object, given: dict[str, object]
+) -> None:
+    with pytest.raises(KafkaException):
+        Producer({"enable.idempotence": True, name: value})
+    with pytest.raises(InvalidConfigError):
+        delivery_settings("librdkafka", idempotence=True, **given)  # type: ignore[arg-type]
+
+
+def test_an_assessment_counts_over_all_runs() -> None:
+    faults = Faults(scripted={3: Fault.ACK_LOST})
+    found = assess_delivery(9, 5, settings=PLAIN, faults=faults, client="librdkafka")
+    assert (found.duplicated, found.lost) == (Tally(5, 5, 1), Tally(0, 0, 0))
+
+
+def test_changes_of_leader_come_at_another_moment_in_each_run() -> None:
+    settings = DeliverySettings(enable_idempotence=False, acks="1")
+    faults = Faults(leader_changes=[40])
+    found = assess_delivery(9, 10, settings=settings, faults=faults, interval_ms=10, replication_ms=4)
+    assert 0 < found.lost.runs < 10

@@ -1,0 +1,108 @@
+"""What is said of a producer's batches under faults."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from math import isfinite
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from partitioning.producer import DeliveryAssessment, DeliverySettings, Faults, Tally
+    from partitioning.producer.tuning import Client
+
+DELIVERY_FORMAT_VERSION = "1.0"
+
+LIMITS = (
+    "one producer that writes to one partition, a record a batch, at an even pace; a broken connection is "
+    "there again at once, and a new leader is known at once"
+)
+"""What the model leaves out, whatever the case."""
+
+
+class Case(NamedTuple):
+    """What was asked.
+
+    Attributes:
+        client: whose rules.
+        settings: the producer's.
+        faults: what went wrong.
+        times: `interval_ms`, `round_trip_ms` and `replication_ms`.
+        seed: of the first run.
+    """
+
+    client: Client
+    settings: DeliverySettings
+    faults: Faults
+    times: Mapping[str, float]
+    seed: int
+
+
+def tallies(found: DeliveryAssessment) -> dict[str, Tally]:
+    """Each class under the name that a reader sees."""
+    return {
+        "lost": found.lost,
+        "twice": found.duplicated,
+        "out of order": found.reordered,
+        "failed": found.failed,
+        "failed but written": found.failed_but_written,
+    }
+
+
+def verdict(case: Case, found: DeliveryAssessment) -> str:
+    """One sentence: the settings, and what happened to how many batches."""
+    settings = case.settings
+    used = ", ".join(
+        [
+            f"acks={settings.acks}",
+            "idempotence" if settings.enable_idempotence else "no idempotence",
+            f"{settings.max_in_flight_requests_per_connection:,} in flight",
+        ]
+    )
+    happened = [f"{tally.batches:,} {name}" for name, tally in tallies(found).items() if tally.batches]
+    total = f"of {found.batches * found.runs:,} batches in {found.runs:,} runs"
+    outcome = f"{total} {', '.join(happened)}" if happened else f"{total} all are written once and in order"
+    return f"{case.client}, {used}: {outcome}"
+
+
+def assumed(case: Case) -> list[str]:
+    """What the figures rest on."""
+    times, faults = case.times, case.faults
+    pace = (
+        f"a batch every {times['interval_ms']:g} ms, {times['round_trip_ms']:g} ms to the leader and back, "
+        f"{times['replication_ms']:g} ms until the leader knows that followers have a batch"
+    )
+    said = [LIMITS, pace]
+    if faults.leader_changes:
+        said.append(
+            "the changes of leader are moved from run to run, in even steps over the time that a batch needs"
+        )
+    if isfinite(faults.followers_gone_ms):
+        said.append("the leader alone is in sync before an unclean election (min.insync.replicas=1)")
+    return said
+
+
+def delivery_json(case: Case, found: DeliveryAssessment) -> str:
+    """The same as data."""
+    faults = asdict(case.faults)
+    shown = ("refused", "request_lost", "ack_lost", "leader_changes")
+    values = {
+        "format_version": DELIVERY_FORMAT_VERSION,
+        "client": case.client,
+        "settings": asdict(case.settings),
+        "faults": {name: faults[name] for name in shown}
+        | {"unclean_since_ms": _finite(faults["followers_gone_ms"])},
+        **case.times,
+        "seed": case.seed,
+        "batches": found.batches,
+        "runs": found.runs,
+        "assumed": assumed(case),
+        "classes": {name.replace(" ", "_"): tally._asdict() for name, tally in tallies(found).items()},
+    }
+    return json.dumps(values, indent=2) + "\n"
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None

@@ -1,0 +1,47 @@
+"""The examples of docs/delivery.md, as a reader would run them."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from assignors.cli.delivery import EXAMPLES as HELP_EXAMPLES
+from assignors.cli.delivery import delivery
+from assignors.cli.main import copartition
+
+PAGE = Path(__file__).parents[2] / "docs" / "delivery.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```console\n\$ copartition (.*?)\n(.*?)```", TEXT, re.DOTALL)
+
+
+def outcome(arguments):
+    """What a command line prints."""
+    result = CliRunner().invoke(copartition, [*shlex.split(arguments), "--width", "200"])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize(("arguments", "output"), EXAMPLES, ids=range(len(EXAMPLES)))
+def test_an_example_prints_what_the_page_says(arguments, output):
+    assert outcome(arguments) == output
+
+
+def test_there_are_two_examples():
+    assert TEXT.count("```console") == len(EXAMPLES) == 2
+
+
+@pytest.mark.parametrize("arguments", re.findall(r"^ +copartition (.+)$", HELP_EXAMPLES, re.MULTILINE))
+def test_an_example_of_help_runs(arguments):
+    assert outcome(arguments)
+
+
+def test_the_python_example_runs():
+    (example,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    exec(compile(example, str(PAGE), "exec"), {})  # it asserts
+
+
+def test_options_of_the_page_exist():
+    known = {name for option in delivery.params for name in (*option.opts, *option.secondary_opts)}
+    assert {*re.findall(r"`(--[a-z-]+)", TEXT)} <= known
