@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 STRATEGY = "partition.assignment.strategy"
+METADATA_AGE = {"topic.metadata.refresh.interval.ms": "metadata.max.age.ms"}
 JAVA_OPTIONS = [
     "-Xmx96m",
     "-XX:+UseSerialGC",
@@ -37,13 +38,14 @@ class Client:
     name: str
     command: Callable[[], list[str]]
     names: dict[str, str] = field(default_factory=dict)
-    strategies: dict[str | int, str] = field(default_factory=dict)
+    strategies: dict[str, str] = field(default_factory=dict)
 
     def named(self, config: dict[str, str | int]) -> dict[str, str | int]:
         """A configuration in librdkafka's words, in this client's."""
         named = {self.names.get(name, name): value for name, value in config.items()}
         if (strategy := named.get(STRATEGY)) is not None:
-            named[STRATEGY] = self.strategies.get(strategy, strategy)
+            names = str(strategy).split(",")
+            named[STRATEGY] = ",".join(self.strategies.get(name, name) for name in names)
         return named
 
 
@@ -62,7 +64,7 @@ LIBRDKAFKA = Client("librdkafka", lambda: [sys.executable, str(HERE / "consumer.
 JAVA = Client(
     "java",
     _java,
-    {"topic.metadata.refresh.interval.ms": "metadata.max.age.ms"},
+    METADATA_AGE,
     {
         name: f"org.apache.kafka.clients.consumer.{class_name}"
         for name, class_name in {
@@ -75,5 +77,11 @@ JAVA = Client(
 )
 
 KAFKA_PYTHON = Client(
-    "kafka-python", lambda: [sys.executable, "-m", "benchmarks.consumers.consumer_kafka_python"]
+    "kafka-python",
+    lambda: [sys.executable, "-m", "benchmarks.consumers.consumer_kafka_python"],
+    METADATA_AGE,
+)
+
+AIOKAFKA = Client(
+    "aiokafka", lambda: [sys.executable, "-m", "benchmarks.consumers.consumer_aiokafka"], METADATA_AGE
 )

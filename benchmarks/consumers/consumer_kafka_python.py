@@ -1,24 +1,73 @@
-"""What consumer.py is, with kafka-python, as far as heartbeats need it: it starts, and polls until killed."""
+"""What consumer.py is, with kafka-python: the same commands, the same lines, the same clock.
+
+Assignors named in `partition.assignment.strategy` are ours (`assignors.clients.kafka_python`); without that
+setting the client's own are used.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
+import time
+from queue import Empty
+from typing import TYPE_CHECKING, Any
 
-from kafka import KafkaConsumer
+from kafka import ConsumerRebalanceListener, KafkaConsumer
 
-from benchmarks.consumers.consumer import say
+from assignors.clients.kafka_python import kafka_python_assignors
+from benchmarks.consumers.consumer import commands, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+STRATEGY = "partition_assignment_strategy"
+
+
+class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+    """Says which partitions each callback was called with."""
+
+    def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
+        say("assign", partitions=sorted(each.partition for each in assigned))
+
+    def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
+        say("revoke", partitions=sorted(each.partition for each in revoked))
+
+    def on_partitions_lost(self, lost: Iterable[Any]) -> None:
+        say("lost", partitions=sorted(each.partition for each in lost))
+
+
+def say_read(records: Mapping[Any, Any]) -> None:
+    """Say which offsets of which partitions a poll gave."""
+    offsets = {of.partition: [some[0].offset, some[-1].offset] for of, some in records.items() if some}
+    if offsets:
+        say("read", offsets=offsets)
 
 
 def main() -> None:
     settings = json.loads(sys.argv[1])
-    say("ready")
-    sys.stdin.readline()
-    say("start")
+    lines = commands()
     config = {name.replace(".", "_"): value for name, value in settings["config"].items()}
-    consumer = KafkaConsumer(*settings["topics"], **config)
+    if STRATEGY in config:
+        config[STRATEGY] = kafka_python_assignors(*config[STRATEGY].split(","))
+    say("ready")
+    if lines.get() != "start":
+        return
+    say("start")
+    consumer = KafkaConsumer(**config)
+    consumer.subscribe(settings["topics"], listener=Listener())
     while True:
-        consumer.poll(timeout_ms=100)
+        try:
+            command, _, argument = lines.get_nowait().partition(" ")
+        except Empty:
+            say_read(consumer.poll(timeout_ms=100))
+            continue
+        say(command)
+        if command == "close":
+            consumer.close()
+            say("closed")
+            return
+        time.sleep(float(argument))
+        say("free")
 
 
 if __name__ == "__main__":

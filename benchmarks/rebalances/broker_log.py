@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tests.support.broker import Broker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 # Heartbeats and delays are Kafka's defaults; sessions end after 8 s instead of 45 s, which is no multiple of
@@ -50,9 +50,14 @@ class Decision(NamedTuple):
     what: str
 
 
-def recording_broker(settings: str = "") -> Broker:
-    """A broker that logs every request with its answer, and what the group coordinator decides."""
-    return Broker(SETTINGS + settings, LOGGED)
+def recording_broker(settings: str = "", racks: Sequence[str] = ("rack0",)) -> Broker:
+    """A broker that logs every request with its answer, and what the group coordinator decides.
+
+    Args:
+        settings: more of them.
+        racks: one of each node; several nodes write a log each.
+    """
+    return Broker(SETTINGS + settings, LOGGED, racks)
 
 
 def read_log(log: Path, apis: frozenset[str] | None = None) -> Iterator[Request | Decision]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,11 @@ from benchmarks.consumers.clients import LIBRDKAFKA, Client
 from benchmarks.consumers.process import Member
 from benchmarks.rebalances.broker_log import read_log, recording_broker
 from benchmarks.rebalances.producer import SteadyProducer
-from benchmarks.rebalances.scenarios import GROWN, PARTITIONS, PROTOCOLS, Scenario
+from benchmarks.rebalances.scenarios import PROTOCOLS, Scenario
 from tests.support.broker import Kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.rebalances.broker_log import Decision, Request
 
@@ -31,12 +31,18 @@ class Cell:
         protocol: eager, cooperative or kip848.
         scenario: what is done.
         client: which client its consumers are.
+        consumers: those of another client, or with settings of their own, by name.
     """
 
     name: str
     protocol: str
     scenario: Scenario
     client: Client = LIBRDKAFKA
+    consumers: Mapping[str, tuple[Client, dict[str, str | int]]] = field(default_factory=dict)
+
+    def consumer(self, name: str) -> tuple[Client, dict[str, str | int]]:
+        """A consumer's client, and the settings that only that consumer has."""
+        return self.consumers.get(name, (self.client, {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +53,13 @@ class Ran:
         began: `time.monotonic()` at second 0 of the scenario.
         members: each process by its client id, with what it said and what was done to it.
         grown: when the topic had its new partitions.
+        restarted: when the coordinator went away, and when all nodes answered again.
     """
 
     began: float
     members: dict[str, list[dict[str, Any]]]
     grown: float | None
+    restarted: tuple[float, float] | None = None
 
 
 def run_all(
@@ -66,27 +74,46 @@ def run_all(
     ):
         kafka = Kafka(broker.bootstrap_servers)
         ran = list(side_by_side.map(lambda cell: run(cell, kafka, producer, Path(folder)), cells))
-        return ran, list(read_log(broker.log, apis))
+        return ran, list(read_log(broker.logs[0], apis))
 
 
-def run(cell: Cell, kafka: Kafka, producer: SteadyProducer, folder: Path) -> Ran:
-    """Run a cell; takes as long as its scenario and a moment for the processes to come up."""
-    topic = kafka.create_topic(PARTITIONS)
+def run(
+    cell: Cell,
+    kafka: Kafka,
+    producer: SteadyProducer,
+    folder: Path,
+    restart: Callable[[], tuple[float, float]] | None = None,
+) -> Ran:
+    """Run a cell; takes as long as its scenario and a moment for the processes to come up.
+
+    Args:
+        cell: what is run.
+        kafka: the cluster; its first node holds the topic.
+        producer: gives the topic its records.
+        folder: where the processes write.
+        restart: restarts the coordinator and tells from when to when that took; for scenarios that do.
+    """
+    partitions, grows_to = cell.scenario.partitions, cell.scenario.grown
+    topic = kafka.create_topic(partitions, node=1)
     members: dict[str, Member] = {}
     current: dict[str, Member] = {}
     waiting = _processes(cell, topic, kafka.bootstrap_servers, folder)
-    grown = None
+    grown = restarted = None
     try:
         for member in waiting:
             member.wait_until_ready()
-        producer.begin(topic, PARTITIONS)
+        producer.begin(topic, partitions)
         began = time.monotonic() + 0.5
         for step in sorted(cell.scenario.steps, key=lambda step: step.at):
             time.sleep(max(0, began + step.at - time.monotonic()))
             if step.what == "grow":
-                kafka.grow_topic(topic, GROWN)
+                kafka.grow_topic(topic, grows_to)
                 grown = time.monotonic()
-                producer.go_on(topic, GROWN)
+                producer.go_on(topic, grows_to)
+                continue
+            if step.what == "restart":
+                assert restart is not None
+                restarted = restart()
                 continue
             if step.what == "start":
                 current[step.consumer] = next(member for member in waiting if member.name == step.consumer)
@@ -106,7 +133,7 @@ def run(cell: Cell, kafka: Kafka, producer: SteadyProducer, folder: Path) -> Ran
         events = {client: member.events() for client, member in members.items()}
         for member in waiting:
             member.events()
-    return Ran(began, events, grown)
+    return Ran(began, events, grown, restarted)
 
 
 def _processes(cell: Cell, topic: str, bootstrap_servers: str, folder: Path) -> list[Member]:
@@ -118,6 +145,7 @@ def _processes(cell: Cell, topic: str, bootstrap_servers: str, folder: Path) -> 
             continue
         name = step.consumer
         started[name] = started.get(name, 0) + 1
+        client, own = cell.consumer(name)
         config = {
             "bootstrap.servers": bootstrap_servers,
             "group.id": cell.name,
@@ -127,9 +155,10 @@ def _processes(cell: Cell, topic: str, bootstrap_servers: str, folder: Path) -> 
             **cell.scenario.config,
             **({"group.instance.id": name} if cell.scenario.static else {}),
             **({"heartbeat.interval.ms": cell.scenario.beats[name]} if _has_beats(cell, name) else {}),
+            **own,
         }
-        settings = {"topics": [topic], "config": cell.client.named(config)}
-        members.append(Member(name, settings, folder, cell.client.command()))
+        settings = {"topics": [topic], "config": client.named(config)}
+        members.append(Member(name, settings, folder, client.command()))
     return members
 
 

@@ -84,7 +84,7 @@ def heartbeats() -> dict[str, Any]:
         for member in members:
             member.tell("start")
         time.sleep(QUIET_SECONDS)
-        log = _by_client(read_log(broker.log, APIS))
+        log = _by_client(read_log(broker.logs[0], APIS))
         for member in members:
             member.events()
     return {group: _beats(group, config, log) for group, (_, config) in QUIET.items()}

@@ -94,13 +94,13 @@ def scenario_of(run: Run, draw: int = 0) -> tuple[Scenario, float]:
     """
     formed = bool(run["heartbeat_interval_ms"]) and run["protocol"] != "kip848"
     consumers = _consumers(run, draw)
-    said = [each for each in _told(run) if not formed or each[0] >= 0]
+    said = [each for each in told(run) if not formed or each[0] >= 0]
     begins = 0.0 if formed else max(0.0, -said[0][0])
     scenario = Scenario(
         topics=(Topic(TOPIC, PARTITIONS),),
         consumers=_members(run, consumers) if formed else (),
         events=[
-            _event(1000 * (begins + at), what, consumers.get(of), seconds) for at, what, of, seconds in said
+            event_of(1000 * (begins + at), what, consumers.get(of), seconds) for at, what, of, seconds in said
         ],
         assignor=ASSIGNORS[run["protocol"]],
         settings=_settings(run),
@@ -111,7 +111,7 @@ def scenario_of(run: Run, draw: int = 0) -> tuple[Scenario, float]:
     return scenario, 1000 * begins
 
 
-def _told(run: Run) -> list[tuple[float, str, str, float]]:
+def told(run: Run) -> list[tuple[float, str, str, float]]:
     """What was done to whom, when, in seconds since the disturbance began, and for how long."""
     done = [(run["grown"], "grow", "", 0.0)] if run["grown"] is not None else []
     spoke = {process: at for at, _, process, *_ in reversed(run["requests"])}
@@ -127,9 +127,10 @@ def _told(run: Run) -> list[tuple[float, str, str, float]]:
     return sorted(done)
 
 
-def _event(at_ms: float, what: str, consumer: Consumer | None, seconds: float) -> Event:
+def event_of(at_ms: float, what: str, consumer: Consumer | None, seconds: float, grown: int = GROWN) -> Event:
+    """One thing that was done, as an event of a scenario; without a consumer it is growth."""
     if consumer is None:
-        return Grow(at_ms, TOPIC, GROWN)
+        return Grow(at_ms, TOPIC, grown)
     match what:
         case "start":
             return Join(at_ms, consumer)

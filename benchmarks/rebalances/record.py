@@ -18,7 +18,6 @@ from benchmarks.rebalances.measure import (
     says_nothing,
     told,
 )
-from benchmarks.rebalances.scenarios import GROWN, PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -43,9 +42,10 @@ def record(cell: Cell, ran: Ran, log: Iterable[Request | Decision]) -> dict[str,
         return round(time - begins, 3)
 
     read = [reading for name, said in ran.members.items() for reading in readings(name, said, until)]
-    exist = dict.fromkeys(range(PARTITIONS), begins)
+    partitions = cell.scenario.partitions
+    exist = dict.fromkeys(range(partitions), begins)
     if ran.grown is not None:
-        exist |= dict.fromkeys(range(PARTITIONS, GROWN), ran.grown)
+        exist |= dict.fromkeys(range(partitions, cell.scenario.grown), ran.grown)
     unread = outages(read, exist, until)
     decided = decisions(cell.name, log)
     beats, commits, requests = _requests(cell.name, log)

@@ -35,7 +35,11 @@ PROTOCOLS: dict[str, dict[str, str | int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing done: `start`, `close`, `kill`, `stop`, `continue` a consumer, keep it `busy`, or `grow`."""
+    """One thing done.
+
+    `start`, `close`, `kill`, `stop` or `continue` a consumer, keep it `busy`, `grow` the topic, or `restart`
+    the coordinator.
+    """
 
     at: float
     what: str
@@ -54,6 +58,8 @@ class Scenario:
         static: whether consumers have a `group.instance.id`.
         config: settings of the client beyond its protocol's.
         beats: heartbeat.interval.ms of each consumer where they differ (classic groups only).
+        partitions: of the topic.
+        grown: how many it has after `grow`.
     """
 
     steps: list[Step]
@@ -62,6 +68,8 @@ class Scenario:
     static: bool = False
     config: dict[str, str | int] = field(default_factory=dict)
     beats: dict[str, int] = field(default_factory=dict)
+    partitions: int = PARTITIONS
+    grown: int = GROWN
 
 
 def formed(count: int = MEMBERS, apart: float = 0.1) -> list[Step]:

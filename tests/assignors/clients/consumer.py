@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 SESSION_TIMEOUT_MS = 6_000  # a killed member is missed for that long; a slow machine must not exceed it
+# A consumer of kafka-python 3.0 may forget to ask for the topic it subscribes to, and asks when this is over.
+METADATA_MAX_AGE_MS = 5_000
 stopping = False
 
 
@@ -47,6 +49,7 @@ def run_kafka_python(servers: str, group: str, topic: str, assignors: str, insta
         partition_assignment_strategy=strategies,
         session_timeout_ms=SESSION_TIMEOUT_MS,
         heartbeat_interval_ms=300,
+        metadata_max_age_ms=METADATA_MAX_AGE_MS,
         enable_auto_commit=False,
     )
 

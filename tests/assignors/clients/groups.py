@@ -6,6 +6,7 @@ import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -28,8 +29,9 @@ class Consumer:
 
     def __init__(self, command: list[str], said: "queue.Queue[None]", instance_id: str | None) -> None:
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        self._complaints = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed when the process has ended
         self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, text=True
+            command, stdout=subprocess.PIPE, stderr=self._complaints, env=env, text=True
         )
         self.instance_id = instance_id
         self.last: dict[str, Any] = {"member": "", "generation": -1, "partitions": []}
@@ -44,9 +46,15 @@ class Consumer:
             self.said.append(self.last)
             said.put(None)
 
+    def complaints(self) -> str:
+        """The end of what it wrote to stderr, and its exit code if it has ended."""
+        self._complaints.seek(0)
+        return f"exit code {self._process.poll()}: {self._complaints.read()[-4000:]}"
+
     def end(self, how: signal.Signals) -> None:
         self._process.send_signal(how)
         self._process.wait(PATIENCE_S)
+        self._complaints.close()
         self._listener.join(PATIENCE_S)
         self.said.append({"at": time.monotonic(), "partitions": []})
         if self._process.stdout is not None:
@@ -109,7 +117,8 @@ class RealGroup:
                 }
             with suppress(queue.Empty):
                 self._said.get(timeout=1)
-        raise TimeoutError(f"the group did not settle: {[consumer.last for consumer in self.consumers]}")
+        states = [(consumer.last, consumer.complaints()) for consumer in self.consumers]
+        raise TimeoutError(f"the group did not settle: {states}")
 
     def planned(self, before: dict[str, list[tuple[str, int]]], now: dict[str, object]) -> Assignment:
         """What the assignor they prefer makes of the members there are now, who had what they had before."""

@@ -1,0 +1,151 @@
+"""Consumers with our assignors and a cluster with TLS and SCRAM."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka.errors import GroupAuthorizationFailedError, KafkaConnectionError
+from aiokafka.helpers import create_ssl_context
+from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
+from kafka import KafkaConsumer
+from kafka.errors import GroupAuthorizationFailedError as KafkaPythonGroupError
+from kafka.errors import KafkaTimeoutError
+
+from assignors.clients.aiokafka import aiokafka_assignor
+from assignors.clients.kafka_python import KafkaPythonAssignor
+from tests.assignors.clients.consumer import METADATA_MAX_AGE_MS
+from tests.support.encrypted import SECRETS, Encrypted, allowed
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+pytestmark = pytest.mark.broker
+
+GROUP = "readers"
+PATIENCE_S = 60
+SOON_S = 10
+KAFKA_PYTHON_WAITS_MS = 8000  # whatever it hears, as long as its bootstrap_timeout_ms
+WRONG_PASSWORD = {"sasl_plain_password": "a-word-that-lets-nobody-in"}
+PLAIN = {"security_protocol": "PLAINTEXT"}
+
+
+@pytest.fixture(scope="module")
+def cluster(encrypted: Encrypted) -> Encrypted:
+    """Where the user "reader" may be in one group."""
+    admin = AdminClient(encrypted.listeners["plain"])
+    right = allowed("reader", ResourceType.GROUP, GROUP, AclOperation.READ)
+    admin.create_acls([right])[right].result(30)
+    return encrypted
+
+
+def settings(cluster: Encrypted, group: str, change: dict[str, Any]) -> dict[str, Any]:
+    """What both clients are told."""
+    own = {
+        "bootstrap_servers": cluster.listeners["users"]["bootstrap.servers"],
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_plain_username": "reader",
+        "sasl_plain_password": SECRETS["reader"],
+        "group_id": group,
+        "heartbeat_interval_ms": 300,
+    }
+    return own | change
+
+
+def authority(cluster: Encrypted) -> str:
+    return cluster.listeners["users"]["ssl.truststore.location"]
+
+
+async def kafka_python(cluster: Encrypted, group: str, change: dict[str, Any]) -> list[list[int]]:
+    members: list[KafkaConsumer] = []
+    try:
+        for _ in range(2):
+            assignor = KafkaPythonAssignor("cooperative-sticky")
+            own = {
+                "ssl_cafile": authority(cluster),
+                "bootstrap_timeout_ms": KAFKA_PYTHON_WAITS_MS,
+                "metadata_max_age_ms": METADATA_MAX_AGE_MS,
+            }
+            given = settings(cluster, group, change) | own
+            members.append(KafkaConsumer(cluster.topic, **given, partition_assignment_strategy=[assignor]))
+        return await shared(members, lambda member: asyncio.to_thread(member.poll, 100))
+    finally:
+        for member in members:
+            member.close()
+
+
+async def aiokafka(cluster: Encrypted, group: str, change: dict[str, Any]) -> list[list[int]]:
+    members: list[AIOKafkaConsumer] = []
+    try:
+        for _ in range(2):
+            assignor = aiokafka_assignor("sticky")
+            more = {"ssl_context": create_ssl_context(cafile=authority(cluster))}
+            given = settings(cluster, group, change) | more
+            members.append(
+                AIOKafkaConsumer(cluster.topic, **given, partition_assignment_strategy=(assignor,))
+            )
+            await members[-1].start()
+        return await shared(members, lambda member: member.getmany(timeout_ms=100))
+    finally:
+        for member in members:
+            await member.stop()
+
+
+async def shared(members: list[Any], poll: Callable[[Any], Awaitable[object]]) -> list[list[int]]:
+    """The partitions of each member, once each has some; one that joins anew still tells what it had."""
+    deadline = time.monotonic() + PATIENCE_S
+
+    def owned() -> list[list[int]]:
+        return [sorted(each.partition for each in member.assignment()) for member in members]
+
+    async def poll_on(member: Any) -> None:
+        while not (all(now := owned()) and sum(map(len, now)) == 2):
+            assert time.monotonic() < deadline, now
+            await poll(member)
+
+    # Nobody is closed while it is polled, even where another one has failed.
+    ended = await asyncio.gather(*map(poll_on, members), return_exceptions=True)
+    if fault := next(filter(None, ended), None):
+        raise fault
+    return owned()
+
+
+@pytest.mark.parametrize("client", [kafka_python, aiokafka])
+def test_two_members_own_every_partition_once(cluster: Encrypted, client: Callable[..., Any]) -> None:
+    owned = asyncio.run(client(cluster, GROUP, {}))
+    assert sorted(owned) == [[0], [1]]
+
+
+@pytest.mark.parametrize(
+    ("client", "group", "change", "error", "said"),
+    [
+        (kafka_python, GROUP, WRONG_PASSWORD, KafkaTimeoutError, "due to invalid credentials"),
+        (aiokafka, GROUP, WRONG_PASSWORD, KafkaConnectionError, "due to invalid credentials"),
+        (kafka_python, GROUP, PLAIN, KafkaTimeoutError, "socket disconnected"),
+        (aiokafka, GROUP, PLAIN, KafkaConnectionError, "closed"),
+        (kafka_python, "others", {}, KafkaPythonGroupError, "others"),
+        (aiokafka, "others", {}, GroupAuthorizationFailedError, "others"),
+    ],
+)
+def test_a_refusal_comes_through_soon_and_shows_no_secret(
+    cluster: Encrypted,
+    caplog: pytest.LogCaptureFixture,
+    client: Callable[..., Any],
+    group: str,
+    change: dict[str, Any],
+    error: type[Exception],
+    said: str,
+) -> None:
+    """The error is the client's own; why it could not come in, both tell their log only."""
+    begun = time.monotonic()
+    with caplog.at_level(logging.DEBUG), pytest.raises(error) as caught:
+        asyncio.run(client(cluster, group, change))
+    assert time.monotonic() - begun < SOON_S
+    told = f"{caught.value!r}\n{caplog.text}"
+    assert said in told
+    assert settings(cluster, group, change)["sasl_plain_password"] not in told
