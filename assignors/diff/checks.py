@@ -1,17 +1,24 @@
-"""Limits on a diff, such as `moved_pct<=10`."""
+"""Limits on the numbers of a report, such as `moved_pct<=10`."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from typing import Protocol
 
 from assignors.comparison import COMPARISON, COMPARISONS
 from assignors.diff.summary import Summary
 from assignors.errors import DiffError
 
 _CHECK = re.compile(rf"\s*(\w+)\s*({COMPARISON})\s*(-?\d+(?:\.\d+)?)\s*")
-_NAMES = tuple(field.name for field in fields(Summary))
+
+
+class Numbers(Protocol):
+    """A dataclass of numbers that can be checked; one that is None is unknown."""
+
+    def range_of(self, name: str) -> tuple[float, float]:
+        """The least and the most that a number can be, where only a bound is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +32,7 @@ class Check:
     def __str__(self) -> str:
         return f"{self.name}{self.comparison}{self.limit:g}"
 
-    def value(self, summary: Summary) -> float:
+    def value(self, summary: Numbers) -> float:
         """The number it looks at.
 
         Raises:
@@ -36,7 +43,7 @@ class Check:
             raise DiffError(f"check {self}: {self.name} is unknown, the inputs do not carry it")
         return float(value)
 
-    def told(self, summary: Summary) -> str:
+    def told(self, summary: Numbers) -> str:
         """The number as people are told it: whether it is only a bound, too.
 
         Raises:
@@ -47,7 +54,7 @@ class Check:
         bound = "" if least == most else "at least " if value == least else "at most "
         return f"{bound}{value:g}"
 
-    def passes(self, summary: Summary) -> bool:
+    def passes(self, summary: Numbers) -> bool:
         """Whether the number is within the limit.
 
         Raises:
@@ -62,17 +69,22 @@ class Check:
         return answers.pop()
 
 
-def parse_check(text: str) -> Check:
-    """A check from its text, a name of `Summary`, one of <= >= == != < >, and a number.
+def parse_check(text: str, numbers: type = Summary) -> Check:
+    """A check from its text, the name of a number, one of <= >= == != < >, and a number.
+
+    Args:
+        text: the text.
+        numbers: the dataclass whose fields are the names.
 
     Raises:
         DiffError: the text is no such thing, or the name is unknown (close ones are listed).
     """
+    names = [field.name for field in fields(numbers)]
     found = _CHECK.fullmatch(text)
     if found is None:
-        raise DiffError(f"check {text!r} is not of the form NAME<=NUMBER, such as moved_pct<=10")
+        raise DiffError(f"check {text!r} is not of the form NAME<=NUMBER, such as {names[0]}<=10")
     name, comparison, limit = found.groups()
-    if name not in _NAMES:
-        close = get_close_matches(name, _NAMES) or _NAMES
+    if name not in names:
+        close = get_close_matches(name, names) or names
         raise DiffError(f"check {text!r}: no number {name!r}; did you mean {', '.join(close)}?")
     return Check(name, comparison, float(limit))

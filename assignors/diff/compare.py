@@ -12,13 +12,15 @@ from assignors.assignment import Assignment
 from assignors.diff.changes import Action, Change, Conflict, Flow
 from assignors.diff.matching import Matching, match_members
 from assignors.diff.members import Identity, MemberChange, Presence, order_members
-from assignors.diff.needed import Columns, Needed, needed_moves
+from assignors.diff.needed import Columns, Needed, find_needed
+from assignors.diff.peak import certificate_of
 from assignors.diff.state import UNKNOWN_LAG, GroupState
 from assignors.diff.stops import Stop, find_stops
 from assignors.diff.summary import Summary, summarize
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
 from assignors.simulation.inputs.settings import Settings
+from assignors.weighted.weights_file import GivenWeights, weights_of
 from assignors.words import first_of
 from partitioning.topic_partition import TopicPartition
 
@@ -173,7 +175,12 @@ class _Side(NamedTuple):
 
 
 def diff(
-    before: State, after: State, *, match: str = "auto", timing: Settings | None = None
+    before: State,
+    after: State,
+    *,
+    match: str = "auto",
+    timing: Settings | None = None,
+    weights: GivenWeights | None = None,
 ) -> AssignmentDiff:
     """What changes from one assignment of a group to another; a million partitions take half a second.
 
@@ -182,10 +189,13 @@ def diff(
         after: the same, later.
         match: how members are paired, see `match_members`.
         timing: the timeouts of the group; None for Kafka's defaults.
+        weights: what partitions weigh, as the assignor "weighted" takes it, for the peak of the summary.
 
     Raises:
         DiffError: the members cannot be paired as asked.
+        InvalidConfigError: the weights make no sense.
     """
+    weighing = None if weights is None else weights_of(weights)
     old, new = GroupState.of(before), GroupState.of(after)
     topics = tuple(sorted({*old.topics, *new.topics}))
     keys = [_keys(state, topics) for state in (old, new)]
@@ -204,12 +214,12 @@ def diff(
     rows, all_known = Columns(topic, action, source, target), (old.members_complete, new.members_complete)
     members = _members(names, identities, matching, rows, (old, new))
     if (sides[1].second >= 0).any():
-        needed = Needed(None, exact=False)
+        needed = Needed(None, None, exact=False)
     else:
         subscriptions = [
             new.members[other].topics if other >= 0 else old.members[one].topics for one, other in identities
         ]
-        needed = needed_moves(rows, topics, members, subscriptions, all_known=new.members_complete)
+        needed = find_needed(rows, topics, members, subscriptions, all_known=new.members_complete)
     lag = sides[0].lag if sides[1].lag is None else sides[1].lag
     return AssignmentDiff(
         before=old,
@@ -232,7 +242,14 @@ def diff(
             )
             for index in np.flatnonzero(action == Action.CONFLICT).tolist()
         ),
-        summary=summarize(members, rows, needed, lag, all_known=all_known),
+        summary=summarize(
+            members,
+            rows,
+            needed,
+            lag,
+            None if weighing is None else certificate_of(new, weighing),
+            all_known=all_known,
+        ),
         timing=timing,
     )
 

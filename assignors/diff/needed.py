@@ -1,4 +1,4 @@
-"""How many moves a change needed, whoever decided."""
+"""How many moves a change needed, and how full its fullest member has to be, whoever decided."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 
 from assignors.diff.changes import Action
 from assignors.diff.members import Presence
+from assignors.optimal.levels import find_levels
 from assignors.optimal.needed import most_kept
+from assignors.optimal.readers import Readers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,19 +30,22 @@ class Columns(NamedTuple):
 
 
 class Needed(NamedTuple):
-    """The fewest moves; None where no valid assignment is as balanced as the side after.
+    """The least that a change needs.
 
     Attributes:
-        moves: how many.
-        exact: whether that is the number itself and not only a bound: some members' subscriptions are
+        moves: the fewest moves; None where no valid assignment is as balanced as the side after.
+        fullest: the most partitions that a member has where loads are the best; None where partitions have
+            two owners, or members may be there unseen that could take some.
+        exact: whether these are the numbers themselves and not only bounds: some members' subscriptions are
             unknown, or not all members are known.
     """
 
     moves: int | None
+    fullest: int | None
     exact: bool
 
 
-def needed_moves(
+def find_needed(
     rows: Columns,
     topics: Sequence[str],
     members: Sequence[MemberChange],
@@ -48,10 +53,11 @@ def needed_moves(
     *,
     all_known: bool,
 ) -> Needed:
-    """The fewest moves to any valid assignment whose loads are between the fewest and the most of after.
+    """What the best valid assignments need.
 
-    Members whose subscriptions are unknown could read everything, and one that was not seen after could still
-    have partitions, so that no fewer moves are possible whatever the truth is.
+    Moves are counted to any whose loads are between the fewest and the most of after. Members whose
+    subscriptions are unknown could read everything, and one that was not seen after could still have
+    partitions, so that no fewer are possible whatever the truth is.
 
     Args:
         rows: the partitions.
@@ -85,4 +91,9 @@ def needed_moves(
     for readable in of.values():
         read[readable] = True
     movable = int(np.count_nonzero(held & read[rows.topic]))
-    return Needed(None if kept is None else movable - kept, exact)
+    fullest = None
+    if all_known:
+        readers = Readers.of([of[names] for names in staying], len(topics))
+        size = np.bincount(rows.topic[here & read[rows.topic]], minlength=len(topics))
+        fullest = int(find_levels(size, readers).of_kind.max(initial=0))
+    return Needed(None if kept is None else movable - kept, fullest, exact)

@@ -104,6 +104,21 @@ class GroupState:
         np.maximum.at(counts, self.topic, self.partition.astype(np.int64) + 1)
         return counts
 
+    @property
+    def assignment(self) -> Assignment:
+        """What the members have, as the answer to their last rebalance."""
+        order = np.argsort(self.member, kind="stable")
+        offsets = np.searchsorted(self.member[order], np.arange(len(self.members) + 1))
+        owned = order[offsets[0] :]
+        return Assignment(
+            tuple(member.id for member in self.members),
+            self.topics,
+            self.highest_counts,
+            offsets - offsets[0],
+            self.topic[owned],
+            self.partition[owned],
+        )
+
     @classmethod
     def of(
         cls, value: GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from assignors.diff.members import MemberChange
     from assignors.diff.needed import Columns, Needed
+    from assignors.weighted.certificate import Certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,14 @@ class Summary:
         needed_moves_exact: whether that is exact; else subscriptions or members are unknown, and at least so
             many were needed. Where no more than these moved, it is.
         avoidable_moves: moved - needed_moves; at most so many where that is not exact.
+        fullest: most partitions of a member after.
+        needed_fullest: the same where the greatest load is the least there is, under the subscriptions of
+            after; None where partitions have two owners after, or not all members are known.
+        needed_fullest_exact: whether that is exact; else subscriptions are unknown, and the fullest has at
+            least so many. Where it has no more than these, it is.
+        peak: by weights: the largest load of a member after, in multiples of the mean; None without weights,
+            or where members, partitions or owners of after are unknown.
+        needed_peak: no assignment has a lower one; likewise.
         spread_before: most partitions of a member minus fewest, before.
         spread_after: the same after.
         stickiness: kept partitions as a share of those with an owner on both sides; 1 where there are none.
@@ -78,6 +87,11 @@ class Summary:
     needed_moves: int | None
     needed_moves_exact: bool
     avoidable_moves: int | None
+    fullest: int
+    needed_fullest: int | None
+    needed_fullest_exact: bool
+    peak: float | None
+    needed_peak: float | None
     spread_before: int | None
     spread_after: int | None
     stickiness: float
@@ -89,6 +103,8 @@ class Summary:
         value = float(getattr(self, name))
         if name == "needed_moves" and not self.needed_moves_exact:
             return value, float(self.moved)
+        if name == "needed_fullest" and not self.needed_fullest_exact:
+            return value, float(self.fullest)
         if name == "avoidable_moves" and not self.needed_moves_exact:
             return 0.0, value
         if name == "lag_moved" and not self.lag_moved_exact:
@@ -101,6 +117,7 @@ def summarize(
     rows: Columns,
     needed: Needed,
     lag: NDArray[np.int64] | None,
+    certificate: Certificate | None,
     *,
     all_known: tuple[bool, bool],
 ) -> Summary:
@@ -109,14 +126,16 @@ def summarize(
     Args:
         members: every member of either side.
         rows: the partitions.
-        needed: the fewest moves.
+        needed: what the best assignments need.
         lag: records waiting in each partition, `UNKNOWN_LAG` where unknown; None where no side knows any.
+        certificate: how the weights lie; None where that is unknown.
         all_known: of each side, whether it shows all its members.
     """
     times = np.bincount(rows.action, minlength=len(Action)).tolist()
     before = [member.before for member in members if member.before_id is not None]
     after = [member.after for member in members if member.after_id is not None]
     presence = Counter(member.presence for member in members)
+    fullest = max(after, default=0)
     moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
     waiting, known = lag_of(lag, rows.action == Action.MOVE)
     return Summary(
@@ -139,6 +158,11 @@ def summarize(
         needed_moves=needed.moves,
         needed_moves_exact=needed.exact or needed.moves == moved,
         avoidable_moves=None if needed.moves is None else max(0, moved - needed.moves),
+        fullest=fullest,
+        needed_fullest=needed.fullest,
+        needed_fullest_exact=needed.exact or needed.fullest == fullest,
+        peak=None if certificate is None else certificate.peak,
+        needed_peak=None if certificate is None else certificate.bound,
         spread_before=max(before, default=0) - min(before, default=0) if all_known[0] else None,
         spread_after=max(after, default=0) - min(after, default=0) if all_known[1] else None,
         stickiness=1 - moved / max(1, kept + moved),

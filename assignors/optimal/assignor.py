@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -10,11 +10,16 @@ from assignors.interface import RebalanceProtocol
 from assignors.optimal.deciding import decide
 from assignors.optimal.decision import Deciding, Decision, held_back
 from assignors.optimal.memory import owned, remembered
+from assignors.optimal.racks import find_kinds
 from assignors.optimal.reading import read_group
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
+from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from assignors.group import Group
+    from assignors.optimal.reading import Reading
     from assignors.partition_list import PartitionList
 
 
@@ -23,15 +28,29 @@ class _Optimal(Deciding):
 
     Args:
         spread: whether topics are spread over members as evenly as can be, up to 20,000 pairs of a member and
-            a topic it subscribes to; without it, and beyond, they are spread roughly and sooner.
+            a topic it subscribes to; without it, beyond, and where racks matter, they are spread roughly.
+        racks: whether the fewest partitions are far from their member's rack "after-moves", among answers
+            with the fewest moves, or "before-moves", at the price of moves; "ignore": racks do not matter.
+
+    Raises:
+        InvalidConfigError: `racks` is something else.
     """
 
-    def __init__(self, *, spread: bool = True) -> None:
+    def __init__(
+        self, *, spread: bool = True, racks: Literal["after-moves", "before-moves", "ignore"] = "after-moves"
+    ) -> None:
+        if racks not in {"after-moves", "before-moves", "ignore"}:
+            raise InvalidConfigError(f"racks is {racks!r}; give 'after-moves', 'before-moves' or 'ignore'")
         self._spread = spread
+        self._racks = racks
+
+    def _owners(self, group: Group, reading: Reading) -> NDArray[np.intp]:
+        near = None if self._racks == "ignore" else find_kinds(group, reading)
+        return decide(reading, spread=self._spread, near=near, near_first=self._racks == "before-moves")
 
 
 class OptimalAssignor(_Optimal):
-    """The best loads there are, with the fewest moves, whatever members subscribe to; racks are ignored.
+    """The best loads there are, with the fewest moves, whatever members subscribe to.
 
     Members remember in user data, in the form of "sticky"; what cannot be read counts as nothing. The answer
     depends neither on the order of members or topics nor on earlier answers of this leader.
@@ -42,7 +61,7 @@ class OptimalAssignor(_Optimal):
 
     def _decide(self, group: Group) -> Decision:
         reading = read_group(group, remembered(group.members))
-        owner = decide(reading, spread=self._spread)
+        owner = self._owners(group, reading)
         return Decision(reading, owner, np.zeros(len(owner), np.bool_))
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
@@ -65,7 +84,7 @@ class CooperativeOptimalAssignor(_Optimal):
 
     def _decide(self, group: Group) -> Decision:
         reading = read_group(group, owned(group.members))
-        owner = decide(reading, spread=self._spread)
+        owner = self._owners(group, reading)
         return Decision(reading, owner, held_back(reading, owner))
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it

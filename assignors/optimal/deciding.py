@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.optimal.grouping import first_of_each, rounds, sorted_by, sums
+from assignors.optimal.grouping import first_of_each, groups, in_order, rounds, sorted_by, sums
 from assignors.optimal.keeping import Claims, keep
 from assignors.optimal.levels import find_levels
 from assignors.optimal.spreading import Pairs, spread_topics
@@ -15,6 +15,7 @@ from partitioning.columns import ranges
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from assignors.optimal.racks import Kinds
     from assignors.optimal.reading import Reading
 
 
@@ -22,14 +23,19 @@ EXACT_PAIRS = 20_000
 """Up to how many pairs of a member and a topic that it may get topics are spread as evenly as can be."""
 
 
-def decide(reading: Reading, *, spread: bool = True) -> NDArray[np.intp]:
+def decide(
+    reading: Reading, *, spread: bool = True, near: Kinds | None = None, near_first: bool = False
+) -> NDArray[np.intp]:
     """The member that gets each partition.
 
     Args:
         reading: the group.
-        spread: whether topics are spread as evenly as can be, where there are not too many pairs.
+        spread: whether topics are spread as evenly as can be, where racks do not matter and there are not too
+            many pairs.
+        near: who is far from what; None where racks do not matter.
+        near_first: whether fewer far partitions are worth more moves.
     """
-    return _Task(reading, spread=spread).decide()
+    return _Task(reading, spread=spread, near=near, near_first=near_first).decide()
 
 
 class _Task:
@@ -37,18 +43,26 @@ class _Task:
 
     Its parts are those of the levels. Where all members of a part may get all of its partitions, counting is
     enough; about the others, which are open, a flow decides. Members are in one club if they may get the same
-    partitions.
+    partitions. Where racks matter, everything here that is said of topics is done with kinds, and parts with
+    members that can be far from a partition are open, too.
     """
 
-    def __init__(self, reading: Reading, *, spread: bool) -> None:
-        self._reading = reading
-        self._levels = levels = find_levels(reading.counts, reading.readers)
-        kind = reading.readers.of_member
+    def __init__(self, reading: Reading, *, spread: bool, near: Kinds | None, near_first: bool) -> None:
+        self._holder = reading.holder
+        self._near, self._near_first = near, near_first
+        self._size, self._topic = reading.counts, reading.topic_of
+        all_readers = reading.readers
+        if near is not None:
+            self._size, self._topic, all_readers = near.size, near.of_partition, near.readers
+        self._levels = levels = find_levels(self._size, all_readers)
+        if near is not None:
+            far = near.far(levels.readers.topic, levels.readers.kind)
+            levels.complete[levels.part_of_topic[levels.readers.topic[far]]] = False
+        kind = all_readers.of_member
         self._high = levels.of_kind[kind]
         self._low = np.maximum(self._high - 1, 0)
-        self._part = levels.part_of_topic[reading.topic_of]
+        self._part = levels.part_of_topic[self._topic]
         self._part_of_member = levels.part_of_kind[kind]
-        self._open = ~levels.complete[self._part]
         parts = len(levels.complete)
         self._is_open = ~levels.complete[self._part_of_member]
         self._club = np.where(self._is_open, parts + kind, self._part_of_member)
@@ -56,23 +70,40 @@ class _Task:
         readers = levels.readers
         row = ~levels.complete[levels.part_of_topic[readers.topic]]
         self._readers = readers._replace(kind=readers.kind[row], topic=readers.topic[row])
-        self._spread = spread and int(readers.members[readers.kind].sum()) <= EXACT_PAIRS
+        pairs = int(readers.members[readers.kind].sum())
+        self._spread = spread and near is None and pairs <= EXACT_PAIRS
 
     def decide(self) -> NDArray[np.intp]:
         """The member that gets each partition."""
-        holder = self._reading.holder
-        fits = (holder >= 0) & (self._part_of_member[holder] == self._part) if len(holder) else holder >= 0
-        nobody = np.full(len(holder), -1, np.intp)
-        if not fits.any():
-            return self._give(nobody, nobody)
-        holder = np.where(fits, holder, -1)
+        holder = self._holder
+        if len(self._levels.complete) > 1:
+            holder = np.where((holder >= 0) & (self._part_of_member[holder] == self._part), holder, -1)
+        held = holder >= 0
+        if not held.any():
+            return self._from_nothing()
         load = self._loads(holder)
-        if fits.all() and (load >= self._low).all() and (load <= self._high).all():
+        if (
+            held.all()
+            and (load >= self._low).all()
+            and (load <= self._high).all()
+            and not self._can_be_nearer()
+        ):
             return holder
-        return self._give(holder, self._give(nobody, nobody))
+        return self._give(holder, self._from_nothing())
+
+    def _from_nothing(self) -> NDArray[np.intp]:
+        """The member that gets each partition if nobody had any."""
+        nobody = np.full(len(self._holder), -1, np.intp)
+        if self._spread or not self._levels.complete.all():
+            return self._give(nobody, nobody)
+        return self._fill(self._part, nobody, np.zeros(len(self._low), np.intp))
+
+    def _can_be_nearer(self) -> bool:
+        """Whether moves are worth it although loads are the best, because owners are far."""
+        return self._near is not None and self._near_first and bool(self._near.far_from(self._holder).any())
 
     def _loads(self, owner: NDArray[np.intp]) -> NDArray[np.intp]:
-        return np.bincount(owner[owner >= 0], minlength=len(self._low))
+        return np.bincount(owner + 1, minlength=len(self._low) + 1)[1:]
 
     def _give(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
         """The member that gets each partition.
@@ -83,21 +114,30 @@ class _Task:
         """
         if self._spread:
             return self._spread_out(holder, fresh)
-        owner = np.full(len(holder), -1, np.intp)
-        club = self._part.copy()
-        rows = np.flatnonzero(~self._open & ((holder >= 0) | (fresh >= 0)))
-        if len(rows):
-            owner[rows] = self._keep_by_counting(holder[rows], fresh[rows])
-        rows = np.flatnonzero(self._open)
-        if len(rows):
-            owner[rows], club[rows] = self._keep_by_flow(rows, holder[rows], fresh[rows])
+        if self._levels.complete.all():
+            owner, club = self._keep_by_counting(holder, fresh), self._part
+        else:
+            owner, club = self._keep_in_parts(holder, fresh)
         pool = np.flatnonzero(owner < 0)
         owner[pool] = self._fill(club[pool], fresh[pool], self._loads(owner))
         return owner
 
+    def _keep_in_parts(
+        self, holder: NDArray[np.intp], fresh: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Who keeps what it has, or gets what would be its own from nothing, and the clubs of the others."""
+        owner, club = np.full(len(holder), -1, np.intp), self._part.copy()
+        is_open = ~self._levels.complete[self._part]
+        rows = np.flatnonzero(~is_open)
+        if len(rows):
+            owner[rows] = self._keep_by_counting(holder[rows], fresh[rows])
+        rows = np.flatnonzero(is_open)
+        owner[rows], club[rows] = self._keep_by_flow(rows, holder[rows], fresh[rows])
+        return owner, club
+
     def _spread_out(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
         """The same with topics spread as evenly as can be."""
-        readers, topic, members = self._levels.readers, self._reading.topic_of, len(self._low)
+        readers, topic, members = self._levels.readers, self._topic, len(self._low)
         of_class = np.argsort(readers.of_member, kind="stable")
         sizes = readers.members[readers.kind]
         member = of_class[ranges((np.cumsum(readers.members) - readers.members)[readers.kind], sizes)]
@@ -108,15 +148,13 @@ class _Task:
         held = np.bincount(cell_of_holder[holder >= 0], minlength=len(keys))
         back = np.bincount(cell_of_fresh[free], minlength=len(keys))
         of_topic, member = np.divmod(keys, members)
-        given = spread_topics(
-            self._reading.counts, Pairs(member, of_topic, held, back), self._low, self._high
-        )
+        given = spread_topics(self._size, Pairs(member, of_topic, held, back), self._low, self._high)
 
         keeps = np.minimum(given, held)
         gets = np.minimum(given - keeps, back)
         left = given - keeps - gets
-        dear = _reluctance(holder, fresh, sums(member, left, members) > 0)
-        owner = _granted(holder, fresh, (cell_of_holder, keeps, dear), (cell_of_fresh, gets))
+        short = sums(member, left, members) > 0
+        owner = _granted(holder, fresh, (cell_of_holder, held, keeps), (cell_of_fresh, gets), short)
         pool = np.flatnonzero((owner < 0) & (fresh >= 0))
         own = pool[first_of_each(cell_of_fresh[pool], left)]
         owner[own] = fresh[own]
@@ -127,53 +165,55 @@ class _Task:
     def _keep_by_counting(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
         """Who keeps what it has, or gets what nobody has and would be its own from nothing; -1 for nobody."""
         has = self._loads(holder)
-        back = self._loads(np.where(holder < 0, fresh, -1))
+        back = self._loads(fresh[holder < 0])
         # Greater loads go first to those who would lose one more, then to those who would get one less back.
         last = np.where(has >= self._high, 0, np.where(has + back >= self._high, 1, 2))
         parts = len(self._levels.complete)
-        greater = np.bincount(self._part, minlength=parts) - sums(self._part_of_member, self._low, parts)
+        greater = sums(self._levels.part_of_topic, self._size, parts) - sums(
+            self._part_of_member, self._low, parts
+        )
         load = self._low + first_of_each(self._part_of_member, greater, last, levels=3)
         keeps = np.minimum(has, load)
-        dear = _reluctance(holder, fresh, load > has + back)
-        return _granted(holder, fresh, (holder, keeps, dear), (fresh, load - keeps))
+        return _granted(holder, fresh, (holder, has, keeps), (fresh, load - keeps), load > has + back)
 
     def _keep_by_flow(
         self, rows: NDArray[np.intp], holder: NDArray[np.intp], fresh: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The same for open parts, and the clubs that the others of these partitions go to.
 
-        A move costs more than all that could be gained for it by giving back what nobody has.
+        A move costs more than all that could be gained for it by giving back what nobody has. An owner that
+        is far costs more than that, too, and less than a move, or more than all moves.
         """
-        topics, topic = self._readers.topics, self._reading.topic_of[rows]
+        topics, topic = self._readers.topics, self._topic[rows]
+        unit = len(rows) + 1
+        move, far = (unit, unit**2) if self._near_first else (unit**2, unit)
+        giving = None
+        if self._near is None:
+            move = unit
+        else:
+            giving = np.where(self._near.far(self._readers.topic, self._readers.kind), far, 0)
         held = holder >= 0
         wish = np.where(held, holder, fresh)
-        wished = wish >= 0
         # A member that has nothing, as one that has restarted, is the first to get what would be its own.
-        newcomer = np.append(self._loads(self._reading.holder) == 0, False)
+        newcomer = np.append(self._loads(self._holder) == 0, False)
         heir = np.where(held & newcomer[fresh], fresh, -1)
         members = len(self._low)
-        kinds, group, amount = np.unique(
-            (((wish * topics + topic) * 2 + held) * (members + 1) + heir + 1)[wished],
-            return_inverse=True,
-            return_counts=True,
-        )
+        alike, starts, amount = groups(np.flatnonzero(wish >= 0), heir + 1, topic * 2 + held, wish)
         claim = np.zeros(len(rows), np.intp)
-        claim[wished] = group
-        kinds, heirs = np.divmod(kinds, members + 1)
-        claims = Claims(
-            *np.divmod(kinds // 2, topics), amount, np.where(kinds % 2, len(rows) + 1, 1), heirs - 1
-        )
+        claim[alike] = np.repeat(np.arange(len(starts)), amount)
+        one = alike[starts]
+        claims = Claims(wish[one], topic[one], amount, np.where(held[one], move, 1), heir[one])
         kept = keep(
             np.bincount(topic, minlength=topics),
             self._readers,
             claims,
             np.where(self._is_open, self._low, 0),
             np.where(self._is_open, self._high, 0),
+            giving,
         )
         assert kept is not None, "the levels are loads that some assignment has"
         short = sums(claims.member, kept.amount, members) < self._low
-        dear = _reluctance(holder, fresh, short)
-        owner = _granted(holder, fresh, (claim, kept.amount, dear), (claim, kept.amount))
+        owner = _granted(holder, fresh, (claim, amount, kept.amount), (claim, kept.amount), short)
         willed = np.flatnonzero((owner < 0) & (heir >= 0))
         willed = willed[first_of_each(claim[willed], kept.inherited)]
         owner[willed] = heir[willed]
@@ -187,7 +227,7 @@ class _Task:
         placed: NDArray[np.int64],
     ) -> NDArray[np.intp]:
         """The club of each partition of a pool, first that of the member that would get it from nothing."""
-        kind, readers = self._reading.readers.of_member, self._readers
+        kind, readers = self._readers.of_member, self._readers
         chosen = np.full(len(topic), -1, np.intp)
         wished = pool[fresh[pool] >= 0]
         pairs = readers.kind * readers.topics + readers.topic
@@ -196,7 +236,8 @@ class _Task:
         chosen[wished[first]] = readers.kind[pair[first]]
         left = placed - np.bincount(pair[first], minlength=len(pairs))
         by_topic = sorted_by(readers.topic)
-        chosen[pool[chosen[pool] < 0]] = np.repeat(readers.kind[by_topic], left[by_topic])
+        rest = pool[chosen[pool] < 0]
+        chosen[in_order(rest, topic[rest])] = np.repeat(readers.kind[by_topic], left[by_topic])
         return chosen + len(self._levels.complete)
 
     def _fill(
@@ -222,43 +263,45 @@ class _Task:
         owner = np.full(len(club), -1, np.intp)
         own = wishes[first_of_each(fresh[wishes], need)]
         owner[own] = fresh[own]
-        need -= self._loads(owner)
+        need -= self._loads(fresh[own])
         # The rest is dealt in rounds, so that a topic's partitions go to different members.
         rest = np.flatnonzero(owner < 0)
         seats = rounds(need)
-        owner[rest[sorted_by(club[rest])]] = seats[sorted_by(self._club[seats])]
+        owner[in_order(rest, club[rest])] = in_order(seats, self._club[seats])
         return owner
-
-
-def _reluctance(
-    holder: NDArray[np.intp], fresh: NDArray[np.intp], short: NDArray[np.bool_]
-) -> NDArray[np.intp]:
-    """How readily a member gives each up: last its own from nothing, first those of one that is short."""
-    return np.where(fresh == holder, 0, 1 + np.append(short, False)[fresh])
 
 
 def _granted(
     holder: NDArray[np.intp],
     fresh: NDArray[np.intp],
-    keeps: tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.intp]],
+    keeps: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]],
     gets: tuple[NDArray[np.intp], NDArray[np.int64]],
+    short: NDArray[np.bool_],
 ) -> NDArray[np.intp]:
     """Who keeps what it has, or gets what would be its own from nothing and nobody has; -1 for nobody.
+
+    A member gives up last what would be its own from nothing, and first what would be of one that is short.
 
     Args:
         holder: the member that has each partition, or -1.
         fresh: the one that would get it from nothing, or -1.
-        keeps: of each partition that somebody has the group, how many of each group are kept, and which are
-            given up last.
+        keeps: of each partition that somebody has the group, how many there are of each group, and how many
+            of them are kept.
         gets: of each other partition the group, and how many of each group are given.
+        short: the members that get fewer of their own back than they need.
     """
-    owner = np.full(len(holder), -1, np.intp)
-    group, quota, dear = keeps
-    held = np.flatnonzero(holder >= 0)
-    held = held[first_of_each(group[held], quota, dear[held], levels=3)]
-    owner[held] = holder[held]
+    owner = holder.copy()
+    held = holder >= 0
+    group, amount, quota = keeps
+    loses = amount > quota
+    if loses.any():
+        doubt = np.flatnonzero(loses[group] & held)
+        heir = fresh[doubt]
+        reluctance = np.where(heir == holder[doubt], 0, 1 + np.append(short, False)[heir])
+        owner[doubt[~first_of_each(group[doubt], quota, reluctance, levels=3)]] = -1
     group, quota = gets
-    free = np.flatnonzero((holder < 0) & (fresh >= 0))
+    free = np.flatnonzero(~held)
+    free = free[fresh[free] >= 0]
     free = free[first_of_each(group[free], quota)]
     owner[free] = fresh[free]
     return owner

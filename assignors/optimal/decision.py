@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -39,22 +40,22 @@ class Decision(NamedTuple):
 
     def assignment(self, group: Group) -> Assignment:
         """The answer; partitions that wait are held back."""
-        reading, waits = self.reading, self.waits
+        reading = self.reading
         member = reading.members[self.owner].astype(np.int32)
-        topic = reading.topic_of.astype(np.int32)
-        number = self._numbers()
         transferring = None
-        if waits.any():
-            transferring = PartitionList(reading.topics, topic[waits], number[waits]), member[waits]
-            member, topic, number = (column[~waits] for column in (member, topic, number))
-        order, offsets = group_rows(member, len(group.members))
+        given: NDArray[np.intp] | None = None  # all, where none waits
+        if self.waits.any():
+            held, given = np.flatnonzero(self.waits), np.flatnonzero(~self.waits)
+            transferring = PartitionList(reading.topics, *self._named(held)), member[held]
+        order, offsets = group_rows(member if given is None else member[given], len(group.members))
+        topic, number = self._named(order if given is None else given[order])
         return Assignment(
-            members=tuple(member.id for member in group.members),
+            members=tuple(map(attrgetter("id"), group.members)),
             topics=reading.topics,
             counts=reading.counts,
             offsets=offsets,
-            topic=topic[order],
-            partition=number[order],
+            topic=topic,
+            partition=number,
             transferring=transferring,
             certificate=self.certificate,
         )
@@ -65,7 +66,9 @@ class Decision(NamedTuple):
         ids = [group.members[row].id for row in reading.members.tolist()]
         partitions = [
             TopicPartition(reading.topics[topic], number)
-            for topic, number in zip(reading.topic_of.tolist(), self._numbers().tolist(), strict=True)
+            for topic, number in zip(
+                *(column.tolist() for column in self._named(np.arange(len(self.owner)))), strict=True
+            )
         ]
         contested = np.bincount(reading.claims.partition, minlength=len(partitions)) > 1
         for member, row in zip(*(column.tolist() for column in reading.claims), strict=True):
@@ -87,9 +90,10 @@ class Decision(NamedTuple):
             if self.waits[row]:
                 record(partitions[row], Reason.HELD_BACK, ids[owner])
 
-    def _numbers(self) -> NDArray[np.int32]:
-        reading = self.reading
-        return (np.arange(len(self.owner)) - reading.starts[reading.topic_of]).astype(np.int32)
+    def _named(self, partitions: NDArray[np.intp]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The topic of each of these partitions, and its number in that."""
+        topic = self.reading.topic_of[partitions]
+        return topic.astype(np.int32), (partitions - self.reading.starts[topic]).astype(np.int32)
 
 
 def held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -98,9 +102,9 @@ def held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
     Only the member whose claim counts need not wait for others to give it up.
     """
     member, partition = reading.claims
-    gets = owner[partition]
+    lost = partition[owner[partition] != member]
     waits = np.zeros(len(owner), np.bool_)
-    waits[partition[(gets != member) & (gets != reading.rightful[partition])]] = True
+    waits[lost[owner[lost] != reading.rightful[lost]]] = True
     return waits
 
 

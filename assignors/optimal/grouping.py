@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from assignors.columns import run_sizes, run_starts
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -17,16 +19,50 @@ def sums(group: NDArray[np.integer[Any]], amount: NDArray[Any], groups: int) -> 
 
 def sorted_by(key: NDArray[np.intp]) -> NDArray[np.intp]:
     """The rows in the order of their keys, 0 or more; ties stay as they are."""
-    if not len(key) or key.min() == key.max():
-        return np.arange(len(key))
-    small = key.max() < 1 << 16
-    return (key.astype(np.uint16) if small else key).argsort(kind="stable")  # NumPy sorts 16 bits by radix
+    return in_order(np.arange(len(key)), key)
+
+
+def in_order(rows: NDArray[np.intp], key: NDArray[np.intp]) -> NDArray[np.intp]:
+    """These rows in the order of their keys, 0 or more; ties stay as they are."""
+    if not len(key) or key.min() == (largest := key.max()):
+        return rows
+    small = largest < 1 << 16  # NumPy sorts 16 bits by radix
+    return rows[(key.astype(np.uint16) if small else key).argsort(kind="stable")]
+
+
+def groups(
+    rows: NDArray[np.intp], *keys: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """These rows with those next to each other that are alike in all keys, in order of the last one first.
+
+    Args:
+        rows: ascending.
+        keys: of all rows there are, 0 or more; the least significant one first.
+
+    Returns:
+        The rows, where each group of them begins, and how large it is.
+    """
+    begins = np.zeros(len(rows), np.bool_)
+    begins[:1] = True
+    for key in keys:
+        rows = in_order(rows, key[rows])
+    for key in keys:
+        ordered = key[rows]
+        begins[1:] |= ordered[1:] != ordered[:-1]
+    starts = np.flatnonzero(begins)
+    return rows, starts, run_sizes(starts, len(rows))
+
+
+def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
+    """The different ones of some numbers, in order; `np.unique` hashes them first, which takes longer."""
+    ordered = np.sort(numbers)
+    return ordered[run_starts(ordered)]
 
 
 def runs(group: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Where runs of equal numbers begin, and how long they are."""
-    starts = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
-    return starts, np.append(starts[1:], len(group))[: len(starts)] - starts
+    starts = run_starts(group)
+    return starts, run_sizes(starts, len(group))
 
 
 def ranks(group: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -38,7 +74,7 @@ def rounds(need: NDArray[np.int64]) -> NDArray[np.intp]:
     """Whose turn it is, as often as each needs: all that still need some take turns, round after round."""
     turns = [np.empty(0, np.intp)]
     done = 0
-    for goal in np.unique(need).tolist():
+    for goal in distinct(need).tolist():
         turns.append(np.tile(np.flatnonzero(need > done), goal - done))
         done = goal
     return np.concatenate(turns)
@@ -63,6 +99,6 @@ def first_of_each(
     if chosen.all():
         return chosen
     rows = np.flatnonzero(~chosen)
-    order = rows[sorted_by(group[rows] if rank is None else group[rows] * levels + rank[rows])]
+    order = in_order(rows, group[rows] if rank is None else group[rows] * levels + rank[rows])
     chosen[order[ranks(group[order]) < quota[group[order]]]] = True
     return chosen

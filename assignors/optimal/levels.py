@@ -36,7 +36,8 @@ class Levels(NamedTuple):
 def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
     """The levels of the best loads.
 
-    A part of the group whose members would have `mean` partitions each, rounded up, is on that level if a
+    Topics that no reader connects, directly or through other topics, are in different parts from the start. A
+    part of the group whose members would have `mean` partitions each, rounded up, is on that level if a
     flow finds room for all of them, and if `mean - 1` a member leaves none of its topics without too many.
     Where that does not hold, the topics that have too many and their readers get nothing else: the best loads
     of both sides are independent of each other, and each is looked at again. All parts are in one flow.
@@ -49,9 +50,10 @@ def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
     real = size[readers.topic] > 0
     kind, topic = readers.kind[real], readers.topic[real]
     part = np.zeros(topics + classes, np.intp)  # of topics, then of classes; part 0 has neither
-    part[topic], part[topics + kind] = 1, 1
+    own = _connected(kind, topic, topics, classes)
+    part[topic] = part[topics + kind] = own[topic] + 1
     level = np.zeros(classes, np.int64)
-    open_parts = np.array([False, True])
+    open_parts = np.arange(own.max(initial=-1) + 2) > 0
     while open_parts.any():
         parts = len(open_parts)
         of_topic, of_kind = part[:topics], part[topics:]
@@ -85,6 +87,22 @@ def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
     of_topic, of_kind = part[:topics], part[topics:]
     complete = _complete(kind, of_topic[size > 0], of_kind, len(open_parts))
     return Levels(level, readers._replace(kind=kind, topic=topic), of_kind, of_topic, complete)
+
+
+def _connected(
+    kind: NDArray[np.intp], topic: NDArray[np.intp], topics: int, classes: int
+) -> NDArray[np.intp]:
+    """A number for each topic, the same for topics that readers connect, counted from 0."""
+    least = np.arange(topics)  # a topic that is connected with each
+    while True:
+        of_kind = np.full(classes, topics)
+        np.minimum.at(of_kind, kind, least[topic])
+        before = least.copy()
+        np.minimum.at(least, topic, of_kind[kind])
+        np.minimum.at(least, before, least)  # all that were known to be connected go along
+        least = least[least]
+        if (least == before).all():
+            return np.unique(least, return_inverse=True)[1]
 
 
 def _complete(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from assignors.group import StickyUserData
 from assignors.optimal.reading import Memory
-from assignors.partition_list import PartitionList
+from assignors.partition_list import as_lists
 from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def owned(members: Sequence[Member]) -> Memory:
         if (generation is None or generation < 0) and member.user_data is not None:
             generation = decode_cooperative_user_data(bytes(member.user_data))
         generations.append(-1 if generation is None else generation)
-    return Memory([PartitionList.of(member.owned) for member in members], generations)
+    return Memory(as_lists(member.owned for member in members), generations)
 
 
 def owned_or_remembered(members: Sequence[Member]) -> Memory:

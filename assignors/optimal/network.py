@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from assignors.columns import bounds
-from assignors.optimal.grouping import runs, sums
+from assignors.optimal.grouping import distinct, runs
 from partitioning.columns import ranges
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Arcs(NamedTuple):
     ) -> Arcs:
         """Arcs of one sort; a number stands for all of them."""
         size = len(tail)
-        return cls(tail, head, *(np.broadcast_to(each, size) for each in (capacity, used, cost)))
+        return cls(tail, head, *(np.full(size, each, np.int64) for each in (capacity, used, cost)))
 
 
 class Network:
@@ -71,26 +71,32 @@ class Network:
     def __init__(
         self, excess: NDArray[np.int64], sorts: Sequence[Arcs], potential: NDArray[np.int64] | None = None
     ) -> None:
-        tail, head, capacity, used, cost = (np.concatenate(column) for column in zip(*sorts, strict=True))
+        tails, heads, capacities, used, costs = zip(*sorts, strict=True)
         self.excess = excess
-        self._size = len(tail)
-        small = np.uint16 if len(excess) <= 1 << 16 else np.int32  # NumPy sorts 16 bits by radix
-        heads = np.concatenate([head, tail]).astype(small)
-        order = heads.argsort(kind="stable")
-        self._head = heads[order].astype(np.intp)
-        self._tail = np.concatenate([tail, head])[order].astype(np.intp)
-        self._tail_key = self._tail.astype(small)
-        self._left = np.concatenate([capacity, used])[order].astype(np.int64)
-        self._cost = np.concatenate([cost, -cost])[order].astype(np.int64)
-        self._place = np.empty(len(order), np.intp)
-        self._place[order] = np.arange(len(order))
-        self._back = self._place[np.where(order < self._size, order + self._size, order - self._size)]
-        self._starts = bounds(np.bincount(self._head, minlength=len(excess)))
-        self._potential = np.zeros(len(excess), np.int64) if potential is None else potential
+        nodes = len(excess)
+        tail = np.concatenate(tails + heads)
+        size = len(tail) // 2
+        self._small = np.uint16 if nodes <= 1 << 16 else np.int32  # NumPy sorts 16 bits by radix
+        head = np.concatenate([tail[size:], tail[:size]]).astype(self._small)
+        order = head.argsort(kind="stable")
+        place = np.empty(len(order), np.intp)
+        place[order] = np.arange(len(order))
+        self._undo = place[size:]
+        self._back = np.empty(len(order), np.intp)
+        self._back[place] = np.concatenate([self._undo, place[:size]])
+        degree = np.bincount(head, minlength=nodes)
+        self._starts = bounds(degree)
+        self._head = np.repeat(np.arange(nodes), degree)
+        self._tail = tail[order]
+        self._left = np.concatenate(capacities + used)[order]
+        cost = np.concatenate(costs)
+        self._cost = np.concatenate([cost, -cost])[order]
+        if potential is not None:
+            self._cost += potential[self._head] - potential[self._tail]
 
     def used(self) -> NDArray[np.int64]:
         """How much of each arc can be taken back, in the order of the arcs given."""
-        return self._left[self._place[self._size :]]
+        return self._left[self._undo]
 
     def flow(self) -> NDArray[np.bool_]:
         """Send all that can be sent.
@@ -125,26 +131,24 @@ class Network:
         while waiting and len(frontier):
             starts = self._starts[frontier]
             rows = ranges(starts, self._starts[frontier + 1] - starts)
-            rows = rows[(self._left[rows] > 0) & ~reached[self._tail[rows]]]
-            cost = self._reduced(rows)
-            dearer.add(rows, cost, so_far)
-            rows = rows[cost == 0]
+            rows = rows.compress(self._left[rows] > 0)
+            rows = rows.compress(~reached[self._tail[rows]])
+            cost = self._cost[rows]
+            if cost.any():
+                dearer.add(rows, cost, so_far)
+                rows = rows.compress(cost == 0)
             while not len(rows) and dearer.waiting:
                 rows, so_far = dearer.take()
                 rows = np.sort(rows[~reached[self._tail[rows]]])
-            tails = self._tail[rows]
-            distance[tails] = so_far
-            frontier = _distinct(tails, len(reached))
+            frontier = _distinct(self._tail[rows], len(reached))
+            distance[frontier] = so_far
             reached[frontier] = True
             waiting -= int(np.count_nonzero(self.excess[frontier] > 0))
             layers.append(rows)
-        distance[~reached] = so_far
-        self._potential += distance
+        if so_far:
+            distance[~reached] = so_far
+            self._cost += distance[self._head] - distance[self._tail]
         return layers, reached
-
-    def _reduced(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        potential = self._potential
-        return self._cost[rows] + potential[self._head[rows]] - potential[self._tail[rows]]
 
     def _wave(self, layers: list[NDArray[np.intp]]) -> None:
         """Send down the layers: see what could come, ask for what can go on, then let it flow."""
@@ -153,25 +157,24 @@ class Network:
         coming = supply.copy()
         limits = []
         for rows in reversed(layers):
-            limit = np.minimum(np.minimum(self._left[rows], most), coming[self._tail[rows]])
-            _add(coming, self._head[rows], limit)
-            limits.append(limit)
+            tail = self._tail[rows]
+            useful = coming[tail] > 0
+            rows, tail = rows.compress(useful), tail.compress(useful)  # noqa: PLW2901
+            head = self._head[rows]
+            limit = np.minimum(np.minimum(self._left[rows], most), coming[tail])
+            np.add.at(coming, head, limit)
+            limits.append((rows, tail, head, limit))
         wanted = np.maximum(-self.excess, 0)
         asked = []
-        for rows, limit in zip(layers, reversed(limits), strict=True):
-            useful = limit > 0
-            rows, limit = rows[useful], limit[useful]  # noqa: PLW2901
-            share = _shares(wanted, self._head[rows], limit)
-            _add(wanted, self._head[rows], -share)
-            _add(wanted, self._tail[rows], share)
-            useful = share > 0
-            asked.append((rows[useful], share[useful]))
-        for rows, share in reversed(asked):
-            order = self._tail_key[rows].argsort(kind="stable")
-            rows = rows[order]  # noqa: PLW2901
-            sent = _shares(supply, self._tail[rows], share[order])
-            _add(supply, self._tail[rows], -sent)
-            _add(supply, self._head[rows], sent)
+        for rows, tail, head, limit in reversed(limits):
+            share = _deal(wanted, head, limit)
+            np.add.at(wanted, tail, share)
+            asked.append([column.compress(share > 0) for column in (rows, tail, head, share)])
+        for layer in reversed(asked):
+            order = layer[1].astype(self._small).argsort(kind="stable")
+            rows, tail, head, share = (column[order] for column in layer)
+            sent = _deal(supply, tail, share)
+            np.add.at(supply, head, sent)
             self._left[rows] -= sent
             self._left[self._back[rows]] += sent
         self.excess = np.minimum(self.excess, 0) + supply
@@ -207,10 +210,9 @@ class _Dearer:
         self._serial = 0
 
     def add(self, rows: NDArray[np.intp], cost: NDArray[np.int64], so_far: int) -> None:
-        """Some arcs into nodes from which the way costs `so_far`."""
+        """Some arcs into nodes from which the way costs `so_far`; not all of them cost nothing."""
         later = cost > 0
-        if later.any():
-            self._push(rows[later], cost[later] + so_far)
+        self._push(rows.compress(later), cost.compress(later) + so_far)
 
     def take(self) -> tuple[NDArray[np.intp], int]:
         """Those of them that come next, and what the way from their tails costs."""
@@ -229,37 +231,32 @@ class _Dearer:
         heapq.heappush(self.waiting, (int(cost.min()), self._serial, rows, cost))
 
 
-def _add(total: NDArray[np.int64], node: NDArray[np.intp], amount: NDArray[np.int64]) -> None:
-    """Add amounts at nodes, which may be few of many."""
-    if len(node) * 8 < len(total):
-        np.add.at(total, node, amount)
-    else:
-        total += sums(node, amount, len(total))
-
-
 def _distinct(node: NDArray[np.intp], nodes: int) -> NDArray[np.intp]:
     """The different ones of some nodes, which may be few of many, in order."""
     if len(node) * 8 < nodes:
-        return np.unique(node)
+        return distinct(node)
     found = np.zeros(nodes, np.bool_)
     found[node] = True
     return np.flatnonzero(found)
 
 
-def _shares(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.int64]) -> NDArray[np.int64]:
+def _deal(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.int64]) -> NDArray[np.int64]:
     """What each row gets of the amount at its node: in proportion to its limit, never above it.
 
     Args:
-        amount: what each node has.
+        amount: what each node has; what is dealt is taken from it.
         node: the node of each row; the rows of a node are next to each other.
         limit: the most a row can take, above 0.
     """
-    if not len(node):
-        return limit
     starts, sizes = runs(node)
-    total = np.repeat(np.add.reduceat(limit, starts), sizes)
+    nodes, total = node[starts], np.add.reduceat(limit, starts)
+    given = np.minimum(amount[nodes], total)
+    amount[nodes] -= given
     upto = np.cumsum(limit)
     upto -= np.repeat(upto[starts] - limit[starts], sizes)
-    given = np.minimum(amount[node], total)
-    shares: NDArray[np.int64] = given * upto // total - given * (upto - limit) // total
+    upto *= np.repeat(given, sizes)
+    upto //= np.repeat(total, sizes)
+    shares = upto.copy()
+    shares[1:] -= upto[:-1]
+    shares[starts] = upto[starts]
     return shares

@@ -1,5 +1,6 @@
 """How good an assignment is, against the best there is."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +12,15 @@ from assignors.group import Group
 from assignors.optimal.deciding import decide
 from assignors.optimal.grouping import sums
 from assignors.optimal.memory import owned_or_remembered
+from assignors.optimal.racks import find_kinds
 from assignors.optimal.reading import Reading, read_group
 from assignors.partition_list import PartitionList
+from assignors.weighted.bounds import least_peak
+from assignors.weighted.certificate import Certificate
+from assignors.weighted.deciding import certify
+from assignors.weighted.problem import Problem
+from assignors.weighted.weights import Capacities, Weights
+from assignors.weighted.weights_file import GivenWeights, weights_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +34,13 @@ class AssignmentQuality:
         fewest_moves: of all assignments with the best loads the fewest such moves.
         topic_excess: how many partitions of one topic a member has above that topic's fair share, at worst;
             the share is its partitions over its subscribers, rounded up.
-        far: partitions whose owner has a rack without a replica of theirs; None where no owner with a rack
-            has a partition with known racks.
+        far: partitions whose owner has a rack without a replica of theirs; None where no member can be far
+            from a partition that it reads.
+        fewest_far: of all assignments with the best loads and the fewest moves the fewest far partitions;
+            likewise.
         unassigned: partitions that somebody subscribes to and nobody who does gets.
+        certificate: the peak by weights and capacities and what no answer can beat; None where neither is
+            given.
     """
 
     loads: tuple[int, ...]
@@ -37,7 +49,9 @@ class AssignmentQuality:
     fewest_moves: int
     topic_excess: int
     far: int | None
+    fewest_far: int | None
     unassigned: int
+    certificate: Certificate | None = None
 
     @property
     def avoidable_moves(self) -> int:
@@ -45,7 +59,13 @@ class AssignmentQuality:
         return self.moves - self.fewest_moves
 
 
-def quality(group: Group, assignment: Assignment) -> AssignmentQuality:
+def quality(
+    group: Group,
+    assignment: Assignment,
+    *,
+    weights: GivenWeights | None = None,
+    capacities: Mapping[str, float] | None = None,
+) -> AssignmentQuality:
     """How good an assignment is.
 
     What members had is what they say they own, or where none of them owns anything what "sticky" user data
@@ -54,22 +74,48 @@ def quality(group: Group, assignment: Assignment) -> AssignmentQuality:
     Args:
         group: the group it was made for.
         assignment: who gets what.
+        weights: what partitions weigh, as the assignor "weighted" takes it.
+        capacities: what members can carry, likewise.
 
     Raises:
         InvalidGroupError: the assignment gives a partition twice, or one that nobody can have.
+        InvalidConfigError: weights or capacities make no sense.
     """
     reading = read_group(group, owned_or_remembered(group.members))
     owner = _owners(group, reading, assignment)
-    best = decide(reading)
+    near = find_kinds(group, reading)
+    best = decide(reading, near=near)
     return AssignmentQuality(
         loads=_loads(owner, len(group.members)),
         best_loads=_loads(best, len(group.members)),
         moves=_moves(reading, owner),
         fewest_moves=_moves(reading, best),
         topic_excess=_topic_excess(reading, owner),
-        far=_far(group, reading, owner),
+        far=None if near is None else int(np.count_nonzero(near.far_from(owner))),
+        fewest_far=None if near is None else int(np.count_nonzero(near.far_from(best))),
         unassigned=int(np.count_nonzero(owner < 0)),
+        certificate=None
+        if weights is None and capacities is None
+        else _certificate(group, reading, owner, weights_of(weights), Capacities(capacities or {})),
     )
+
+
+def certificate(group: Group, assignment: Assignment, weights: Weights) -> Certificate:
+    """The peak of an assignment by weights, and what no assignment can beat.
+
+    Raises:
+        InvalidGroupError: the assignment gives a partition twice, or one that nobody can have.
+    """
+    reading = read_group(group, owned_or_remembered(group.members))
+    return _certificate(group, reading, _owners(group, reading, assignment), weights, Capacities({}))
+
+
+def _certificate(
+    group: Group, reading: Reading, owner: NDArray[np.intp], weights: Weights, capacities: Capacities
+) -> Certificate:
+    members = [group.members[row] for row in reading.members.tolist()]
+    problem = Problem.of(reading, weights.of(reading), capacities.of(members))
+    return certify(problem, owner, least_peak(problem))
 
 
 def _owners(group: Group, reading: Reading, assignment: Assignment) -> NDArray[np.intp]:
@@ -118,19 +164,3 @@ def _topic_excess(reading: Reading, owner: NDArray[np.intp]) -> int:
     subscribers = sums(reading.readers.topic, reading.readers.members[reading.readers.kind], topics)
     share = -(-reading.counts // subscribers)
     return int((amount - share[pairs % topics]).max(initial=0)) if topics else 0
-
-
-def _far(group: Group, reading: Reading, owner: NDArray[np.intp]) -> int | None:
-    racks = [group.members[row].rack for row in reading.members.tolist()]
-    row = {name: number for number, name in enumerate(reading.topics)}
-    known = far = 0
-    for topic in group.topics:
-        if topic.racks is None or topic.name not in row:
-            continue
-        start = int(reading.starts[row[topic.name]])
-        owners = owner[start : start + topic.partitions].tolist()
-        for replicas, member in zip(topic.racks, owners, strict=True):
-            if replicas and member >= 0 and racks[member]:
-                known += 1
-                far += racks[member] not in replicas
-    return far if known else None

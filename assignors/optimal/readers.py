@@ -56,6 +56,10 @@ class Readers(NamedTuple):
         members = np.bincount(of_member, minlength=len(lists))
         return cls(topics, of_member, members, kind[real], topic[real])
 
+    def rows(self, kind: NDArray[np.intp], topic: Ints) -> NDArray[np.intp]:
+        """The row of each class and the topic beside it, which it reads."""
+        return np.searchsorted(self.kind * self.topics + self.topic, kind * self.topics + topic)
+
     def has(self, kind: NDArray[np.intp], topic: Ints) -> NDArray[np.bool_]:
         """Whether each of these classes reads the topic in the same row."""
         pairs = np.append(self.kind * self.topics + self.topic, -1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain, pairwise, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,6 +13,7 @@ from assignors.claims import rightful_members
 from assignors.columnar.numbering import topics_that_exist
 from assignors.columns import bounds
 from assignors.member_ids import name_in
+from assignors.optimal.grouping import distinct
 from assignors.optimal.readers import Readers
 from assignors.partition_list import join_lists
 
@@ -51,7 +54,7 @@ class Reading(NamedTuple):
     """A group in numbers.
 
     Members are ordered by instance id, then by client id where no other member has it, then by what they own
-    and what they read; ids decide only between members that are alike in all of that.
+    and what they read and their racks; ids decide only between members that are alike in all of that.
 
     Attributes:
         members: where in the group each member is.
@@ -84,28 +87,26 @@ def read_group(group: Group, memory: Memory) -> Reading:
         group: the group.
         memory: what its members say they had, in the order of the group.
     """
-    of_member, subscriptions = _classes(group.members)
-    found = topics_that_exist(group, set().union(*subscriptions))
+    lists, of_member = _subscriptions(group.members)
+    found = topics_that_exist(group, set(chain.from_iterable(lists)))
     topics = tuple(sorted(found))
     row = {name: number for number, name in enumerate(topics)}
     counts = np.array([found[name].partitions for name in topics], np.int64)
     starts = bounds(counts)
-    lists = [tuple(sorted(row[name] for name in names if name in row)) for names in subscriptions]
-    distinct = {topics: number for number, topics in enumerate(sorted(set(lists)))}
-    of_member = np.array([distinct[each] for each in lists], np.intp)[of_member]
+    of_list, kind, topic = _classes(lists, row)
+    of_member = of_list[of_member]
 
     claims, generation = _claims(memory, row, counts, starts)
     members = _order(group.members, of_member, claims)
     place = np.empty(len(members), np.intp)
     place[members] = np.arange(len(members))
     claims = Owned(place[claims.member], claims.partition)
-    readers = Readers.of_classes(
-        of_member[members], [np.array(each, np.intp) for each in distinct], len(topics)
-    )
+    classes = int(of_list.max(initial=-1)) + 1
+    readers = Readers(len(topics), of_member[members], np.bincount(of_member, minlength=classes), kind, topic)
     topic_of = np.repeat(np.arange(len(topics)), counts)
     rightful = rightful_members(*claims, generation, int(starts[-1]))
     holder = rightful
-    if len(distinct) > 1:
+    if classes > 1:
         held = np.flatnonzero(rightful >= 0)
         lost = held[~readers.has(readers.of_member[rightful[held]], topic_of[held])]
         holder = rightful.copy()
@@ -113,18 +114,31 @@ def read_group(group: Group, memory: Memory) -> Reading:
     return Reading(members, topics, counts, starts, topic_of, readers, claims, rightful, holder)
 
 
-def _classes(members: Sequence[Member]) -> tuple[NDArray[np.intp], list[frozenset[str]]]:
-    """The different subscriptions, and which of them each member has."""
-    codes: dict[frozenset[str], int] = {}
-    by_identity: dict[int, int] = {}  # members often share a list, which need not be hashed again
-    of_member = np.empty(len(members), np.intp)
-    for number, member in enumerate(members):
-        code = by_identity.get(id(member.topics))
-        if code is None:
-            code = codes.setdefault(frozenset(member.topics), len(codes))
-            by_identity[id(member.topics)] = code
-        of_member[number] = code
-    return of_member, list(codes)
+def _subscriptions(members: Sequence[Member]) -> tuple[list[Sequence[str]], NDArray[np.intp]]:
+    """The subscriptions as members list them, and which one each member has; often they share a list."""
+    lists = list(map(attrgetter("topics"), members))
+    identities = list(map(id, lists))
+    by_identity = dict(zip(identities, lists, strict=True))
+    place = dict(zip(by_identity, range(len(by_identity)), strict=True))
+    of_member = np.fromiter(map(place.__getitem__, identities), np.intp, len(members))
+    return list(by_identity.values()), of_member
+
+
+def _classes(
+    lists: Sequence[Sequence[str]], row: dict[str, int]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """The class of each of these lists, and every class beside each of its topics; both are in order."""
+    number = np.repeat(np.arange(len(lists)), np.fromiter(map(len, lists), np.intp, len(lists)))
+    topic = np.fromiter(map(row.get, chain.from_iterable(lists), repeat(-1)), np.intp, len(number))
+    pairs = distinct((number * len(row) + topic)[topic >= 0])
+    number, topic = np.divmod(pairs, max(len(row), 1))
+    text = topic.astype(">u4").tobytes()  # which compares as the topics do
+    ends = (4 * bounds(np.bincount(number, minlength=len(lists)))).tolist()
+    texts = [text[start:end] for start, end in pairwise(ends)]
+    code = {each: place for place, each in enumerate(sorted(set(texts)))}
+    of_list = np.fromiter(map(code.__getitem__, texts), np.intp, len(lists))
+    kind = np.repeat(np.arange(len(code)), [len(each) // 4 for each in code])
+    return of_list, kind, np.frombuffer(b"".join(code), ">u4").astype(np.intp)
 
 
 def _claims(
@@ -134,13 +148,13 @@ def _claims(
     (names, column, number), sizes = join_lists(memory.partitions)
     member = np.repeat(np.arange(len(sizes)), sizes)
     topic = np.array([row.get(name, -1) for name in names], np.intp)[column]
-    real = (topic >= 0) & (number >= 0)
-    real[real] = number[real] < counts[topic[real]]
-    member, topic, number = member[real], topic[real], number[real]
+    real = (number >= 0) & (number < np.append(counts, 0)[topic])  # a topic of -1 has no partitions
+    if not real.all():
+        member, topic, number = member[real], topic[real], number[real]
     partition = starts[topic] + number
     key = member * starts[-1] + partition
-    if (np.diff(key) <= 0).any():
-        key = np.unique(key)
+    if (key[1:] <= key[:-1]).any():
+        key = distinct(key)
         member, partition = np.divmod(key, starts[-1])
     generation = np.maximum(np.array(memory.generation, np.int64), -1)[member]
     return Owned(member, partition.astype(np.intp)), generation
@@ -157,9 +171,9 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
         members, clients, of_member.tolist(), ends.tolist(), ends[1:].tolist(), strict=False
     ):
         if member.instance_id is not None:
-            keys.append((0, member.instance_id, b"", kind, member.id))
+            keys.append((0, member.instance_id, b"", kind, "", member.id))
         elif client is not None and times[client] == 1:
-            keys.append((1, client, b"", kind, member.id))
+            keys.append((1, client, b"", kind, "", member.id))
         else:
-            keys.append((2, "", owned[start:end], kind, member.id))
+            keys.append((2, "", owned[start:end], kind, member.rack or "", member.id))
     return np.array(sorted(range(len(members)), key=keys.__getitem__), np.intp)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from assignors.diff.members import MemberChange
 from assignors.reports.data import dump
-from assignors.reports.document import DIFF_FORMAT_VERSION, Change, CheckResult, Document, StopCost
+from assignors.reports.document import DIFF_FORMAT_VERSION, Change, Document, StopCost, check_results
 from assignors.reports.verdict import verdict
 from assignors.reports.view import Shown, TopicChange, View
 from assignors.reports.visible import visible
@@ -44,7 +44,7 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
         "statuses": {"before": diff.before.status, "after": diff.after.status},
         "verdict": verdict(diff),
         "summary": diff.summary,
-        "checks": [_check(check, diff) for check in checks],
+        "checks": check_results(checks, diff.summary),
         "assumed": [*diff.assumed],
         "warnings": [*diff.warnings],
         "stops": stops,
@@ -103,16 +103,6 @@ def _change(change: diffs.Change) -> Change:
 def _stop(stop: Stop) -> StopCost:
     times = {name: None if value == math.inf else value for name, value in stop._asdict().items()}
     return cast("StopCost", times)
-
-
-def _check(check: Check, diff: AssignmentDiff) -> CheckResult:
-    return {
-        "name": check.name,
-        "comparison": check.comparison,
-        "limit": check.limit,
-        "value": check.value(diff.summary),
-        "passed": check.passes(diff.summary),
-    }
 
 
 def _pattern(pattern: re.Pattern[str] | None) -> str | None:

@@ -5,15 +5,19 @@ Keys are stable: a minor version adds, never renames.
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from assignors.diff.changes import Conflict
 from assignors.diff.matching import Rename
 from assignors.diff.members import MemberChange
 from assignors.diff.summary import Summary
-from assignors.docstrings import described
-from assignors.extras import needs
+from assignors.reports.json_schema import json_schema
 from assignors.reports.view import TopicChange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from assignors.diff.checks import Check, Numbers
 
 DIFF_FORMAT_VERSION = "1.1"
 
@@ -76,6 +80,20 @@ class CheckResult(TypedDict):
     limit: float
     value: float
     passed: bool
+
+
+def check_results(checks: Iterable[Check], numbers: Numbers) -> list[CheckResult]:
+    """What becomes of limits on these numbers."""
+    return [
+        {
+            "name": check.name,
+            "comparison": check.comparison,
+            "limit": check.limit,
+            "value": check.value(numbers),
+            "passed": check.passes(numbers),
+        }
+        for check in checks
+    ]
 
 
 class StopCost(TypedDict):
@@ -160,15 +178,4 @@ _DESCRIBED += (Statuses, StopCost, Summary, TopicChange)
 
 def diff_schema() -> dict[str, Any]:
     """The JSON Schema of the document, of draft 2020-12."""
-    with needs("the JSON Schema", "cli"):
-        import msgspec  # noqa: PLC0415 - only the schema needs it
-    schema = msgspec.json.schema(Document)
-    for type_ in _DESCRIBED:
-        for name, said in described(type_).items():
-            properties = schema["$defs"][type_.__name__]["properties"]
-            properties[name] = {"description": said, **properties[name]}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "The report of assignment-diff -o json",
-        **schema,
-    }
+    return json_schema(Document, "assignment-diff", _DESCRIBED)

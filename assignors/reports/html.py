@@ -15,6 +15,19 @@ from assignors.reports.diff_page.ownership import ownership
 from assignors.reports.diff_page.tables import flow_rows, member_rows
 from assignors.reports.diff_page.timeline import timeline
 from assignors.reports.distribution import distribution
+from assignors.reports.join_page.picture import HEIGHT as GAP_HEIGHT
+from assignors.reports.join_page.picture import join_picture
+from assignors.reports.join_report import (
+    GROW_TITLES,
+    MARKS,
+    PLAN_TITLES,
+    TOPIC_TITLES,
+    example_rows,
+    example_titles,
+    grow_rows,
+    plan_rows,
+    topic_rows,
+)
 from assignors.reports.ranges import clock, count, duration
 from assignors.reports.runs.axis import WIDTH
 from assignors.reports.runs.chart import DRAWN, charts, run_title, whole_run
@@ -26,6 +39,8 @@ from assignors.reports.tuning import remark, verdicts
 from assignors.reports.tuning_chart import tuning_chart
 from assignors.reports.verdict import answer, heading, number, presence
 from assignors.reports.visible import visible
+from partitioning.co_partitioning.facts import listed
+from partitioning.co_partitioning.planning import plan_told
 
 with needs("an HTML report", "report"):
     import jinja2
@@ -37,6 +52,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.diff import AssignmentDiff
+    from assignors.reports.join_report import JoinReport
     from assignors.simulation import Scenario, SimulationResult
     from partitioning.producer import Tuning
 
@@ -102,6 +118,45 @@ def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
         verdicts=verdicts(tunings),
         chart=tuning_chart(tunings),
         assumed=assumed,
+    )
+
+
+def join_html(report: JoinReport) -> str:
+    """A page with the verdict on a join and the picture of the keys its topics share, or with a plan.
+
+    Args:
+        report: the verdict, and what it rests on.
+    """
+    if report.plan is not None:
+        return _render(
+            "join.html.j2",
+            report=report,
+            told=plan_told(report.plan),
+            plan_titles=PLAN_TITLES,
+            plan_rows=plan_rows(report.plan),
+            grow_titles=GROW_TITLES,
+            grow_rows=grow_rows(report.plan),
+        )
+    verdict = report.verdict
+    assert verdict is not None
+    picture = join_picture(report.drawn, report.pairs) if report.pairs else None
+    proof, drawn = verdict.proof, (picture.together, picture.apart) if picture else (0, 0)
+    together, apart = drawn if proof is None else (proof.common - proof.apart, proof.apart)
+    return _render(
+        "join.html.j2",
+        report=report,
+        names=listed(verdict.topics),
+        marks=MARKS,
+        picture=picture,
+        together=together,
+        apart=apart,
+        picture_height=GAP_HEIGHT,
+        invented=not report.audits,
+        counts_unknown=any(each.code == "counts" and each.weight == "open" for each in verdict.reasons),
+        example_titles=example_titles(verdict.topics),
+        example_rows=example_rows(verdict.proof),
+        topic_titles=TOPIC_TITLES,
+        topic_rows=topic_rows(report.audits),
     )
 
 

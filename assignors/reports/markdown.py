@@ -46,32 +46,40 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
         view: what of it to show.
     """
     shown = Shown(diff, view)
-    page = _Page()
-    page.add("**", _text(answer(diff)), "**\n")
-    page.items((_text(f"assumed: {each}") for each in diff.assumed), len(diff.assumed), "assumption")
-    page.add("\n", _text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
+    page = Page()
+    page.add("**", markdown_text(answer(diff)), "**\n")
+    page.items((markdown_text(f"assumed: {each}") for each in diff.assumed), len(diff.assumed), "assumption")
+    page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:
-        page.add("\n", _text(" · ".join([*movement(diff), *reasons_told(diff)])), "\n")
+        page.add("\n", markdown_text(" · ".join([*movement(diff), *reasons_told(diff)])), "\n")
     if shown.filters:
-        page.add("\n", _text(shown.filters, 1_000), "\n")
+        page.add("\n", markdown_text(shown.filters, 1_000), "\n")
     page.items((_conflict(each) for each in shown.part.conflicts), len(shown.part.conflicts), "conflict")
-    page.items(map(_text, diff.warnings), len(diff.warnings), "warning")
-    page.items(map(_text, renames(diff)), len(diff.matching.renames), "rename")
+    page.items(map(markdown_text, diff.warnings), len(diff.warnings), "warning")
+    page.items(map(markdown_text, renames(diff)), len(diff.matching.renames), "rename")
     stops = stop_rows(diff)
     if stops:
-        page.add("\n", *(f"{_row(cells)}\n" for cells in (STOP_TITLES, ["---"] * len(STOP_TITLES), *stops)))
+        page.add(
+            "\n", *(f"{markdown_row(cells)}\n" for cells in (STOP_TITLES, ["---"] * len(STOP_TITLES), *stops))
+        )
     if not diff.same:
         _TABLES[shown.view.by or "member"](shown, page)
-    return page.text.rstrip("\n") + "\n"
+    return page.ended
 
 
-class _Page:
+class Page:
     """Text that ends before it is too long."""
 
     def __init__(self) -> None:
         self.text = ""
 
+    @property
+    def ended(self) -> str:
+        """The text as a file."""
+        return self.text.rstrip("\n") + "\n"
+
     def add(self, *parts: str) -> None:
+        """Text as it is, markup included."""
         self.text += "".join(parts)
 
     def items(self, lines: Iterable[str], total: int, noun: str) -> None:
@@ -90,9 +98,9 @@ class _Page:
         share: int = 1,
     ) -> None:
         """A folded table; `share` is the part of what is left that it may take: 2 for a half."""
-        lines = (_row(_text(str(cell)) for cell in row) + "\n" for row in rows)
+        lines = (markdown_row(markdown_text(str(cell)) for cell in row) + "\n" for row in rows)
         self.add("\n<details><summary>", title, "</summary>\n\n")
-        self.add(_row(columns), "\n", _row(["---"] * len(columns)), "\n")
+        self.add(markdown_row(columns), "\n", markdown_row(["---"] * len(columns)), "\n")
         fitting = self._fitting(lines, total, noun, "\n", share)
         self.add(*fitting, "\n</details>\n")
 
@@ -111,7 +119,7 @@ class _Page:
         return fitting
 
 
-def _members(shown: Shown, page: _Page) -> None:
+def _members(shown: Shown, page: Page) -> None:
     members = shown.largest_members(_ROWS)
     columns = ("member", "before", "after", "delta", "kept", "")
     rows = (
@@ -139,7 +147,7 @@ def _members(shown: Shown, page: _Page) -> None:
     )
 
 
-def _topics(shown: Shown, page: _Page) -> None:
+def _topics(shown: Shown, page: Page) -> None:
     titles = ("partitions", "kept", "moved", "assigned", "unassigned", "added", "removed", "conflicts")
     rows = (
         (each.name, *(getattr(each, title) for title in titles), number(each.lag_moved))
@@ -148,7 +156,7 @@ def _topics(shown: Shown, page: _Page) -> None:
     page.table("Topics", ("topic", *titles, "lag moved"), rows, len(shown.topics), "topic")
 
 
-def _partitions(shown: Shown, page: _Page) -> None:
+def _partitions(shown: Shown, page: Page) -> None:
     because = ["because"] if shown.view.reasons else []
     rows = (
         (
@@ -171,11 +179,12 @@ _TABLES = {"member": _members, "topic": _topics, "partition": _partitions}
 
 def _conflict(conflict: Conflict) -> str:
     before, after = (", ".join(side) or "nobody" for side in (conflict.before, conflict.after))
-    partition = _text(f"{conflict.topic}-{conflict.partition}")
-    return f"⚠️ {partition} has two owners: {_text(before)} → {_text(after)}"
+    partition = markdown_text(f"{conflict.topic}-{conflict.partition}")
+    return f"⚠️ {partition} has two owners: {markdown_text(before)} → {markdown_text(after)}"
 
 
-def _row(cells: Iterable[str]) -> str:
+def markdown_row(cells: Iterable[str]) -> str:
+    """A row of a table."""
     return f"| {' | '.join(cells)} |"
 
 
@@ -183,7 +192,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most].rpartition(',')[0] or text[:most]} .."
 
 
-def _text(text: str, most: int = MOST_CHARACTERS) -> str:
+def markdown_text(text: str, most: int = MOST_CHARACTERS) -> str:
     """Names are shown as they are: nothing in them is markup."""
     text = visible(text)
     for sign in "\\`*_[]|":

@@ -63,10 +63,27 @@ def movement(diff: AssignmentDiff) -> list[str]:
     numbers = diff.summary
     return [
         f"avoidable moves {_avoidable(diff)}",
+        f"fullest {_fullest(diff)}",
+        *_peak(diff),
         f"spread {number(numbers.spread_before)} -> {number(numbers.spread_after)}",
         f"idle {number(numbers.idle_before)} -> {number(numbers.idle_after)}",
         f"lag moved {_lag_moved(diff)}",
     ]
+
+
+def _fullest(diff: AssignmentDiff) -> str:
+    """How many partitions the fullest member has after, and how many it must have."""
+    numbers = diff.summary
+    least = "" if numbers.needed_fullest_exact or numbers.needed_fullest is None else "at least "
+    return f"{number(numbers.fullest)} ({least}{number(numbers.needed_fullest)} needed)"
+
+
+def _peak(diff: AssignmentDiff) -> list[str]:
+    """How much more than the mean the weights put on one member, where there are weights."""
+    numbers = diff.summary
+    if numbers.peak is None:
+        return []
+    return [f"peak {numbers.peak:.2f} (at least {numbers.needed_peak:.2f} needed)"]
 
 
 def reasons_told(diff: AssignmentDiff) -> list[str]:

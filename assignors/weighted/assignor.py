@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from os import PathLike
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -16,13 +15,14 @@ from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_
 from assignors.weighted.bounds import least_peak
 from assignors.weighted.deciding import Answer, certify, decide
 from assignors.weighted.improving import Limits
+from assignors.weighted.measured import Measured, checked_rates, measured, with_rates
 from assignors.weighted.placing import place
 from assignors.weighted.problem import Problem
-from assignors.weighted.weights import Capacities, TopicWeights, Weights
-from assignors.weighted.weights_file import read_weights
+from assignors.weighted.weights import Capacities, Weights
+from assignors.weighted.weights_file import GivenWeights, weights_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from assignors.group import Group
     from assignors.optimal.reading import Memory
@@ -40,6 +40,9 @@ class _Weighted(Deciding):
     Args:
         weights: what partitions weigh, by topic (each of its partitions) or by topic and partition, or a file
             that says so (JSON, YAML or CSV), which is read now; what is not known weighs its topic's mean.
+            None: what members measured and sent along, the greatest of each partition.
+        rates: a function that is asked at each join what this consumer has measured, by topic and partition,
+            in a unit that all members share; None: it sends nothing along.
         capacities: what members can carry, by instance id, client id or member id; others the mean of these.
         max_moves: how many partitions a rebalance may take from members that keep reading them; None for any
             number.
@@ -52,22 +55,28 @@ class _Weighted(Deciding):
     def __init__(
         self,
         *,
-        weights: Mapping[str | tuple[str, int], TopicWeights] | str | PathLike[str] | None = None,
+        weights: GivenWeights | None = None,
         capacities: Mapping[str, float] | None = None,
         max_moves: int | None = None,
         min_gain: float = 0.0,
+        rates: Callable[[], Mapping[tuple[str, int], float]] | None = None,
     ) -> None:
-        if isinstance(weights, str | PathLike):
-            self._weights = read_weights(weights)
-        else:
-            self._weights = Weights({} if weights is None else weights)
+        self._weights = None if weights is None else weights_of(weights)
+        checked_rates(rates)
+        self._rates = rates
         self._capacities = Capacities({} if capacities is None else capacities)
         self._limits = Limits.of(max_moves, min_gain)
 
-    def _problem(self, group: Group, memory: Memory) -> Problem:
+    def _weights_of(self, said: Measured) -> Weights:
+        return self._weights or Weights(said.rates)
+
+    def _problem(self, group: Group, memory: Memory, weights: Weights) -> Problem:
         reading = read_group(group, memory)
         members = [group.members[row] for row in reading.members.tolist()]
-        return Problem.of(reading, self._weights.of(reading), self._capacities.of(members))
+        return Problem.of(reading, weights.of(reading), self._capacities.of(members))
+
+    def _sent(self, data: bytes | None) -> bytes | None:
+        return data if self._rates is None else with_rates(data, self._rates())
 
 
 class WeightedAssignor(_Weighted):
@@ -80,13 +89,14 @@ class WeightedAssignor(_Weighted):
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
 
     def _decide(self, group: Group) -> Decision:
-        problem = self._problem(group, remembered(group.members))
+        said = measured(group.members)
+        problem = self._problem(group, remembered(said.members), self._weights_of(said))
         owner, certificate = decide(problem, self._limits)
         return Decision(problem.reading, owner, np.zeros(len(owner), np.bool_), certificate)
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
-        """What "sticky" sends: nothing before the first assignment."""
-        return encode_sticky_user_data(owned, generation) if generation >= 0 else None
+        """What "sticky" sends, nothing before the first assignment, and rates behind it."""
+        return self._sent(encode_sticky_user_data(owned, generation) if generation >= 0 else None)
 
 
 class CooperativeWeightedAssignor(_Weighted):
@@ -101,7 +111,9 @@ class CooperativeWeightedAssignor(_Weighted):
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
 
     def _decide(self, group: Group) -> Decision:
-        problem = self._problem(group, owned(group.members))
+        said = measured(group.members)
+        weights = self._weights_of(said)
+        problem = self._problem(group, owned(said.members), weights)
         reading = problem.reading
         owner, certificate = self._answer(problem)
         place_of = np.empty(len(reading.members), np.intp)
@@ -111,7 +123,7 @@ class CooperativeWeightedAssignor(_Weighted):
             if not decision.waits.any():
                 return decision
             later = group.next(decision.assignment(group))
-            follows = self._problem(later, owned(later.members))
+            follows = self._problem(later, owned(later.members), weights)
             later_owner, later_certificate = self._answer(follows)
             if not held_back(follows.reading, later_owner).any():
                 return decision._replace(certificate=replace(certificate, peak=later_certificate.peak))
@@ -130,5 +142,5 @@ class CooperativeWeightedAssignor(_Weighted):
         return decide(problem, Limits(moves, gain, _WORTH))
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
-        """What "cooperative-sticky" sends: the generation of the claim that travels beside it."""
-        return encode_cooperative_user_data(generation)
+        """What "cooperative-sticky" sends, the generation of the claim beside it, and rates behind it."""
+        return self._sent(encode_cooperative_user_data(generation))

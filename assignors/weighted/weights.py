@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 TopicWeights = float | Sequence[float] | NDArray[np.floating] | Mapping[int, float]
 """One weight for each partition of a topic, a weight of every partition from 0 on, or by partition number."""
 
+WeightsMapping = (
+    Mapping[str, TopicWeights]
+    | Mapping[tuple[str, int], float]
+    | Mapping[str | tuple[str, int], TopicWeights]
+)
+"""Weights by topic, by topic and partition, or some so and some so."""
+
 
 class _Topic(NamedTuple):
     """What is known of a topic.
@@ -48,7 +55,7 @@ class Weights:
         InvalidConfigError: a weight is no finite number from 0 on, or is not of a partition.
     """
 
-    def __init__(self, given: Mapping[str | tuple[str, int], TopicWeights]) -> None:
+    def __init__(self, given: WeightsMapping) -> None:
         every: dict[str, float] = {}
         listed: dict[str, dict[int, float]] = {}
         for key, value in _mapping("weights", given).items():

@@ -5,20 +5,33 @@ from __future__ import annotations
 import csv
 import json
 from io import StringIO
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from assignors.errors import SourceError
 from assignors.extras import needs
 from assignors.files import read_text
 from assignors.limits import MAX_PARTITION, parse_number
-from assignors.weighted.weights import Weights, checked_weight
+from assignors.weighted.weights import Weights, WeightsMapping, checked_weight
 from partitioning.errors import InvalidConfigError
 
-if TYPE_CHECKING:
-    from os import PathLike
+GivenWeights: TypeAlias = WeightsMapping | str | PathLike[str]
+"""What partitions weigh, by topic or by topic and partition, or a file that says so."""
 
 _COLUMNS = ["partition", "topic", "weight"]
+
+
+def weights_of(given: GivenWeights | None) -> Weights:
+    """The weights that were given, of a mapping or of a file that is read now; None where none were.
+
+    Raises:
+        InvalidConfigError: the mapping or the file makes no sense.
+        MissingDependencyError: YAML, and PyYAML is not installed.
+    """
+    if isinstance(given, str | PathLike):
+        return read_weights(given)
+    return Weights({} if given is None else given)
 
 
 def read_weights(path: str | PathLike[str]) -> Weights:

@@ -86,6 +86,8 @@ def _until_rest(name: str, group: Group, assignment: Assignment) -> tuple[dict[s
         figures["rounds"] = rounds
     if said.far is not None:
         figures["far"] = said.far
+    if first.far is not None and first.fewest_far is not None:
+        figures["avoidable far"] = first.far - first.fewest_far
     return figures, group, assignment
 
 

@@ -118,9 +118,16 @@ FIGURES = (
     Figure(
         "far",
         "Racks",
-        "partitions whose owner has no replica in its rack, which only the sticky ones look at; before the "
-        "colon the mean",
+        "partitions whose owner has no replica in its rack, once nothing waits any more; before the colon "
+        "the mean; uniform does not look at racks",
         mean_and_spread,
+    ),
+    Figure(
+        "avoidable far",
+        "Avoidably far",
+        "such partitions above the fewest with the best loads and the fewest moves, in the first round; "
+        "below 0 where more moves or worse loads saved some",
+        beyond,
     ),
     Figure(
         "renamed",

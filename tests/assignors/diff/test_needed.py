@@ -146,3 +146,36 @@ def test_a_partition_that_nobody_has_after_is_no_move(after, complete):
     sides = before, replace(state(np.array(after), np.zeros(len(after), np.int64), 1), complete=complete)
     numbers = diff(*sides, match="member-id").summary
     assert (numbers.moved, numbers.needed_moves, numbers.needed_moves_exact) == (0, 0, True)
+
+
+def test_the_fullest_member_is_held_to_the_best_loads():
+    rng = np.random.default_rng(17)
+    fuller = 0
+    for number in range(200):
+        change = random_change(rng, members=5, topics=4, partitions=9, equal=number % 4 == 0)
+        topic, _, after, subscriptions = change
+        numbers = summary(*change)
+        nobody = np.full(len(topic), -1)
+        room = range(len(topic) + 1)
+        least = next(
+            most for most in room if brute_most_kept(topic, nobody, subscriptions, 0, most) is not None
+        )
+        loads = np.bincount(after[after >= 0], minlength=len(subscriptions))
+        assert (numbers.fullest, numbers.needed_fullest) == (loads.max(), least), change
+        assert numbers.needed_fullest_exact
+        fuller += numbers.fullest > least
+    assert fuller > 30
+
+
+def test_without_subscriptions_the_fullest_member_needs_at_least_so_many():
+    topic, owner = np.zeros(4, np.int64), np.array([0, 0, 0, 1])
+    numbers = diff(*[state(owner, topic, 2)] * 2, match="member-id").summary
+    assert (numbers.fullest, numbers.needed_fullest, numbers.needed_fullest_exact) == (3, 2, False)
+    with pytest.raises(DiffError, match="needed_fullest is at least 2, the inputs do not tell it exactly"):
+        parse_check("needed_fullest<=2").passes(numbers)
+
+
+def test_members_that_may_be_there_unseen_leave_the_fullest_unknown():
+    topic, owner = np.zeros(4, np.int64), np.array([0, 0, 0, 1])
+    hidden = state(owner, topic, 2, subscriptions=[[0], [0]], members_complete=False)
+    assert diff(hidden, hidden, match="member-id").summary.needed_fullest is None

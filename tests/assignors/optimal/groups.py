@@ -1,6 +1,7 @@
 """Small groups with owners, and what is best for them, by trying everything."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,6 +30,25 @@ def random_group(rng, *, members=4, topics=4, least=0, most=3):
             for row in range(people)
         ],
         generation=1,
+    )
+
+
+def with_racks(group, rng, racks=3):
+    """The same group in so many racks; some members and partitions are in none that is known."""
+    names = [f"r{number}" for number in range(racks)]
+
+    def replicas():
+        return tuple(rng.permutation(names)[: rng.integers(0, racks)].tolist())
+
+    return replace(
+        group,
+        topics=[
+            replace(topic, racks=[replicas() for _ in range(topic.partitions)]) for topic in group.topics
+        ],
+        members=[
+            replace(member, rack=names[rng.integers(racks)] if rng.random() < 0.85 else None)
+            for member in group.members
+        ],
     )
 
 
@@ -64,6 +84,44 @@ def best(group):
                 longer[more] = min(longer.get(more, cost), cost)
         fewest = longer or fewest
     return min((sorted(loads, reverse=True), *cost) for loads, cost in fewest.items())
+
+
+def best_near(group, *, near_first):
+    """What is best with racks: loads, greatest first, then moves, then far partitions, or these before."""
+    members = group.members
+    cheapest = {(0,) * len(members): (0, 0)}
+    for topic in group.topics:
+        readers = [row for row, member in enumerate(members) if topic.name in member.topics]
+        for number in range(topic.partitions if readers else 0):
+            holder = [row for row in readers if (topic.name, number) in members[row].owned]
+            longer = {}
+            for loads, (first, second) in cheapest.items():
+                for row in readers:
+                    costs = (bool(holder) and row not in holder), is_far(topic, number, members[row])
+                    if near_first:
+                        costs = costs[::-1]
+                    more = (*loads[:row], loads[row] + 1, *loads[row + 1 :])
+                    cost = first + costs[0], second + costs[1]
+                    longer[more] = min(longer.get(more, cost), cost)
+            cheapest = longer
+    loads, costs = min((sorted(loads, reverse=True), costs) for loads, costs in cheapest.items())
+    return loads, *(costs[::-1] if near_first else costs)
+
+
+def is_far(topic, number, member):
+    return bool(topic.racks[number] and member.rack) and member.rack not in topic.racks[number]
+
+
+def found_near(group, assignment):
+    """The same of an answer; what is held back counts as given."""
+    given = {each: member for member, partitions in assignment.items() for each in partitions}
+    topics = {topic.name: topic for topic in group.topics}
+    members = {member.id: member for member in group.members}
+    far = sum(
+        is_far(topics[name], number, members[member])
+        for (name, number), member in (given | assignment.transferring).items()
+    )
+    return *found(group, assignment)[:2], far
 
 
 def had(member, topic):

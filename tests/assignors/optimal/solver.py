@@ -4,6 +4,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
+from tests.assignors.optimal.groups import is_far
+
 
 def brute_most_kept(topic, holder, subscriptions, low, high):
     """The best of all assignments, by the loads of their members."""
@@ -93,6 +95,53 @@ def solved_best(group):
     )
     loads, rest = divmod(round(solved.fun) + per_move * sum(held), per_load)
     return loads, *divmod(rest, per_move)
+
+
+def solved_near(group, *, near_first):
+    """The least sum of squares of loads, then moves and far partitions in one order or the other."""
+    placed = [
+        (row, (topic.name, number), member, topic)
+        for topic in group.topics
+        for number in range(topic.partitions)
+        for row, member in enumerate(group.members)
+        if topic.name in member.topics
+    ]
+    partitions = {
+        partition: place for place, partition in enumerate(dict.fromkeys(each[1] for each in placed))
+    }
+    readers = {(each[1], each[0]) for each in placed}
+    holder = {
+        tuple(partition): row
+        for row, member in enumerate(group.members)
+        for partition in member.owned
+        if (tuple(partition), row) in readers
+    }
+    total, members = len(partitions), len(group.members)
+    unit = total + 1
+    move, far = (1, unit) if near_first else (unit, 1)
+    costs = [
+        move * (holder.get(partition, row) != row) + far * is_far(topic, partition[1], member)
+        for row, partition, member, topic in placed
+    ]
+    entries = [(row, place, 1) for place, (row, *_) in enumerate(placed)]
+    entries += [(members + partitions[each[1]], place, 1) for place, each in enumerate(placed)]
+    for row in range(members):
+        for number in range(total):
+            entries.append((row, len(costs), -1))
+            costs.append(unit**2 * (2 * number + 1))
+    if not costs:
+        return 0, 0, 0
+    rows, columns, values = zip(*entries, strict=True)
+    solved = linprog(
+        costs,
+        A_eq=coo_array((values, (rows, columns)), (members + total, len(costs))),
+        b_eq=[0] * members + [1] * total,
+        bounds=(0, 1),
+        method="highs-ds",
+    )
+    loads, rest = divmod(round(solved.fun), unit**2)
+    first, second = divmod(rest, unit)
+    return (loads, second, first) if near_first else (loads, first, second)
 
 
 def random_group(rng, *, members, topics, partitions, equal, fewest=0):

@@ -35,7 +35,7 @@ def test_loads_and_moves_are_held_against_the_best():
 
 def test_an_assignment_that_is_not_the_best():
     said = quality(GROUP, Assignment.for_group(GROUP, WORSE))
-    assert said == AssignmentQuality((4, 2), (3, 3), 0, 0, 2, None, 0)
+    assert said == AssignmentQuality((4, 2), (3, 3), 0, 0, 2, None, None, 0)
     assert said.avoidable_moves == 0
 
 
@@ -50,7 +50,7 @@ def test_what_waits_counts_as_given():
     group = replace(GROUP, members=[replace(a, owned=[("t", number) for number in range(4)]), b])
     answer = get_assignor("cooperative-optimal").assign(group)
     assert answer.transferring
-    assert quality(group, answer) == AssignmentQuality((3, 3), (3, 3), 1, 1, 1, None, 0)
+    assert quality(group, answer) == AssignmentQuality((3, 3), (3, 3), 1, 1, 1, None, None, 0)
 
 
 def test_partitions_that_nobody_gets_who_reads_them():
@@ -69,6 +69,17 @@ def test_partitions_far_from_their_rack(racks, far):
     group = Group([topic], [Member(name, ["t"], rack=rack) for name, rack in zip("ab", racks, strict=True)])
     answer = Assignment.for_group(group, {"a": [("t", 0), ("t", 1)], "b": [("t", 2)]})
     assert quality(group, answer).far == far
+
+
+def test_the_peak_by_weights_and_capacities():
+    answer = Assignment.for_group(
+        GROUP, {"a": [("t", 0), ("t", 1), ("t", 2), ("t", 3)], "b": [("u", 0), ("u", 1)]}
+    )
+    by_weight = quality(GROUP, answer, weights={"t": 1, "u": 2}).certificate
+    assert (by_weight.peak, by_weight.bound) == pytest.approx((1, 1))
+    by_capacity = quality(GROUP, answer, capacities={"a": 1, "b": 2}).certificate
+    assert (by_capacity.peak, by_capacity.bound) == pytest.approx((2, 1))
+    assert quality(GROUP, answer).certificate is None
 
 
 @pytest.mark.parametrize(

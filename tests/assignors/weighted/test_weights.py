@@ -128,6 +128,7 @@ def test_weights_from_a_file(tmp_path, name):
         ("w.yaml", "a: 1\nb: 12", "line 2, the last one"),
         ("w.yaml", "a: 1\nb: [1\n", "line 3"),
         ("w.yaml", "1: 2\n", "1 has a weight"),
+        ("w.yaml", "a: 1\nb: 2\na: 3\n", "line 3, column 1: 'a' is there twice; give it once"),
         ("w.csv", "topic,partition,weight\na,0,1", "line 2, the last one"),
         ("w.csv", "topic,partition,weight\na,0,1\na,1\n", "line 3: ['a', '1'] has 2 fields"),
         ("w.csv", "topic,partition,weight\na,0,much\n", "line 2: could not convert"),

@@ -1,0 +1,96 @@
+"""Partitions that are alike in their replicas' racks, and members that are alike in theirs (KIP-881)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from assignors.columnar.racks import replica_patterns
+from assignors.optimal.readers import Readers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from assignors.group import Group
+    from assignors.optimal.network import Ints
+    from assignors.optimal.reading import Reading
+
+
+class Kinds(NamedTuple):
+    """The partitions of a group by kind; those of a topic whose replicas are in the same racks are alike.
+
+    A partition is far from a member that has a rack in which the partition has no replica. Where it is known
+    of no replica in which rack it is, the partition is far from nobody.
+
+    Attributes:
+        of_partition: the kind of each partition.
+        size: how many partitions each kind has.
+        readers: who may get what: kinds in place of topics, and members are alike if they have the same rack,
+            too.
+        rack: the rack of each class, -1 where it has none.
+        elsewhere: whether a kind is far from a rack; the last column stands for none.
+    """
+
+    of_partition: NDArray[np.intp]
+    size: NDArray[np.int64]
+    readers: Readers
+    rack: NDArray[np.intp]
+    elsewhere: NDArray[np.bool_]
+
+    def far(self, kind: Ints, readers: Ints) -> NDArray[np.bool_]:
+        """Whether partitions of a kind are far from members of the class in the same row."""
+        far: NDArray[np.bool_] = self.elsewhere[kind, self.rack[readers]]
+        return far
+
+    def far_from(self, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether each partition is far from its owner; from nobody, -1, it is not."""
+        far = np.zeros(len(owner), np.bool_)
+        given = np.flatnonzero(owner >= 0)
+        far[given] = self.far(self.of_partition[given], self.readers.of_member[owner[given]])
+        return far
+
+
+def find_kinds(group: Group, reading: Reading) -> Kinds | None:
+    """The kinds of a group's partitions; None where no member can be far from anything it reads."""
+    racks: dict[str, int] = {}
+    members = [group.members[row].rack for row in reading.members.tolist()]
+    rack = np.array([racks.setdefault(name, len(racks)) if name else -1 for name in members], np.intp)
+    if not racks:
+        return None
+    patterns: dict[frozenset[str], int] = {}
+    row = {name: number for number, name in enumerate(reading.topics)}
+    pattern = np.empty(len(reading.topic_of), np.intp)
+    for topic in group.topics:
+        if topic.name in row:
+            start = reading.starts[row[topic.name]]
+            pattern[start : start + topic.partitions] = replica_patterns(topic, patterns)
+    if not any(patterns):
+        return None
+    found, of_partition, size = np.unique(
+        reading.topic_of * len(patterns) + pattern, return_inverse=True, return_counts=True
+    )
+    topic_of, pattern_of = np.divmod(found, len(patterns))
+    inside = np.zeros((len(patterns), len(racks) + 1), np.bool_)
+    for names, number in patterns.items():
+        inside[number, [racks[name] for name in names if name in racks]] = True
+        inside[number] |= not names
+    elsewhere = ~inside[pattern_of]
+    elsewhere[:, -1] = False
+
+    classes, of_member = np.unique(
+        reading.readers.of_member * (len(racks) + 1) + rack + 1, return_inverse=True
+    )
+    subscription, rack_of = np.divmod(classes, len(racks) + 1)
+    by_topic = np.split(np.arange(len(found)), np.searchsorted(topic_of, np.arange(1, len(reading.topics))))
+    of_class = np.split(
+        reading.readers.topic,
+        np.searchsorted(reading.readers.kind, np.arange(1, len(reading.readers.members))),
+    )
+    lists = [
+        np.concatenate([np.empty(0, np.intp), *(by_topic[topic] for topic in of_class[each].tolist())])
+        for each in subscription.tolist()
+    ]
+    readers = Readers.of_classes(of_member, lists, len(found))
+    kinds = Kinds(of_partition, size.astype(np.int64), readers, rack_of - 1, elsewhere)
+    return kinds if kinds.far(readers.topic, readers.kind).any() else None
