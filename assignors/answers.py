@@ -13,7 +13,7 @@ from assignors.claims import rightful_members
 from assignors.columns import bounds
 from assignors.errors import AssignorError, AssignorsError
 from assignors.interface import RebalanceProtocol
-from assignors.partition_list import PartitionList, join_lists
+from assignors.partition_list import PartitionList, as_lists, join_lists
 from assignors.registry import is_built_in
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class _Check:
         return flat
 
     def _check_handed_over(self, flat: NDArray[np.int64]) -> None:
-        owned, sizes = join_lists([PartitionList.of(member.owned) for member in self._group.members])
+        owned, sizes = join_lists(as_lists(member.owned for member in self._group.members))
         claimed, real = self._places(owned)
         claimant = np.repeat(np.arange(len(sizes)), sizes)[real]
         generation = np.array([-1 if m.generation is None else m.generation for m in self._group.members])

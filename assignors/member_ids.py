@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_CLASSIC = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
+_RANDOM = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LENGTH = 37
 
 
 def name_in(member_id: str) -> str | None:
@@ -12,5 +13,5 @@ def name_in(member_id: str) -> str | None:
 
     A coordinator puts a random UUID behind it; None for an id of another form.
     """
-    made = _CLASSIC.fullmatch(member_id)
-    return made[1] if made else None
+    made = _RANDOM.fullmatch(member_id, len(member_id) - _LENGTH)
+    return member_id[:-_LENGTH] or None if made else None

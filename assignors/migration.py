@@ -36,6 +36,9 @@ _NAMES = {
 }
 """What each client calls a strategy of its own side."""
 
+_OTHERS = {"java": "<your Java class of {}>", "kafka-python": 'KafkaPythonAssignor("{}")'}
+"""What stands for a strategy that a client does not come with; librdkafka can be given none."""
+
 _POLICIES = ("disabled", "upgrade", "downgrade", "bidirectional")
 
 _REMOTE = {"uniform": "uniform", "broker-range": "range"}
@@ -189,7 +192,7 @@ def _settings(
             if not was_remote:
                 found[client]["partition.assignment.strategy"] = None
             continue
-        names = [_NAMES[client].get(name, name) for name in strategies]
+        names = [_NAMES[client].get(name) or _OTHERS[client].format(name) for name in strategies]
         if client == "kafka-python":
             found[client] = {"partition_assignment_strategy": f"[{', '.join(names)}]"}
         else:

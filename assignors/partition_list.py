@@ -186,6 +186,20 @@ NOTHING = PartitionList.of(())
 """A list without partitions."""
 
 
+def as_lists(lists: Iterable[Sequence[TopicPartition | tuple[str, int]]]) -> list[PartitionList]:
+    """The same lists as columns.
+
+    Almost all of a group are such lists already or empty, and `PartitionList.of` for each of these would cost
+    more than all the rest of an assignment.
+
+    Raises:
+        InvalidGroupError: a partition number that does not fit 32 bits.
+    """
+    return [
+        each if type(each) is PartitionList else PartitionList.of(each) if each else NOTHING for each in lists
+    ]
+
+
 def join_lists(lists: Sequence[PartitionList]) -> tuple[PartitionColumns, NDArray[np.intp]]:
     """Many lists, one after the other, and the size of each."""
     starts = np.array([each.start for each in lists], np.intp)

@@ -31,6 +31,11 @@ class Reader:
         self._what = what
         self._at = 0
 
+    @property
+    def left(self) -> int:
+        """How many bytes have not been read."""
+        return len(self._data) - self._at
+
     def int16(self) -> int:
         """A signed 16-bit number."""
         return cast("int", _INT16.unpack(self._take(2))[0])
@@ -42,9 +47,8 @@ class Reader:
     def length(self) -> int:
         """The length of an array, at most the number of bytes that are left."""
         length = self.int32()
-        left = len(self._data) - self._at
-        if not 0 <= length <= left:
-            raise self._fault(f"an array says it has {length} elements where {left} bytes are left")
+        if not 0 <= length <= self.left:
+            raise self._fault(f"an array says it has {length} elements where {self.left} bytes are left")
         return length
 
     def int32s(self) -> NDArray[np.int32]:
@@ -71,7 +75,7 @@ class Reader:
     def _take(self, size: int) -> memoryview:
         end = self._at + size
         if end > len(self._data):
-            raise self._fault(f"{size} more bytes are needed where {len(self._data) - self._at} are left")
+            raise self._fault(f"{size} more bytes are needed where {self.left} are left")
         taken = self._data[self._at : end]
         self._at = end
         return taken

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assignors.cli.client_settings import client_options
-from assignors.cli.shell import HELP, TROUBLE, QuietCommand, complain, output_options, paint, write
+from assignors.cli.shell import (
+    HELP,
+    TROUBLE,
+    QuietCommand,
+    complain,
+    output_options,
+    paint,
+    schema_option,
+    write,
+)
 from assignors.limits import MAX_GROUP_MEMBERS
 
 if TYPE_CHECKING:
@@ -21,7 +30,8 @@ if TYPE_CHECKING:
 CHECKS = (
     "members_before, members_after, members_joined, members_left, idle_before, idle_after, partitions, kept, "
     "moved, moved_pct, assigned, unassigned, added, removed, conflicts, unowned, needed_moves, "
-    "avoidable_moves, spread_before, spread_after, stickiness, lag_moved"
+    "avoidable_moves, fullest, needed_fullest, peak, needed_peak, spread_before, spread_after, stickiness, "
+    "lag_moved"
 )
 """What --check can look at: the numbers of `Summary`, which `--help` names without loading it."""
 
@@ -52,13 +62,10 @@ Examples:
 """
 
 
-def _print_schema(ctx: click.Context, option: click.Parameter, given: bool) -> None:  # noqa: ARG001
-    if given and not ctx.resilient_parsing:
-        from assignors.reports.data import dump  # noqa: PLC0415 - only --schema needs it
-        from assignors.reports.document import diff_schema  # noqa: PLC0415
+def _schema() -> dict[str, Any]:
+    from assignors.reports.document import diff_schema  # noqa: PLC0415 - only --schema needs it
 
-        write(dump(diff_schema()))
-        ctx.exit()
+    return diff_schema()
 
 
 def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> re.Pattern[str] | None:
@@ -121,6 +128,12 @@ def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> r
 )
 @click.option("--partitions", multiple=True, metavar="TOPIC=N", help="plan: a topic that grows; repeatable.")
 @click.option(
+    "--weights",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="What partitions weigh (JSON, YAML or CSV): for plan:weighted, and for the peak of any change.",
+)
+@click.option(
     "--set",
     "changes",
     multiple=True,
@@ -131,14 +144,7 @@ def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> r
 @click.option(
     "--save", type=click.Path(dir_okay=False), help="Keep the plan, the live group or AFTER as a snapshot."
 )
-@click.option(
-    "--schema",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Print the JSON Schema of -o json.",
-)
+@schema_option(_schema)
 @click.version_option(package_name="copartition")
 @click.pass_context
 def diff(
@@ -164,6 +170,7 @@ def diff(
     strict: bool,
     exit_zero: bool,
     group: str | None,
+    weights: str | None,
     changes: tuple[str, ...],
     config: dict[str, str],
     save: str | None,
@@ -194,13 +201,14 @@ def diff(
         config=config,
         what_if=read_what_if(**planning),
         group=group,
+        weights=weights,
     )
     if swap:
         pair = pair.swapped()
     if reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     rule = "member-id" if pair.planned and match == "auto" else match
-    found = compare(pair.before, pair.after, match=rule, timing=timing)
+    found = compare(pair.before, pair.after, match=rule, timing=timing, weights=weights)
     if strict and found.assumed:
         for assumed in found.assumed:
             complain(ctx, f"--strict: assumed: {assumed}")

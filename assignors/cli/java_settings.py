@@ -1,16 +1,16 @@
-"""Settings as Java clients have them, as librdkafka has them; values are never shown, they may be secret."""
+"""Settings as Java's clients have them, for a command: as librdkafka has them."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import click
 
+from partitioning.clients.java_settings import librdkafka_security
+from partitioning.errors import InvalidConfigError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_JAAS = "sasl.jaas.config"
 
 _WITHOUT_EFFECT = frozenset(
     {
@@ -46,25 +46,6 @@ _WITHOUT_EFFECT = frozenset(
 )
 """What Java clients have and librdkafka has not, or has with other values, and who only asks does without."""
 
-_OIDC_HANDLER = "OAuthBearerLoginCallbackHandler"
-_INLINE = {
-    "truststore": {"ssl.truststore.certificates": "ssl.ca.pem"},
-    "keystore": {
-        "ssl.keystore.certificate.chain": "ssl.certificate.pem",
-        "ssl.keystore.key": "ssl.key.pem",
-    },
-}
-_PEM_FILES = {
-    "truststore": ("ssl.ca.location",),
-    "keystore": ("ssl.certificate.location", "ssl.key.location"),
-}
-_TOKEN = re.compile(r'"((?:\\.|[^"\\])*)"|\'((?:\\.|[^\'\\])*)\'|([=;])|([^\s=;"\']+)', re.DOTALL)
-_OF_OIDC = {
-    "clientId": "sasl.oauthbearer.client.id",
-    "clientSecret": "sasl.oauthbearer.client.secret",
-    "scope": "sasl.oauthbearer.scope",
-}
-
 
 def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
     """These settings, each that Java's clients have under the name and with the value that librdkafka wants.
@@ -74,85 +55,9 @@ def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
     Raises:
         click.BadParameter: something that decides who we are or whom we trust cannot be translated.
     """
-    given = {name: value for name, value in config.items() if name not in _WITHOUT_EFFECT}
-    made = _login(given) | _store(given, "truststore") | _store(given, "keystore")
-    if given.get("ssl.endpoint.identification.algorithm") == "":
-        given["ssl.endpoint.identification.algorithm"] = "none"
-    handler = given.pop("sasl.login.callback.handler.class", _OIDC_HANDLER)
-    if not handler.endswith(_OIDC_HANDLER):
-        raise _untranslatable("sasl.login.callback.handler.class", "it names a class of Java")
-    for name in ("sasl.client.callback.handler.class", "sasl.login.class", "ssl.engine.factory.class"):
-        if name in given:
-            raise _untranslatable(name, "it names a class of Java")
-    for name in ("ssl.provider", "security.providers"):
-        if name in given:
-            raise _untranslatable(name, "it names a provider of Java")
-    return made | given
-
-
-def _untranslatable(name: str, why: str) -> click.BadParameter:
-    return click.BadParameter(
-        f"{name} cannot be translated for librdkafka, which reads groups here: {why}",
-        param_hint="--command-config",
-    )
-
-
-def _login(given: dict[str, str]) -> dict[str, str]:
-    """User and password, or whom to ask for a token, from the login module; its setting is taken out."""
-    if _JAAS not in given:
-        return {}
-    module, options = _parsed(given.pop(_JAAS))
-    kind = module.rpartition(".")[2]
-    if kind in {"PlainLoginModule", "ScramLoginModule"}:
-        missing = [name for name in ("username", "password") if name not in options]
-        if missing:
-            raise _untranslatable(_JAAS, f"its {kind} has no {' and no '.join(missing)}")
-        return {"sasl.username": options["username"], "sasl.password": options["password"]}
-    if kind == "OAuthBearerLoginModule":
-        made = {new: options[old] for old, new in _OF_OIDC.items() if old in options}
-        extensions = [
-            f"{name.removeprefix('extension_')}={value}"
-            for name, value in options.items()
-            if name.startswith("extension_")
-        ]
-        if extensions:
-            made["sasl.oauthbearer.extensions"] = ",".join(extensions)
-        return {"sasl.oauthbearer.method": "oidc", **made}
-    raise _untranslatable(_JAAS, f"it names the login module {kind[:60]!r}")
-
-
-def _parsed(jaas: str) -> tuple[str, dict[str, str]]:
-    """The login module and its options: `Module required name="value" ...;`."""
-    tokens = []
-    end = 0
-    for found in _TOKEN.finditer(jaas):
-        if jaas[end : found.start()].strip():
-            break
-        end = found.end()
-        quoted = found[1] if found[1] is not None else found[2]
-        tokens.append(found[0] if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
-    triples = [*zip(tokens[2:-1:3], tokens[3:-1:3], tokens[4:-1:3], strict=False)]
-    whole = not jaas[end:].strip() and len(tokens) == 3 * len(triples) + 3
-    if not whole or any(sign != "=" for _, sign, _ in triples):
-        raise _untranslatable(_JAAS, 'it is not one MODULE required NAME="VALUE" ...; (not shown)')
-    return tokens[0], {name: value for name, _, value in triples}
-
-
-def _store(given: dict[str, str], store: str) -> dict[str, str]:
-    """Certificates from a trust store or a key store; its settings are taken out.
-
-    librdkafka reads PEM; and a key store in PKCS12 under Java's own names, as which one without a type goes.
-    """
-    made = {new: given.pop(old) for old, new in _INLINE[store].items() if old in given}
-    kind = given.pop(f"ssl.{store}.type", "").upper()
-    if store == "keystore" and kind in {"", "PKCS12"}:
-        return made
-    location = given.pop(f"ssl.{store}.location", None)
-    given.pop(f"ssl.{store}.password", None)
-    if location is not None and kind != "PEM":
-        raise _untranslatable(
-            f"ssl.{store}.location",
-            f"it is of type {kind[:20] or 'JKS'}; export its certificates as PEM (keytool -exportcert -rfc "
-            f"or openssl pkcs12) and set ssl.{store}.type=PEM",
+    try:
+        return librdkafka_security(
+            {name: value for name, value in config.items() if name not in _WITHOUT_EFFECT}
         )
-    return made if location is None else made | dict.fromkeys(_PEM_FILES[store], location)
+    except InvalidConfigError as error:
+        raise click.BadParameter(str(error), param_hint="--command-config") from None

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     required=True,
     help="Partitions of the topic.",
 )
-@click.option("--profile", "profiles", multiple=True, help="Only this client's rule; repeatable.")
+@click.option(
+    "--profile", "profiles", multiple=True, help="Only this client's rule, or this plug-in's; repeatable."
+)
 @output_options("text", "json")
 def partition(
     keys: tuple[str, ...],
@@ -49,13 +51,11 @@ def _placements(
     keys: Sequence[bytes], partitions: int, names: Sequence[str], form: str, color: str, width: int | None
 ) -> None:
     """The partition of each key under each profile."""
-    from partitioning import partition_for_key  # noqa: PLC0415 - only this command needs it
-    from partitioning.profiles import PROFILES, find_profile  # noqa: PLC0415
+    from partitioning import PROFILES, list_partitioners, partition_for_key  # noqa: PLC0415 - only here
 
-    profiles = [find_profile(name) for name in names] or list(PROFILES.values())
+    profiles = names or list(PROFILES)
     places = {
-        profile.name: [partition_for_key(key, partitions, profile=profile.name) for key in keys]
-        for profile in profiles
+        profile: [partition_for_key(key, partitions, profile=profile) for key in keys] for profile in profiles
     }
     shown = [key.decode("utf-8", "backslashreplace") for key in keys]
     if form == "json":
@@ -69,10 +69,11 @@ def _placements(
 
     from assignors.reports.tables import table  # noqa: PLC0415
 
+    summaries = {info.name: info.summary for info in list_partitioners()}
     listing = table(["PROFILE", *(repr(key) for key in shown), "CLIENT"], right=range(1, len(keys) + 1))
     for profile in profiles:
-        cells = [Text("-" if place is None else str(place)) for place in places[profile.name]]
-        listing.add_row(Text(profile.name), *cells, Text(profile.client, "dim"))
+        cells = [Text("-" if place is None else str(place)) for place in places[profile]]
+        listing.add_row(Text(profile), *cells, Text(summaries[profile], "dim"))
     paint(lambda console: console.print(listing), color=color, width=width)
 
 

@@ -22,14 +22,18 @@ COMMANDS = {
     "snapshot": _Entry("snapshot", "Keep a group, or a plan, as a file that a diff can read."),
     "watch": _Entry("watch", "What changes in a group while you look, a line a change."),
     "simulate": _Entry("simulation", "Run scenarios: rebalances, pauses, moves, lag."),
+    "audit": _Entry("audit", "Who wrote a topic: whose rule, over how many partitions."),
     "partition": _Entry("listings", "Where every client puts a key."),
     "profiles": _Entry("listings", "Every client's rule for keys."),
     "partitioners": _Entry("listings", "Partitioners by name, plug-ins included."),
     "assignors": _Entry("listings", "Assignors by name, plug-ins included."),
     "assign": _Entry("assign", "What an assignor gives to members."),
+    "check": _Entry("check", "Can these topics be joined partition by partition?"),
     "producer": _Entry("producer", "Which linger.ms and batch.size keep a producer's latency under a limit."),
+    "delivery": _Entry("delivery", "What faults make of a producer's batches: lost, twice, out of order."),
     "migrate": _Entry("migrate", "Safe rolling bounces from one strategy to another."),
     "coordinator": _Entry("coordinator", "Which broker looks after a group."),
+    "ledger": _Entry("ledger", "What exactly-once writes from Spark have noted on a cluster."),
     "completion": _Entry("completion", "A script that lets a shell complete commands and options."),
 }
 

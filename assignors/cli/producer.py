@@ -113,7 +113,8 @@ def producer(
 ) -> None:
     """Which linger.ms and batch.size keep latency under a limit with the fewest requests.
 
-    A model runs the records through the rules of each client, with each pair of settings.
+    A model runs the records through the rules of each client, with each pair of settings. What retries and
+    idempotence make of faults, copartition delivery says.
     """
     if (rate is None) == (source is None):
         raise click.UsageError("give the records with --rate or with --stream")

@@ -17,7 +17,7 @@ from assignors.reports.visible import visible
 from partitioning.errors import PartitioningError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from rich.console import Console
 
@@ -63,17 +63,18 @@ def _told_in_a_line(path: str, *, verbose: bool) -> Iterator[None]:
         what = error.format_message()
         if isinstance(error, click.UsageError) and not isinstance(error, click.BadParameter):
             what = f"{what.rstrip('.')}; see {path} --help"
-    except OSError as error:
-        what = f"{error.filename or 'output'}: {error.strerror or error}"
-        _discard(sys.stdout)
     except Exception as error:  # noqa: BLE001 - whatever it is, the user gets a line and exit code 2
-        if verbose:
-            import traceback  # noqa: PLC0415 - few ask for it
-
-            for line in traceback.format_exc().rstrip().split("\n"):
-                click.echo(visible(line), err=True)
         expected = isinstance(error, AssignorsError | PartitioningError)
-        what = str(error) if expected else f"{error!r}; this is a bug, run it with -v and report it"
+        if isinstance(error, OSError) and not expected:
+            what = f"{error.filename or 'output'}: {error.strerror or error}"
+            _discard(sys.stdout)
+        else:
+            if verbose:
+                import traceback  # noqa: PLC0415 - few ask for it
+
+                for line in traceback.format_exc().rstrip().split("\n"):
+                    click.echo(visible(line), err=True)
+            what = str(error) if expected else f"{error!r}; this is a bug, run it with -v and report it"
     else:
         return
     click.echo(f"{path}: {visible(what)}", err=True)
@@ -123,6 +124,28 @@ def output_options(*formats: str) -> Callable[[Callable[..., None]], Callable[..
         return command
 
     return decorate
+
+
+def schema_option(
+    schema: Callable[[], Mapping[str, Any]],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The option --schema, which prints a JSON Schema, made only then, and ends the command."""
+
+    def show(ctx: click.Context, option: click.Parameter, given: bool) -> None:  # noqa: ARG001
+        if given and not ctx.resilient_parsing:
+            from assignors.reports.data import dump  # noqa: PLC0415 - only --schema needs it
+
+            write(dump(schema()))
+            ctx.exit()
+
+    return click.option(
+        "--schema",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show,
+        help="Print the JSON Schema of -o json.",
+    )
 
 
 def write(text: str, out: str | None = None) -> None:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assignors.simulation import Runs, RunSummary, Scenario, SimulationResult
+    from assignors.watching.replaying import Replay
 
+_RECORD = ".ndjson"
 _SHOWN = 100
 """Characters that are shown of a line that differs."""
 
@@ -76,12 +78,23 @@ def simulate(
     """Run scenarios: rebalances, pauses by phase and cause, moves, lag.
 
     Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
-    -o ndjson is the log of all that happened.
+    -o ndjson is the log of all that happened. A record of watch, FILE.ndjson, is put beside the model, event
+    by event; exit code 1 where it differs.
     """
     if sum((bool(plans), replay is not None, listing, schema)) != 1:
         raise click.UsageError("name files or ready scenarios, or give one of --list, --schema and --replay")
     if replay is not None:
         ctx.exit(_replay(replay))
+    if any(Path(plan).suffix.lower() == _RECORD for plan in plans):
+        if len(plans) > 1 or len(assignors) > 1 or form == "ndjson" or html is not None:
+            raise click.UsageError(
+                "a record stands beside one model: no other file or assignor, no -o ndjson and no --html"
+            )
+        from assignors.watching.replaying import SEEDS, replay_record  # noqa: PLC0415 - as below
+
+        seeds = range(seed or 0, (seed or 0) + (runs or SEEDS))
+        told = replay_record(plans[0], "".join(assignors) or None, dict(map(_change, changes)), seeds)
+        ctx.exit(_tell_beside(told, form, color, width))
     if listing:
         from assignors.simulation.ready import ready_scenarios  # noqa: PLC0415 - only this command needs it
 
@@ -92,6 +105,17 @@ def simulate(
     else:
         scenarios = _scenarios(plans, changes, assignors, seed)
         _report(scenarios, runs, form, html, color=color, width=width)
+
+
+def _tell_beside(told: Replay, form: str, color: str, width: int | None) -> int:
+    """A record beside the model; the exit code."""
+    from assignors.reports.replaying import print_replay, replay_json  # noqa: PLC0415 - only a record needs it
+
+    if form == "json":
+        write(replay_json(told))
+    else:
+        paint(partial(print_replay, told), color=color, width=width)
+    return 0 if told.agrees else 1
 
 
 def _scenarios(

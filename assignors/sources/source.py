@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assignors.diff.state import GroupState
+    from assignors.weighted.weights_file import GivenWeights
 
 _SCENARIOS = {".yaml", ".yml", ".toml"}
 
@@ -103,8 +104,9 @@ def read_pair(
     config: Mapping[str, str] | None = None,
     what_if: WhatIf | None = None,
     group: str | None = None,
+    weights: GivenWeights | None = None,
 ) -> Pair:
-    """Both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other.
+    """Both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other, with these weights.
 
     Without `after` the one source must know both: a KIP-848 group on its way to a target, or a scenario.
 
@@ -131,7 +133,7 @@ def read_pair(
             start = given if known.target is None else as_complete(known.target)
         except SourceError as error:
             raise SourceError(f"{_told(name)}: {error}") from error
-        made = plan(start, planning[-1].removeprefix("plan:"), what_if)
+        made = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weights)
         sides = (given, made) if after == planning[-1] else (made, given)
         return Pair(*sides, planned=True, kept=Source(made))
     old, new = read_source(before, config, group=group), read_source(after, config, group=group)

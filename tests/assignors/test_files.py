@@ -34,7 +34,7 @@ def zipped():
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (gzip.compress(b"TOPIC"), r"compressed \(gzip\); unpack it first"),
+        (gzip.compress(b"TOPIC", mtime=0), r"compressed \(gzip\); unpack it first"),
         (zipped(), r"compressed \(zip\); unpack it first"),
         (b"abc\0def", "binary, character 3 is a null"),
         ("ä".encode("latin-1"), "not UTF-8 text .*0xe4.*; save it as UTF-8"),

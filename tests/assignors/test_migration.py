@@ -180,3 +180,23 @@ def test_what_cannot_be_configured_is_refused(before, after, clients, fault):
 def test_a_client_or_policy_that_is_not_known_is_refused(options, fault):
     with pytest.raises(MigrationError, match=fault):
         plan_migration(["range"], ["sticky"], **options)
+
+
+@pytest.mark.parametrize(
+    ("client", "setting", "expected"),
+    [
+        (
+            "kafka-python",
+            "partition_assignment_strategy",
+            '[KafkaPythonAssignor("optimal"), RangePartitionAssignor]',
+        ),
+        (
+            "java",
+            "partition.assignment.strategy",
+            "<your Java class of optimal>,org.apache.kafka.clients.consumer.RangeAssignor",
+        ),
+    ],
+)
+def test_a_strategy_that_a_client_does_not_come_with_is_no_setting_by_its_name(client, setting, expected):
+    first, _ = plan_migration(["range"], ["optimal"], clients=[client]).bounces
+    assert first.settings[client][setting] == expected

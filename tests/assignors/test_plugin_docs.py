@@ -34,6 +34,10 @@ def test_it_is_an_assignor(assignor):
     check_assignor(type(assignor))
 
 
+def test_the_packages_own_test_is_that_of_the_page():
+    assert (PACKAGE / "test_in_turns.py").read_text().partition('"""\n\n')[2] in DOCS.read_text()
+
+
 def test_it_tells_its_steps(assignor):
     group = Group([Topic("t", 2)], [Member("a", ["t"]), Member("b", ["t"])])
     explanation = explain(group, assignor.assign(group), ("t", 1), assignor=assignor)

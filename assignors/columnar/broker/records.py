@@ -9,7 +9,7 @@ import numpy as np
 from assignors.columnar.broker.slots import Slots
 from assignors.columnar.odd_group import OddGroup
 from assignors.columns import run_sizes
-from assignors.partition_list import NOTHING, PartitionList
+from assignors.partition_list import as_lists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,15 +18,12 @@ if TYPE_CHECKING:
 
     from assignors.columnar.broker.numbering import BrokerNumbering
     from assignors.group import Member
-    from assignors.partition_list import PartitionColumns
+    from assignors.partition_list import PartitionColumns, PartitionList
 
 
 def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
     """What each member owns, in the order in which it was assigned: that of the coordinator's record."""
-    owned = [member.owned for member in members]
-    lists = [
-        each if type(each) is PartitionList else PartitionList.of(each) if each else NOTHING for each in owned
-    ]
+    lists = as_lists(member.owned for member in members)
     return [each if each.assigned is None else each.assigned for each in lists]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.columnar.odd_group import OddGroup
-from assignors.partition_list import NOTHING, PartitionList, join_lists
+from assignors.partition_list import as_lists, join_lists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,11 +68,7 @@ def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
     Raises:
         OddGroup: somebody claims a partition that does not exist, or two members claim the same one.
     """
-    # Almost all of them are such lists already, and calling `of` for each would cost more than all the rest.
-    lists = [
-        each if type(each) is PartitionList else PartitionList.of(each) if each else NOTHING
-        for each in memory.partitions
-    ]
+    lists = as_lists(memory.partitions)
     columns, sizes = join_lists(lists)
     member = np.repeat(np.arange(len(lists), dtype=np.int32), sizes)
     topic = np.array([numbering.index.get(name, -1) for name in columns.names], np.int32)[columns.topics]

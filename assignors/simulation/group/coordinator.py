@@ -54,7 +54,7 @@ class Coordinator:
     ) -> None:
         self.state = State.EMPTY
         self.cause = 0
-        self.down_ms = 0.0
+        self.down_ms = -math.inf
         self.generations = Generations(world, members, hearing, Leader(world, decisions))
         self.metadata = Metadata(world, self, members, timers, hearing)
         self._world = world

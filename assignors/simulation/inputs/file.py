@@ -105,6 +105,26 @@ def scenario_from_dict(values: Any, name: str = "scenario") -> Scenario:
     return scenario
 
 
+def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
+    """The scenario with other settings and costs; all else is as it was.
+
+    Args:
+        scenario: what it is now.
+        changes: settings by Kafka's names, or costs as `costs.assign_ms`, and their values as JSON or text.
+
+    Raises:
+        ScenarioError: a name that is neither, or a value that cannot be.
+    """
+    if not changes:
+        return scenario
+    values = scenario_to_dict(scenario)
+    for key, value in changes.items():
+        if key.removeprefix("settings.") not in _SETTINGS and not key.startswith("costs."):
+            raise ScenarioError(f"no setting {shown(key)}; {near(key, _SETTINGS)}")
+        _change(values, key, value)
+    return scenario_from_dict(values)
+
+
 def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
     """The scenario as the values of a file, from which `scenario_from_dict` makes an equal one."""
     values = {

@@ -61,7 +61,17 @@ def decode_yaml(text: str) -> Any:
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc]
-        """Says where a value is that cannot be made."""
+        """Says where a value is that cannot be made, and where a key is for the second time."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            seen = set()
+            for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+                name = key.tag, str(key.value)
+                if name in seen:
+                    told = f"{name[1][:40]!r} is there twice; give it once"
+                    raise yaml.MarkedYAMLError(problem=told, problem_mark=key.start_mark)
+                seen.add(name)
+            return super().construct_mapping(node, deep)
 
         def construct_object(self, node: Any, deep: bool = False) -> Any:
             try:

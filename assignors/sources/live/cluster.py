@@ -86,14 +86,12 @@ class Cluster:
             told = error.args[0].str() if isinstance(error, KafkaException) else error
             raise SourceError(f"{source}: librdkafka refuses the settings: {told}") from error
         try:
-            metadata = cluster_metadata(self._admin, heard, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S)
+            metadata = cluster_metadata(
+                self._admin, settings, heard, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S
+            )
         except BrokerUnreachableError as error:
-            from assignors.sources.live.certificate import certificate_fault  # noqa: PLC0415 - rarely needed
-
-            rejected = "certificate verify failed" in str(error)
-            why = (rejected and certificate_fault(config)) or error
             raise SourceError(
-                f"{source}: no broker answers at {self._servers}: {why}. Is the address "
+                f"{source}: no broker answers at {self._servers}: {error}. Is the address "
                 "right, the broker up, and do the security settings fit, security.protocol first?"
             ) from error
         self.counts = {

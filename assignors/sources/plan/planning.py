@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.answers import ask
-from assignors.assignment import Assignment
 from assignors.diff.state import GroupState
 from assignors.errors import AssignorError, SourceError
 from assignors.explain import Explainer
@@ -23,15 +22,15 @@ from assignors.sources.plan.owners import owners
 from assignors.sources.plan.restart import rolling_restart
 from assignors.sources.plan.topics import as_complete, plan_topics
 from assignors.sources.plan.what_if import WhatIf
-from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
 from partitioning.errors import UnknownStrategyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from assignors.assignment import Assignment
     from assignors.group import Topic
-    from assignors.interface import Assignor
     from assignors.sources.plan.members import Seat
+    from assignors.weighted.weights_file import GivenWeights
 
 ROUNDS = 10
 """Follow-up rebalances after which a cooperative strategy must have settled; Kafka's own tests allow four."""
@@ -39,11 +38,19 @@ ROUNDS = 10
 CURRENT = "current"
 """What stands for the strategy that the group uses."""
 
+_WEIGHED = {"weighted", "cooperative-weighted"}
+
 _ON_ITS_WAY = {"Empty", "PreparingRebalance", "CompletingRebalance"}
 """States in which what members have is not what their assignor gave them."""
 
 
-def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> GroupState:
+def plan(
+    state: GroupState,
+    assignor: str,
+    what_if: WhatIf | None = None,
+    *,
+    weights: GivenWeights | None = None,
+) -> GroupState:
     """The group after this assignor has had its way, follow-up rebalances included.
 
     Members carry what they own now into it, so sticky strategies keep what they can; for a KIP-848 group that
@@ -54,8 +61,10 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
         state: the group.
         assignor: a strategy by name, or "current" for the one that the group uses.
         what_if: a change to the group before it is assigned.
+        weights: what partitions weigh, for "weighted" and "cooperative-weighted"; others count them.
 
     Raises:
+        InvalidConfigError: the weights make no sense.
         SourceError: no such member or topic, a topic that would shrink, or a group without members.
         UnknownStrategyError: no strategy of that name.
         AssignorError: the strategy cannot assign this group.
@@ -65,21 +74,24 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
     check_members(len(state.members) + joining, SourceError, f"with {joining} joining members the group")
     state = as_complete(state)
     assignor = _own_strategy(state) if assignor == CURRENT else assignor
-    strategy = get_assignor(assignor)
+    settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
+    strategy = get_assignor(assignor, **settings)
     seated = seat_members(state, what_if)
     seats = seated.all
     if not seats:
         raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
     topics = plan_topics(state, what_if, seats, assignor)
     group = Group((), seated.now).next(
-        _assignment(state),
+        state.assignment,
         leave=seated.leaving,
         join=[seat.member for seat in seats if seat.prefix is not None],
         topics=topics.all,
     )
     explained, decide = group, partial(ask, strategy)
     group, assignment = settle(decide, group, ROUNDS)
-    explainer: Explainer | None = Explainer(explained, assignment, assignor=assignor, follow_ups=ROUNDS)
+    explainer: Explainer | None = Explainer(
+        explained, assignment, assignor=get_assignor(assignor, **settings), follow_ups=ROUNDS
+    )
     warnings = [*state.warnings, *_own_decision(state, what_if, assignor)]
     if what_if.rolling_restart:
         explainer = None
@@ -100,7 +112,7 @@ def plan(state: GroupState, assignor: str, what_if: WhatIf | None = None) -> Gro
             *seated.assumed,
             *topics.assumed,
             *_unknown_ids(state, seats, assignor, broker_side=broker_side),
-            *_unknown_weights(strategy),
+            *_unknown_weights(assignor, weights),
         ),
         explainer=explainer,
     )
@@ -112,21 +124,6 @@ def _own_strategy(state: GroupState) -> str:
             "plan:current: the source does not tell which assignor the group uses; name it: plan:range, ..."
         )
     return state.strategy
-
-
-def _assignment(state: GroupState) -> Assignment:
-    """What the members have, as the answer to their last rebalance."""
-    order = np.argsort(state.member, kind="stable")
-    offsets = np.searchsorted(state.member[order], np.arange(len(state.members) + 1))
-    owned = order[offsets[0] :]
-    return Assignment(
-        tuple(member.id for member in state.members),
-        state.topics,
-        state.highest_counts,
-        offsets - offsets[0],
-        state.topic[owned],
-        state.partition[owned],
-    )
 
 
 def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> list[str]:
@@ -151,7 +148,7 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> list[str
     }
     seats = seat_members(state, WhatIf(subscribe=told)).all
     topics = plan_topics(state, WhatIf(), seats, own).all
-    now = _assignment(state)
+    now = state.assignment
     group = Group((), [seat.member for seat in seats]).next(now, topics=topics)
     try:
         _, again = settle(partial(ask, strategy), group, ROUNDS)
@@ -167,10 +164,11 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> list[str
     return warnings
 
 
-def _unknown_weights(strategy: Assignor) -> list[str]:
-    if not isinstance(strategy, WeightedAssignor | CooperativeWeightedAssignor):
+def _unknown_weights(assignor: str, weights: GivenWeights | None) -> list[str]:
+    if assignor not in _WEIGHED:
         return []
-    return ["every partition weighs the same and every member can carry the same: a plan is given no weights"]
+    weigh = [] if weights is not None else ["every partition weighs the same: --weights says otherwise"]
+    return [*weigh, "every member can carry the same"]
 
 
 def _unknown_ids(state: GroupState, seats: Sequence[Seat], assignor: str, *, broker_side: bool) -> list[str]:

@@ -17,6 +17,16 @@ def test_checks_turn_differences_within_limits_into_0(run, reconciling):
     assert "check failed: moved_pct<=49, it is 50" in result.stderr
 
 
+def test_weights_tell_the_peak_and_can_be_checked(run, members, tmp_path):
+    (weights := tmp_path / "weights.csv").write_text("topic,partition,weight\norders,0,9\norders,,1\n")
+    planned = ["diff", members, "plan:weighted", "--weights", str(weights)]
+    found = json.loads(run(*planned, "-o", "json").stdout)["summary"]
+    assert found["peak"] >= found["needed_peak"] > 1
+    assert f"peak {found['peak']:.2f} (at least {found['needed_peak']:.2f} needed)" in run(*planned).stdout
+    assert run(*planned, "--check", "peak<=9").exit_code == 0
+    assert "check peak<=9: peak is unknown" in run("diff", members, "plan:range", "--check", "peak<=9").stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from assignors.simulation.ready import ready_scenarios
+from assignors.sources.record import Step, record_line
+from tests.assignors.watching.groups import group
 
 
 def plans(result):
@@ -249,3 +251,56 @@ def test_a_missing_scenario_is_2(run):
     result = run("simulate", "nowhere.yaml")
     assert result.exit_code == 2
     assert "nowhere.yaml: No such file" in result.stderr
+
+
+@pytest.fixture
+def record(tmp_path):
+    """A record in which b leaves, and a has its partitions seconds later, or much later."""
+
+    def write(ends):
+        seen = [
+            (0, None, group("Stable", "range", a=[0, 1], b=[2, 3])),
+            (11, 10, group("PreparingRebalance", "range", a=[])),
+            (ends, ends - 1, group("Stable", "range", a=[0, 1, 2, 3])),
+        ]
+        path = tmp_path / "night.ndjson"
+        path.write_text("".join(record_line(Step(*each)) for each in seen))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(("ends", "code", "verdict"), [(13, 0, "agrees"), (60, 1, "differs")])
+def test_a_record_is_put_beside_the_model(run, record, ends, code, verdict):
+    result = run("simulate", record(ends))
+    assert (result.exit_code, result.stderr) == (code, "")
+    assert "b left" in result.stdout
+    assert verdict in result.stdout
+    assert "assumed: clients are Java's" in result.stdout
+
+
+def test_a_record_beside_the_model_for_programs(run, record):
+    result = run(
+        "simulate", record(13), "-o", "json", "--runs", "3", "--seed", "7", "--set", "session.timeout.ms=9000"
+    )
+    told = json.loads(result.stdout)
+    assert (told["kind"], told["runs"], told["agrees"]) == ("record-replay", 3, True)
+    [event] = told["events"]
+    assert event["causes"] == [{"kind": "left", "name": "b", "to": None}]
+    assert event["recorded_ms"] == {"least": 1000, "most": 3000}
+    assert "session.timeout.ms=9000" in told["assumed"][0]
+
+
+@pytest.mark.parametrize("more", [["-o", "ndjson"], ["--html", "page.html"], ["restart-once"]])
+def test_a_record_stands_beside_one_model(run, record, more):
+    result = run("simulate", record(13), *more)
+    assert result.exit_code == 2
+    assert "a record stands beside one model" in result.stderr
+
+
+def test_a_log_is_no_record(run, scenario, tmp_path):
+    log = tmp_path / "log.ndjson"
+    log.write_text(run("simulate", scenario, "-o", "ndjson").stdout)
+    result = run("simulate", log)
+    assert result.exit_code == 2
+    assert "line 1" in result.stderr

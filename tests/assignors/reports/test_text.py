@@ -40,7 +40,7 @@ group   6 -> 8 members   120 partitions   matched by member-id
   join     cooperative        6          30       3.0 s
   join     consumer           6          30       2.5 s
 
-avoidable moves 0 of 30 (30 needed)   spread 0 -> 0   idle 0 -> 0   lag moved unknown
+avoidable moves 0 of 30 (30 needed)   fullest 15 (15 needed)   spread 0 -> 0   idle 0 -> 0   lag moved unknown
 30 moved, 90 kept, 0 unassigned.
 """
 

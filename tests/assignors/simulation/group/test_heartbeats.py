@@ -21,6 +21,7 @@ from assignors.simulation.group.clients import PROFILES
 from assignors.simulation.group.recurring import first_after, first_after_each
 from assignors.simulation.inputs.durations import LATEST_MS
 from assignors.simulation.timing import mean_barrier
+from tests.support.simulated import when
 
 ORDERS = (Topic("orders", 12),)
 
@@ -162,3 +163,10 @@ def test_the_last_commit_of_a_static_close_renews_the_session():
     consumers = tuple(Consumer(f"c{number}", static=True) for number in range(3))
     (rebalance,) = simulate(Scenario(ORDERS, consumers, (Leave(10_000, "c1"),))).rebalances
     assert rebalance.started_ms == 55_000
+
+
+def test_a_session_counts_from_the_last_heartbeat_where_that_was_before_time_0():
+    timing = Settings(session_timeout_ms=8_000, auto_commit_interval_ms=86_400_000)
+    members = (Consumer("c0", beat_ms=1_000), Consumer("c1", beat_ms=1_000))
+    result = simulate(Scenario(ORDERS, members, (Crash(0, "c1"),), "range", timing))
+    assert when(result, "session-expired") == pytest.approx([1_000 - 3_000 + 8_000], abs=20)

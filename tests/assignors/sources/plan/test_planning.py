@@ -205,3 +205,13 @@ def test_a_plan_knows_its_strategy_and_protocol():
 )
 def test_a_plan_says_that_it_has_no_weights(assignor, told):
     assert any("weighs the same" in each for each in planned(assignor).assumed) is told
+
+
+@pytest.mark.parametrize("assignor", ["weighted", "cooperative-weighted"])
+def test_a_plan_goes_by_its_weights(assignor):
+    weights = {"orders": [100] * 6 + [1] * 114}
+    made = plan(SIX, assignor, weights=weights)
+    heavy = [made.assignment.owner_of(("orders", partition)) for partition in range(6)]
+    assert len(set(heavy)) == 6
+    assert not any("weighs the same" in each for each in made.assumed)
+    assert made.explainer.explain(("orders", 1)).owner == heavy[1]
