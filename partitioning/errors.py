@@ -8,7 +8,7 @@ PartitioningError
  |- UnknownStrategyError       no partitioner, profile or assignor of that name (also LookupError)
  |- StrategyConflictError      a name that is taken already                     (also ValueError)
  |- TreeBinError               keys that collide so often that Java itself has no one order
- |- BrokenPluginError          a plug-in that cannot be loaded, or is none       (also ImportError)
+ |- BrokenPluginError          a plug-in that cannot be loaded, or is none      (also ImportError)
  `- MissingDependencyError     an optional package that is not installed        (also ImportError)
 """
 
@@ -46,7 +46,7 @@ class TreeBinError(PartitioningError):
 
 
 class BrokenPluginError(PartitioningError, ImportError):
-    """A plug-in cannot be loaded, fails when it is made, or makes no strategy."""
+    """A plug-in cannot be loaded, fails when it is made, makes no strategy, or gives no answer."""
 
 
 class MissingDependencyError(PartitioningError, ImportError):

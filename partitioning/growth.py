@@ -64,12 +64,12 @@ def grow(keys: Keys, before: int, after: int, *, profile: str = "java") -> Growt
         keys: n keys, as `key_column` takes them.
         before: partition count now.
         after: partition count then; Kafka topics never shrink.
-        profile: the client that places the records.
+        profile: the client that places the records, or a plug-in that places by key alone.
 
     Raises:
         InvalidPartitionCountError: a count is out of range, or `after` is below `before`.
         InvalidKeyError: the keys are of another type.
-        UnknownStrategyError: there is no such profile.
+        UnknownStrategyError: there is no such profile, and no such plug-in that places by key alone.
     """
     _check(before, after)
     column = key_column(keys)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partitioning.errors import InvalidLayoutError
-from partitioning.keys import Keys
+from partitioning.keys import KeyColumn, Keys
 from partitioning.topic_partition import checked_partition_count
 
 NONE_AVAILABLE: Final = range(0)
@@ -78,6 +78,26 @@ class Partitioner(Protocol):
 
     def for_topic(self, topic: str) -> TopicPartitioner:
         """A partitioner for one topic, with state of its own."""
+        ...
+
+
+@runtime_checkable
+class PlacesByKey(Protocol):
+    """The power of a partitioner by which keyed records go by key and partition count alone.
+
+    `profile` of `partition_for_key`, `partition_batch` and `grow`, and `keyed` of partitioners take its name.
+    """
+
+    def place_keys(self, keys: KeyColumn, num_partitions: int) -> NDArray[np.int32]:
+        """Where `partition` of every topic puts these keys, whatever its state and the rest of the layout.
+
+        Args:
+            keys: n keys.
+            num_partitions: how many partitions the topic has, 1 to 2**31 - 1.
+
+        Returns:
+            int32 array of shape (n,); -1 where the key, such as a null one, does not decide.
+        """
         ...
 
 

@@ -40,6 +40,11 @@ def list_partitioners() -> list[StrategyInfo]:
     return _REGISTRY.infos()
 
 
+def plug_in_names() -> list[str]:
+    """Every partitioner by name that is not ours, whether it can be used or not; nothing is loaded."""
+    return _REGISTRY.plug_ins()
+
+
 def register_partitioner(name: str, factory: Callable[..., Partitioner]) -> None:
     """Make a partitioner known by name in this process.
 

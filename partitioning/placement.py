@@ -7,12 +7,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from partitioning.by_key import placed_by_plug_in
 from partitioning.errors import InvalidKeyError
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import SignRule, partition_of, partitions_of
 from partitioning.hashing.murmur2 import murmur2_column
 from partitioning.keys import Keys, advice, key_column
-from partitioning.profiles import Profile, find_profile
+from partitioning.profiles import PROFILES, Profile
 from partitioning.topic_partition import checked_partition_count
 
 _Rule: TypeAlias = Callable[[Any, int], int | None]
@@ -46,7 +47,7 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     Args:
         key: the serialized key.
         num_partitions: how many partitions the topic has, 1 to 2**31 - 1.
-        profile: a name in `profiles.PROFILES`.
+        profile: a name in `profiles.PROFILES`, or of a plug-in that places by key alone (`PlacesByKey`).
 
     Returns:
         The partition, or None where the profile does not hash such a key: a null one, or an empty one.
@@ -54,15 +55,21 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
     Raises:
         InvalidKeyError: the key is not bytes, or not UTF-8 where the profile hashes text.
         InvalidPartitionCountError: `num_partitions` is out of range.
-        UnknownStrategyError: there is no such profile.
+        UnknownStrategyError: there is no such profile, and no such plug-in that places by key alone.
+        StrategyConflictError: two installed packages have a partitioner of this name.
+        BrokenPluginError: the plug-in cannot be used, or gives no answer.
+        MisplacedRecordError: the plug-in chose a partition that does not exist.
     """
     try:
         return _rules[profile](key, num_partitions)
     except (TypeError, ValueError, OverflowError):  # a null, or something the caller must hear about
-        rule = find_profile(profile)
-    except KeyError:  # the first time
-        rule = find_profile(profile)
-        _rules[profile] = _native_rule(rule) or partial(_place, rule)
+        rule = PROFILES.get(profile)
+    except KeyError:  # the first time, or a plug-in
+        rule = PROFILES.get(profile)
+        if rule is not None:
+            _rules[profile] = _native_rule(rule) or partial(_place, rule)
+    if rule is None:
+        return _place_by_plug_in(profile, key, num_partitions)
     return _place(rule, key, num_partitions)
 
 
@@ -72,7 +79,7 @@ def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -
     Args:
         keys: n keys, as `key_column` takes them.
         num_partitions: how many partitions the topic has, 1 to 2**31 - 1.
-        profile: a name in `profiles.PROFILES`.
+        profile: a name in `profiles.PROFILES`, or of a plug-in that places by key alone (`PlacesByKey`).
 
     Returns:
         int32 array of shape (n,).
@@ -81,11 +88,16 @@ def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -
         InvalidKeyError: the column, or a row of it, is of another type, or not UTF-8 where the profile hashes
             text.
         InvalidPartitionCountError: `num_partitions` is out of range.
-        UnknownStrategyError: there is no such profile.
+        UnknownStrategyError: there is no such profile, and no such plug-in that places by key alone.
+        StrategyConflictError: two installed packages have a partitioner of this name.
+        BrokenPluginError: the plug-in cannot be used, or gives no answer.
+        MisplacedRecordError: the plug-in chose a partition that does not exist.
     """
-    rule = find_profile(profile)
     count = checked_partition_count(num_partitions)
     column = key_column(keys)
+    if profile not in PROFILES:
+        return placed_by_plug_in(profile, column, count)
+    rule = PROFILES[profile]
     try:
         hashes = HASHES[rule.hash].column(column.offsets, column.data)
     except UnicodeError as error:
@@ -104,8 +116,7 @@ def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | No
         if profile.null != "empty":
             return None if profile.null == "unkeyed" else 0
         key = b""
-    if not isinstance(key, bytes):
-        raise InvalidKeyError(f"the key is {type(key).__name__}, not bytes; {advice(key)}")
+    _check_key(key)
     if not key and profile.empty == "unkeyed":
         return None
     try:
@@ -113,6 +124,19 @@ def _place(profile: Profile, key: bytes | None, num_partitions: int) -> int | No
     except UnicodeError as error:
         raise InvalidKeyError(f"profile {profile.name!r} hashes text: the key is not UTF-8") from error
     return partition_of(hash_value, count, profile.sign)
+
+
+def _place_by_plug_in(name: str, key: bytes | None, num_partitions: int) -> int | None:
+    count = checked_partition_count(num_partitions)
+    if key is not None:
+        _check_key(key)
+    (placed,) = placed_by_plug_in(name, key_column([key]), count).tolist()
+    return None if placed == UNKEYED else placed
+
+
+def _check_key(key: object) -> None:
+    if not isinstance(key, bytes):
+        raise InvalidKeyError(f"the key is {type(key).__name__}, not bytes; {advice(key)}")
 
 
 def _native_rule(profile: Profile) -> _Rule | None:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from partitioning.hashing.modulo import SignRule
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots: PySpark 3.5 sends the table to executors by value, and loses what is in slots of a dataclass.
+@dataclass(frozen=True)
 class Profile:
     """How one client, in one configuration, places a keyed record.
 
@@ -179,5 +180,19 @@ def find_profile(name: str) -> Profile:
     try:
         return PROFILES[name]
     except KeyError:
-        close = get_close_matches(str(name), PROFILES, n=3) or sorted(PROFILES)
-        raise UnknownStrategyError(f"no profile {name!r}; did you mean {', '.join(close)}?") from None
+        raise _no_profile(str(name)) from None
+
+
+def _no_profile(name: str) -> UnknownStrategyError:
+    from partitioning.partitioners import plug_in_names  # noqa: PLC0415 - profiles are partitioners, too
+
+    plug_ins = plug_in_names()
+    if name in plug_ins:
+        return UnknownStrategyError(
+            f"{name!r} is a plug-in, and this needs the hash of a client's own rule; plug-ins that place by "
+            "key alone are taken by partition_for_key, partition_batch, grow, `keyed` of partitioners and "
+            "`copartition partition` (docs/plugins.md)"
+        )
+    known = [*PROFILES, *plug_ins]
+    close = get_close_matches(name, known, n=3) or sorted(known)
+    return UnknownStrategyError(f"no profile {name!r}; did you mean {', '.join(close)}?")

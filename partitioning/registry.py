@@ -110,6 +110,10 @@ class Registry(Generic[S]):
             raise StrategyConflictError(f"{self._kind} {name!r} is {owner}; choose another name")
         self._registered[name] = factory
 
+    def plug_ins(self) -> list[str]:
+        """The names of all that is not ours, whether it can be used or not; nothing is loaded."""
+        return sorted({*self._registered, *self._installed} - self._built_in.keys())
+
     def infos(self) -> list[StrategyInfo]:
         """Every strategy by name, also those that are broken, each with its fault."""
         infos = [
@@ -136,7 +140,7 @@ class Registry(Generic[S]):
             return self._registered[name]
         if name in self._installed:
             return self._load(name, self._installed[name])
-        known = sorted({*self._built_in, *self._registered, *self._installed})
+        known = sorted([*self._built_in, *self.plug_ins()])
         close = get_close_matches(name, known, n=3)
         hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(known)}"
         raise UnknownStrategyError(f"no {self._kind} {name!r}; {hint}")

@@ -9,11 +9,11 @@ from typing import TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from partitioning.by_key import check_profile
 from partitioning.errors import InvalidKeyError
 from partitioning.interface import TopicLayout
 from partitioning.keys import Keys, advice, key_column
 from partitioning.placement import UNKEYED, partition_batch, partition_for_key
-from partitioning.profiles import find_profile
 
 Draw: TypeAlias = Callable[[], int]
 """Gives a random number, 0 to 2**31 - 1."""
@@ -42,13 +42,13 @@ def to_positive(value: int | NDArray[np.int64]) -> int | NDArray[np.int64]:
 
 
 def check_keyed(profile: str | None) -> None:
-    """Refuse a `keyed` setting that is neither None nor a profile.
+    """Refuse a `keyed` setting that is neither None nor what `profile=` takes.
 
     Raises:
-        UnknownStrategyError: there is no such profile.
+        UnknownStrategyError: there is no such profile, and no such plug-in that places by key alone.
     """
     if profile is not None:
-        find_profile(profile)
+        check_profile(profile)
 
 
 class UnkeyedTopic(ABC):

@@ -8,7 +8,7 @@ import mmh3
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioning import Keys, TopicLayout, key_column
+from partitioning import KeyColumn, Keys, TopicLayout, key_column
 
 _MULTIPLIER = 2862933555777941757
 
@@ -20,19 +20,11 @@ class JumpPartitioner:
 
     def for_topic(self, topic: str) -> "JumpTopic":  # noqa: ARG002 - every topic has the same rule
         """A rule without state."""
-        return JumpTopic()
+        return JumpTopic(self)
 
-
-class JumpTopic:
-    """Jump consistent hash for one topic."""
-
-    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
-        """The partition of one record."""
-        return int(self.partition_batch([key], layout)[0])
-
-    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
-        """The partition of every record, int32 of shape (n,)."""
-        hashes = [mmh3.hash64(key or b"", signed=False)[0] for key in key_column(keys)]
+    def place_keys(self, keys: KeyColumn, num_partitions: int) -> NDArray[np.int32]:
+        """The partition of every key, int32 of shape (n,): all of them decide."""
+        hashes = [mmh3.hash64(key or b"", signed=False)[0] for key in keys]
         state = np.array(hashes, np.uint64)
         bucket = np.zeros(len(state), np.int64)
         jump = np.zeros(len(state), np.float64)
@@ -42,5 +34,20 @@ class JumpTopic:
             state[moving] = state[moving] * np.uint64(_MULTIPLIER) + np.uint64(1)
             step = (state[moving] >> np.uint64(33)).astype(np.float64) + 1
             jump[moving] = np.floor((bucket[moving] + 1) * (2.0**31 / step))
-            moving = moving[jump[moving] < layout.partitions]
+            moving = moving[jump[moving] < num_partitions]
         return bucket.astype(np.int32)
+
+
+class JumpTopic:
+    """Jump consistent hash for one topic."""
+
+    def __init__(self, rule: JumpPartitioner) -> None:
+        self._rule = rule
+
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        """The partition of one record."""
+        return int(self.partition_batch([key], layout)[0])
+
+    def partition_batch(self, keys: Keys, layout: TopicLayout) -> NDArray[np.int32]:
+        """The partition of every record, int32 of shape (n,)."""
+        return self._rule.place_keys(key_column(keys), layout.partitions)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.interface import NONE_AVAILABLE, Partitioner, TopicLayout, TopicPartitioner
+from partitioning.interface import NONE_AVAILABLE, Partitioner, PlacesByKey, TopicLayout, TopicPartitioner
+from partitioning.keys import key_column
 from partitioning.testing.key_forms import key_forms
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def check_partitioner(factory: Factory, *, keys: KeyList | None = None) -> None:
     layout, also of a topic that grows and shrinks meanwhile; `partition_batch` gives what as many calls of
     `partition` give, as int32, for a column in any form, and leaves it alone; two new instances answer alike,
     also in a process with another hash seed; neither two instances nor two topics of one instance disturb
-    each other, nor do eight threads with a topic each.
+    each other, nor do eight threads with a topic each. What has `place_keys` puts the keys for which that
+    answers where it says, in every topic and layout, before and after any other record.
 
     Args:
         factory: makes a new instance, always with the same settings. A strategy that draws at random takes a
@@ -66,6 +68,7 @@ def check_partitioner(factory: Factory, *, keys: KeyList | None = None) -> None:
         _same(scalar, columnar, keys, f"partition_batch disagrees with partition ({what})")
     _takes_every_form(factory, keys)
     _follows_its_topic(factory, keys)
+    _places_by_key(factory, keys)
     _keeps_topics_apart(factory, keys)
     _keeps_threads_apart(factory, keys)
     _answers_alike_elsewhere(factory, keys)
@@ -143,6 +146,25 @@ def _follows_its_topic(factory: Factory, keys: KeyList) -> None:
         scalar = _answers(one, keys, layout, what)
         columnar = _column(other, keys, layout, len(keys))
         _same(scalar, columnar, keys, f"partition_batch disagrees with partition for {what}")
+
+
+def _places_by_key(factory: Factory, keys: KeyList) -> None:
+    made = factory()
+    if not isinstance(made, PlacesByKey):
+        return
+    column = key_column(keys)
+    for what, layout in LAYOUTS.items():
+        placed = made.place_keys(column, layout.partitions)
+        assert isinstance(placed, np.ndarray), f"place_keys returned a {type(placed).__name__}"
+        assert placed.dtype == np.int32, f"place_keys returned {placed.dtype}, not int32"
+        assert placed.shape == (len(keys),), f"place_keys returned shape {placed.shape} for {len(keys)} keys"
+        for topic in ("orders", "payments"):
+            answers = _answers(made.for_topic(topic), [*keys, *keys], layout, what)
+            decided = placed.tolist() * 2
+            expected = [
+                answer if by_key == -1 else by_key for answer, by_key in zip(answers, decided, strict=True)
+            ]
+            _same(expected, answers, [*keys, *keys], f"partition disagrees with place_keys ({what})")
 
 
 def _keeps_topics_apart(factory: Factory, keys: KeyList) -> None:

@@ -1,10 +1,14 @@
 """The plug-in of the docs, installed as a user installs it."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.support.plugins import install, run
+from tests.support.plugins import ROOT, install, run
+
+PAGE = ROOT / "docs" / "plugins.md"
+PACKAGE = PAGE.parent / "example-plugin"
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +30,45 @@ def test_it_is_listed_with_its_origin(installed: Path) -> None:
 
 
 def test_it_keeps_the_rules_of_every_partitioner(installed: Path) -> None:
+    test = (PACKAGE / "test_jump.py").read_text()
+    assert run(installed, f"{test}\ntest_jump_is_a_partitioner(); print('kept')") == "kept"
+    assert test.partition('"""\n\n')[2] in PAGE.read_text()
+
+
+def test_it_is_known_by_name_where_a_profile_is(installed: Path) -> None:
     code = (
-        "from copartition_jump import JumpPartitioner;"
-        "from partitioning.testing import check_partitioner;"
-        "check_partitioner(JumpPartitioner); print('kept')"
+        "from assignors.cli.main import copartition;"
+        "from partitioning import get_partitioner, grow, partition_for_key;"
+        "print(partition_for_key(b'order-42', 12, profile='jump'),"
+        "      grow([b'user-%d' % i for i in range(2_000)], 12, 16, profile='jump').share < 0.3,"
+        "      get_partitioner('sticky', keyed='jump').name);"
+        "copartition(['partition', 'order-42', '-n', '12', '--profile', 'jump', '--width', '200'])"
     )
-    assert run(installed, code) == "kept"
+    told, heading, row = run(installed, code).splitlines()
+    place, is_least, name = told.split()
+    assert (is_least, name) == ("True", "jump")
+    assert heading.split() == ["PROFILE", "'order-42'", "CLIENT"]
+    assert row.split(maxsplit=2)[:2] == ["jump", place]
+    assert row.endswith("no key counts as an empty one.")
+
+
+@pytest.mark.spark
+def test_the_column_function_of_the_page_places_as_it_does(installed: Path) -> None:
+    (snippet,) = re.findall(r"```python\n(import pandas.*?)```", PAGE.read_text(), re.DOTALL)
+    code = f"""
+import os, sys
+os.environ["PYSPARK_PYTHON"] = sys.executable
+from pyspark.sql import SparkSession
+from partitioning import partition_for_key
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+df = spark.createDataFrame([(b"order-42",), (b"",), (None,), (b"key",)], "key binary")
+{snippet}
+for row in placed.collect():
+    key = None if row.key is None else bytes(row.key)
+    assert row.partition == partition_for_key(key, 12, profile="jump"), row
+print("alike")
+"""
+    assert run(installed, code) == "alike"
 
 
 def test_growing_a_topic_moves_the_least_it_can(installed: Path) -> None:

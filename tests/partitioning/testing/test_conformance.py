@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from partitioning import Keys, Partitioner, TopicLayout, get_partitioner, key_column, list_partitioners
+from partitioning import (
+    KeyColumn,
+    Keys,
+    Partitioner,
+    TopicLayout,
+    get_partitioner,
+    key_column,
+    list_partitioners,
+)
 from partitioning.profiles import PROFILES
 from partitioning.sticky import Sticky
 from partitioning.strategy import seeded
@@ -158,8 +166,32 @@ class Nameless(Modulo):
     name = ""
 
 
-def test_a_faultless_strategy_passes() -> None:
-    check_partitioner(Modulo)
+class ByKey(Modulo):
+    """Says of all keys but null ones where they go."""
+
+    def place_keys(self, keys: KeyColumn, num_partitions: int) -> NDArray[np.int32]:
+        return np.array([-1 if key is None else len(key) % num_partitions for key in keys], np.int32)
+
+
+class OtherByKey(ByKey):
+    def place_keys(self, keys: KeyColumn, num_partitions: int) -> NDArray[np.int32]:
+        return np.zeros(len(keys), np.int32)
+
+
+class ByKeyUntilLeadersAreLost(ByKey):
+    def partition(self, key: bytes | None, layout: TopicLayout) -> int:
+        here = layout.available or range(layout.partitions)
+        return here[len(key or b"") % len(here)]
+
+
+class WideByKey(ByKey):
+    def place_keys(self, keys: KeyColumn, num_partitions: int) -> NDArray[np.int32]:
+        return super().place_keys(keys, num_partitions).astype(np.int64)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("strategy", [Modulo, ByKey])
+def test_a_faultless_strategy_passes(strategy: type[Partitioner]) -> None:
+    check_partitioner(strategy)
 
 
 @pytest.mark.parametrize(
@@ -185,6 +217,9 @@ def test_a_faultless_strategy_passes() -> None:
         (ShortKeys, "partition raises OverflowError"),
         (LosesItsLeaders, r"raises ZeroDivisionError.* \(12 partitions, none of them with a leader\)"),
         (Sticky, "disagree"),
+        (OtherByKey, "partition disagrees with place_keys .* goes to 0 and to"),
+        (ByKeyUntilLeadersAreLost, r"disagrees with place_keys \(12 partitions, 4 of them with a leader\)"),
+        (WideByKey, "place_keys returned int64, not int32"),
     ],
 )
 def test_a_broken_rule_is_named(strategy: type[Partitioner], fault: str) -> None:
