@@ -9,7 +9,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-matrix lint types check bench fuzz mutations golden lock clean
+.PHONY: help setup demo test test-matrix lint types check bench fuzz faults loop-faults mutations release-check golden docs sdist-test lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,8 +30,9 @@ $(READY): dev.lock pyproject.toml
 demo: $(READY)  ## route 336,776 real flights with Spark, write, read back, audit, simulate, diff
 	@$(BIN)/python -m examples.flights
 
+# Most tests wait for a broker or for Spark: a second process makes them twice as fast.
 test: $(READY)  ## run every test and count those passed and skipped; the real broker needs Java 17 and Maven
-	@$(BIN)/python -m pytest --benchmark-skip
+	@$(BIN)/python -m pytest --benchmark-skip --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: $(READY)  ## check style
 	@$(BIN)/ruff check .
@@ -40,6 +41,7 @@ lint: $(READY)  ## check style
 types: $(READY)  ## check types, those of the plug-ins in docs/ too
 	@$(BIN)/mypy
 	@$(BIN)/mypy docs/example-*/*.py
+	@$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 check: lint types test  ## lint, types and tests
 
@@ -55,8 +57,19 @@ SEED ?= 0
 fuzz: $(READY)  ## give hostile input to all that reads; `make test` does it briefly; CASES=1000000 SEED=1
 	@$(BIN)/python -m tests.fuzz --cases $(CASES) --seed $(SEED)
 
-test-matrix: $(READY)  ## run Spark's tests on PySpark 3.5 to the newest, others on the lowest versions
+faults: $(READY)  ## kill, stop and cut Spark's sinks on a real broker and count records; an hour; SEED=1
+	@$(BIN)/python -m benchmarks.faults --seeds $(SEED)
+
+loop-faults: $(READY)  ## kill, freeze and cut a loop that reads and writes in transactions; half an hour; SEED=1
+	@$(BIN)/python -m benchmarks.loop_faults --seeds $(SEED)
+
+test-matrix: $(READY)  ## run Spark's tests on every PySpark, others on the lowest versions and newer Pythons
 	@$(BIN)/python -m tests.matrix $(MATRIX)
+
+TAG ?= v
+
+release-check: $(READY)  ## say what speaks against releasing this commit: TAG=v0.2.0
+	@$(BIN)/python -m tests.release $(TAG)
 
 golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven, Go, Node and npm)
 	@$(BIN)/python -m tests.oracle.assignors.regenerate
@@ -65,6 +78,17 @@ golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven,
 
 COMPILE = $(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
   --no-annotate --no-header --upgrade --quiet
+
+docs: $(READY)  ## write the reference of all public names to build/reference
+	@$(BIN)/python -m docs.reference build/reference
+	@echo "build/reference/index.html"
+
+sdist-test: $(READY)  ## build the source distribution and run its own tests of the core
+	@rm -rf build/sdist && mkdir -p build/sdist
+	@$(BIN)/python -m build --sdist --no-isolation --outdir build/sdist . >/dev/null
+	@tar -xzf build/sdist/*.tar.gz -C build/sdist --strip-components 1
+	@cd build/sdist && $(CURDIR)/$(BIN)/python -m pytest -q -p no:cacheprovider \
+	  tests/partitioning/test_*.py -m "not (spark or jvm or broker)" --ignore tests/partitioning/test_example_plugin.py
 
 lock: $(READY)  ## pin the newest development dependencies and the lowest: names, versions and hashes
 	@$(COMPILE) --group dev --output-file dev.lock

@@ -7,6 +7,7 @@ import pytest
 
 from partitioning.testing.mock_cluster import MockCluster
 from tests.support.broker import Broker, Kafka
+from tests.support.encrypted import Encrypted, encrypted_broker
 from tests.support.prerequisites import (
     pytest_collection_modifyitems,
     pytest_runtest_makereport,
@@ -16,6 +17,7 @@ from tests.support.secured import Secured, secured_broker
 
 __all__ = [
     "broker",
+    "encrypted",
     "mock_cluster",
     "pytest_collection_modifyitems",
     "pytest_runtest_makereport",
@@ -40,6 +42,13 @@ def broker() -> Iterator[Kafka]:
 def secured() -> Iterator[Secured]:
     """A real broker with users, always one of our own."""
     with secured_broker() as own:
+        yield own
+
+
+@pytest.fixture(scope="session")
+def encrypted() -> Iterator[Encrypted]:
+    """A real broker with TLS, always one of our own."""
+    with encrypted_broker() as own:
         yield own
 
 

@@ -2,7 +2,8 @@
 
 The Spark tests run on several versions of PySpark, each classic and Connect; `lowest` runs the tests of
 `partitioning` and `assignors` that need no Spark, JVM or broker on the lowest versions that `pyproject.toml`
-declares, Python included.
+declares, Python included; `python-3.14` runs the same on a newer Python with the newest versions. A Python
+that is not installed here is taken from Debian's packages, where there is apt-get.
 
 Each version gets an environment of its own in the cache folder of `tests.support.jars`, made once from its
 lock in `tests/support/matrix`; the newest is the one this runs in. Choose by version, mode or both:
@@ -24,16 +25,20 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.support.debian_python import debian_python
 from tests.support.jars import cache_folder
 
 ROOT = Path(__file__).parents[1]
 NEWEST = "newest"
 LOWEST = "lowest"
-LOWEST_PYTHON = "3.11"
+PYTHONS = {LOWEST: "3.11", "python-3.12": "3.12", "python-3.13": "3.13", "python-3.14": "3.14"}
+"""The Python of each version whose one mode is `SPARKLESS`."""
 LOCKS = {lock.stem: lock for lock in sorted((ROOT / "tests" / "support" / "matrix").glob("*.lock"))}
+NEWEST_LOCK = ROOT / "dev.lock"
+OWN_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 MODES = ["classic", "connect"]
 SPARKLESS = ""
-"""The one mode of `lowest`."""
+"""The mode of runs that need no Spark."""
 AT_A_TIME = 2
 
 
@@ -49,13 +54,12 @@ def interpreter(version: str) -> Path:
     """The Python of a version's environment, made where it is not there yet."""
     if version == NEWEST:
         return Path(sys.executable)
-    lock = LOCKS[version]
+    lock = LOCKS.get(version, NEWEST_LOCK)
     folder = cache_folder() / f"pyspark-{version}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
     python = folder / "bin" / "python"
     if not (folder / ".ready").exists():
         uv = Path(sys.executable).with_name("uv")
-        is_lowest = f"{sys.version_info.major}.{sys.version_info.minor}" == LOWEST_PYTHON
-        base = LOWEST_PYTHON if version == LOWEST and not is_lowest else sys.executable
+        base = _base(uv, PYTHONS.get(version, OWN_PYTHON))
         subprocess.run([uv, "venv", "--quiet", "--clear", "--python", base, folder], check=True)
         sync = [
             uv,
@@ -73,17 +77,26 @@ def interpreter(version: str) -> Path:
     return python
 
 
+def _base(uv: Path, wanted: str) -> str | Path:
+    """This Python if it will do, else one that is installed here, else Debian's."""
+    if wanted == OWN_PYTHON:
+        return sys.executable
+    find = [uv, "python", "find", "--no-python-downloads", wanted]
+    found = subprocess.run(find, capture_output=True, text=True, check=False).stdout.strip()
+    return found or debian_python(wanted, cache_folder() / f"debian-python-{wanted}")
+
+
 def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -> Result:
     """Run the tests of a version and mode, with the Python that `made` waits for."""
     command = [made(), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     if mode == SPARKLESS:
         command += ["tests/partitioning", "tests/assignors", "-m", "not (spark or jvm or broker)"]
-        # These need pip and hatchling, or this project installed.
-        left_out = ("test_example_*.py", "cli/test_process.py", "cli/test_help.py")
+        # These need pip and hatchling, this project installed, or what its extras do not bring.
+        left_out = ("test_example_*.py", "cli/test_process.py", "cli/test_help.py", "test_registry.py")
         command += [*(f"--ignore-glob=*/{name}" for name in left_out), *options]
     else:
         command += ["tests/spark_integration", *options]
-    if version != NEWEST:
+    if version in LOCKS:
         command += ["-W", "ignore"]  # old releases of PySpark meet newer ones of everything else
     # Simulations need this project on executors.
     env = {**os.environ, "SPARK_TEST_MODE": mode, "SPARK_TEST_MATRIX": "true", "PYTHONPATH": str(ROOT)}
@@ -96,7 +109,7 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
     passed = done.returncode == 0 and "passed" in counts and not re.search("skipped|xfailed", counts)
     verdict = f"{'passed' if passed else 'FAILED'} in {time.monotonic() - begin:.0f} s"
     without = re.findall(r"^left out: .*", done.stdout, re.MULTILINE)
-    name = "lowest versions" if mode == SPARKLESS else f"PySpark {version} {mode}"
+    name = f"{version} without Spark" if mode == SPARKLESS else f"PySpark {version} {mode}"
     heading = f"{name}: {verdict}, {counts}"
     return Result(passed, "\n  ".join([heading, *without]), done.stdout)
 
@@ -110,7 +123,7 @@ def main() -> int:
         for mode in MODES  # classic takes longer: first, so that no single run is left at the end
         for version in (NEWEST, *LOCKS)
         if version != LOWEST
-    } | {(LOWEST, SPARKLESS): {LOWEST}}
+    } | {(version, SPARKLESS): {version} for version in PYTHONS}
     if unknown := words.difference(*names.values()):
         choice = sorted(set().union(*names.values()))
         print(f"unknown: {', '.join(unknown)}; choose among {', '.join(choice)}", file=sys.stderr)

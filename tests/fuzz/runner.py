@@ -18,8 +18,8 @@ from spark_integration.errors import SparkIntegrationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SECONDS = 1.0
-"""Processor time that a case may take."""
+SECONDS = 2.0
+"""Processor time that a case may take, with what other threads of the process take beside it."""
 
 Target = tuple["Callable[[Random], object]", "Callable[[object], None]"]
 """What makes a case and what tries it; a case has a repr that can be pasted into a test."""

@@ -59,6 +59,7 @@ SCENARIOS = [
     ("laughs.yaml", LAUGHS, "line 3, column .*: more than 100,000 values, which JSON may have"),
     ("long.yaml", "a" * 40_000, "line 1, column 1: more than 32,767 characters in one value"),
     ("large.yaml", "#" * 600_000, "more than 524,288 bytes"),
+    ("twice.yaml", START + "seed: 1\nseed: 2", "line 4, column 1: 'seed' is there twice"),
     ("date.yaml", START + "name: 2001-99-99", "line 3, column 7: '2001-99-99' is no timestamp"),
     ("int.yaml", START + "seed: !!int ''", "line 3, column 7: '' is no int"),
     ("bool.yaml", START + "static: !!bool x", "line 3, column 9: 'x' is no bool"),

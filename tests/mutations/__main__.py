@@ -32,14 +32,23 @@ def main(part: str = "") -> int:
 
 
 def check_table(mutations: list[Mutation], copy: Path) -> None:
-    """Every text is there once, and the tests pass as long as nothing is changed."""
+    """Every row is still about the source, and the tests pass as long as nothing is changed."""
+    check_rows(mutations, copy)
+    tests = sorted({path for each in mutations for path in each.tests.split()})
+    if output := failure(tests, copy):
+        sys.exit(f"{output}\nThe tests fail without any mutation: mend them first.")
+
+
+def check_rows(mutations: list[Mutation], copy: Path) -> None:
+    """Every text is there once, stands for another one, and its tests are there."""
     for each in mutations:
         times = (copy / each.path).read_text(encoding="utf-8").count(each.old)
         if times != 1:
             sys.exit(f"{each.path} has {each.old!r} {times} times, not once: mend its row in tests/mutations")
-    tests = sorted({path for each in mutations for path in each.tests.split()})
-    if output := failure(tests, copy):
-        sys.exit(f"{output}\nThe tests fail without any mutation: mend them first.")
+        missing = [test for test in each.tests.split() if not (copy / test.partition("::")[0]).exists()]
+        if missing or each.old == each.new:
+            fault = f"there is no {missing[0]}" if missing else "it changes nothing"
+            sys.exit(f"{each.path}, {each.old!r}: {fault}: mend its row in tests/mutations")
 
 
 def is_noticed(mutation: Mutation, copy: Path) -> bool:

@@ -95,8 +95,8 @@ ROWS = [
     ),
     (
         "assignors/wire.py",
-        "if not 0 <= length <= left:",
-        "if not length <= left:",
+        "if not 0 <= length <= self.left:",
+        "if not length <= self.left:",
         "tests/assignors/test_protocol.py",
     ),
     # Diffs, simulations, reports and commands.
@@ -332,8 +332,8 @@ ROWS = [
     ),
     (
         "assignors/optimal/deciding.py",
-        "np.where(kinds % 2, len(rows) + 1, 1)",
-        "np.where(kinds % 2, 1, 1)",
+        "np.where(held[one], move, 1)",
+        "np.where(held[one], 1, 1)",
         OPTIMAL,
     ),
     (
@@ -344,8 +344,8 @@ ROWS = [
     ),
     (
         "assignors/optimal/deciding.py",
-        "return np.where(fresh == holder, 0, 1 + np.append(short, False)[fresh])",
-        "return np.zeros(len(fresh), np.intp)",
+        "np.where(heir == holder[doubt], 0, 1 + np.append(short, False)[heir])",
+        "np.zeros(len(heir), np.intp)",
         OPTIMAL,
     ),
     (
@@ -362,8 +362,8 @@ ROWS = [
     ),
     (
         "assignors/optimal/decision.py",
-        "(gets != reading.rightful[partition])",
-        "(gets == gets)",
+        "lost[owner[lost] != reading.rightful[lost]]",
+        "lost",
         OPTIMAL,
     ),
     (

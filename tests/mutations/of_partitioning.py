@@ -6,6 +6,14 @@ PROFILES = "tests/partitioning/test_profiles.py"
 HASHING = "tests/partitioning/test_hashing.py"
 STICKY_PARTITIONER = "tests/partitioning/test_sticky.py"
 JAVA = "tests/partitioning/java"
+AUDITING = "tests/partitioning/auditing/test_auditing.py"
+POWER = "tests/partitioning/auditing/test_power.py"
+BY_KEY = "tests/partitioning/test_by_key.py"
+CONFORMANCE = "tests/partitioning/testing/test_conformance.py::test_a_broken_rule_is_named"
+LOOP = "tests/partitioning/clients/test_read_process_write.py"
+LOOP_SETTINGS = "tests/partitioning/clients/test_read_process_write_settings.py"
+SERIALIZING = "tests/partitioning/clients/test_confluent_serializing.py"
+READING = "tests/partitioning/auditing/test_reading.py"
 
 ROWS = [
     # Hashes, their signs, and what null and empty keys do.
@@ -150,6 +158,24 @@ ROWS = [
         "tests/partitioning/producer/test_idempotence.py",
     ),
     (
+        "partitioning/producer/delivering.py",
+        "self._inbox and not self._busy and",
+        "self._inbox and",
+        "tests/partitioning/producer/test_delivery.py",
+    ),
+    (
+        "partitioning/producer/delivering.py",
+        "self.replication_ms / 2 <= until",
+        "self.replication_ms <= until",
+        "tests/partitioning/producer/test_delivery.py",
+    ),
+    (
+        "partitioning/producer/delivering.py",
+        "self._broken = max(self._broken, link)",
+        "self._broken = -1",
+        "tests/partitioning/producer/test_delivery.py",
+    ),
+    (
         "partitioning/producer/record_size.py",
         "max(key_bytes, 0)",
         "key_bytes",
@@ -188,5 +214,89 @@ ROWS = [
         'return text.encode("utf-16-be"',
         'return text.encode("utf-8"',
         JAVA,
+    ),
+    # Audits: who is named, and how surely.
+    ("partitioning/auditing/power.py", "math.log(risk / tried)", "math.log(risk)", POWER),
+    (
+        "partitioning/auditing/rules.py",
+        'return rule.hash, "unsigned" if whole',
+        'return rule.hash, "unsigned" if not whole',
+        f"{AUDITING} {POWER}",
+    ),
+    (
+        "partitioning/auditing/finding.py",
+        "least = first.evidence + math.log(RISK)",
+        "least = -math.inf",
+        AUDITING,
+    ),
+    ("partitioning/auditing/finding.py", "alone and highest == 0 <", "alone and highest >= 0 <", AUDITING),
+    (
+        "partitioning/auditing/auditing.py",
+        "explained < LIKELY * keyed or beside >= MIXED * keyed",
+        "explained < LIKELY * keyed",
+        AUDITING,
+    ),
+    ("partitioning/auditing/auditing.py", "if explained == keyed and not single", "if not single", AUDITING),
+    (
+        "partitioning/auditing/reading.py",
+        "self._consumer.resume(places)",
+        "pass",
+        f"{READING}::test_a_sample_looks_at_spots_and_says_so",
+    ),
+    (
+        "partitioning/auditing/messages.py",
+        "if last - first == end - begin:",
+        "if True:",
+        f"{READING}::test_compacted_topics_tombstones_and_transactions_are_no_surprise",
+    ),
+    # Plug-ins that place by key alone, and a producer that serializes.
+    (
+        "partitioning/by_key.py",
+        "(placed < -1) | (placed >= num_partitions)",
+        "placed >= num_partitions",
+        BY_KEY,
+    ),
+    ("partitioning/by_key.py", " or placed.shape != (len(keys),)", "", BY_KEY),
+    ("partitioning/testing/conformance.py", "if by_key == -1 else", "if by_key <= 0 else", CONFORMANCE),
+    ("partitioning/clients/confluent.py", "(config, **self._asked)", "(config)", SERIALIZING),
+    (
+        "partitioning/clients/confluent.py",
+        "__exit__ = PartitioningProducer.__exit__",
+        "__exit__ = SerializingProducer.__exit__",
+        SERIALIZING,
+    ),
+    # Reading, processing and writing in transactions.
+    ("partitioning/clients/read_process_write/member.py", "if self._consumer.memberid() else []", "", LOOP),
+    (
+        "partitioning/clients/read_process_write/member.py",
+        "(each.topic(), each.partition()) not in",
+        "(each.topic(), each.partition()) in",
+        LOOP,
+    ),
+    ("partitioning/clients/read_process_write/member.py", "each.offset + 1", "each.offset", LOOP),
+    ("partitioning/clients/read_process_write/loop.py", "            aborts = 0\n", "", LOOP),
+    (
+        "partitioning/clients/read_process_write/loop.py",
+        "aborts == MOST_ABORTS",
+        "aborts > MOST_ABORTS",
+        LOOP,
+    ),
+    (
+        "partitioning/clients/read_process_write/loop.py",
+        "return [*process(message)]",
+        "return process(message)",
+        LOOP,
+    ),
+    (
+        "partitioning/clients/read_process_write/settings.py",
+        '                "isolation.level": "read_committed",\n',
+        "",
+        LOOP_SETTINGS,
+    ),
+    (
+        "partitioning/clients/read_process_write/settings.py",
+        "if not config.get(needed)",
+        "if needed not in config",
+        LOOP_SETTINGS,
     ),
 ]

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tests.mutations import of_assignors, of_partitioning, of_spark
+from tests.mutations import of_assignors, of_co_partitioning, of_partitioning, of_spark
 
 
 class Mutation(NamedTuple):
@@ -21,4 +21,8 @@ class Mutation(NamedTuple):
     tests: str
 
 
-MUTATIONS = [Mutation(*row) for part in (of_partitioning, of_assignors, of_spark) for row in part.ROWS]
+MUTATIONS = [
+    Mutation(*row)
+    for part in (of_partitioning, of_co_partitioning, of_assignors, of_spark)
+    for row in part.ROWS
+]
