@@ -32,6 +32,8 @@ PURGED = (confluent_kafka.KafkaError._PURGE_QUEUE, confluent_kafka.KafkaError._P
 TAKEN_ALONG = (*PURGED, confluent_kafka.KafkaError._FATAL)
 """How records end that a fatal error took along."""
 
+UNTOLD = "a fatal error of which Python lost the reason; librdkafka has logged it"
+
 
 class Deliveries:
     """The records of one producer: how many were not acknowledged, and why.
@@ -92,14 +94,8 @@ class Deliveries:
         try:
             return call(seconds) or 0
         except (confluent_kafka.KafkaException, SystemError) as error:
-            # Python hides an exception behind a SystemError when a callback follows it. Seldom the callback
-            # has cleared it, and nobody knows it any more; the records' own reports tell what became of them.
-            if isinstance(error, SystemError) and "without setting an exception" in str(error):
-                return 0
-            cause = error.__cause__ if isinstance(error, SystemError) and error.__cause__ else error
-            if not is_fatal(cause):
-                raise cause from None
-            self._fatal = cause
+            fatal = _fatal_in(error)
+            self._fatal = self._fatal or fatal
             return 0
 
     @property
@@ -169,6 +165,25 @@ class Deliveries:
             ) from cause
         if news is not None:
             raise news
+
+
+def _fatal_in(error: KafkaException | SystemError) -> KafkaException:
+    """The fatal error that a call met, where Python hides it behind a SystemError.
+
+    confluent-kafka leaves a fatal error pending, and calls the callbacks of the records it took along. Python
+    then makes it the cause of a SystemError; or, seldom, a callback clears it, and the call ends "without
+    setting an exception". Only a fatal error can be lost so: an exception of a callback is kept apart.
+
+    Raises:
+        KafkaException: it is not fatal.
+        SystemError: nothing is known to hide behind it.
+    """
+    cause = error.__cause__ or error
+    if isinstance(error, SystemError) and cause is error and "without" in str(error):
+        return confluent_kafka.KafkaException(confluent_kafka.KafkaError(TAKEN_ALONG[-1], UNTOLD, fatal=True))
+    if not is_fatal(cause):
+        raise cause from None
+    return cause
 
 
 def is_fatal(error: BaseException) -> TypeGuard[KafkaException]:
