@@ -112,6 +112,22 @@ def kafka_python_assignors(*assignors: Assignor | str, rack: str | None = None) 
     return [KafkaPythonAssignor(each, rack=rack, memory=memory) for each in assignors]
 
 
+def finish_rejoin(consumer: Any) -> None:
+    """Let a kafka-python consumer join again whose rejoin was answered after its `poll` had ended.
+
+    Call it after each `poll` of a consumer that may lead its group, whatever its assignors. A leader of
+    kafka-python 3.0 joins again when a topic has grown or was not known before. If the answer comes between
+    two polls, it is forgotten: the consumer reads nothing, sends no heartbeats and is expelled, and `poll`
+    says nothing of it. (Java's consumer had such a case, too: KAFKA-9815.)
+
+    Args:
+        consumer: a `kafka.KafkaConsumer`; nothing is done to one that has no rejoin under way.
+    """
+    coordinator: Any = getattr(consumer, "_coordinator", None)  # kafka-python tells of a rejoin nowhere else
+    if getattr(coordinator, "rejoining", False):
+        coordinator.request_rejoin()
+
+
 def _member(joined: Any) -> Member:
     subscription = joined.metadata
     owned = [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer
 
-from assignors.clients.kafka_python import kafka_python_assignors
+from assignors.clients.kafka_python import finish_rejoin, kafka_python_assignors
 from benchmarks.consumers.consumer import commands, say
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def main() -> None:
             command, _, argument = lines.get_nowait().partition(" ")
         except Empty:
             say_read(consumer.poll(timeout_ms=100))
+            finish_rejoin(consumer)
             continue
         say(command)
         if command == "close":

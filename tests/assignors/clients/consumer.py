@@ -39,7 +39,7 @@ def say(member: str, generation: int | None, partitions: Iterable[int], protocol
 def run_kafka_python(servers: str, group: str, topic: str, assignors: str, instance_id: str | None) -> None:
     from kafka import ConsumerRebalanceListener, KafkaConsumer
 
-    from assignors.clients.kafka_python import kafka_python_assignors
+    from assignors.clients.kafka_python import finish_rejoin, kafka_python_assignors
 
     strategies = kafka_python_assignors(*assignors.split(","))
     consumer = KafkaConsumer(
@@ -71,6 +71,7 @@ def run_kafka_python(servers: str, group: str, topic: str, assignors: str, insta
     said = None
     while not stopping:
         consumer.poll(100)
+        finish_rejoin(consumer)
         now = state(consumer.assignment)
         if now != said:
             said = now

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from kafka import KafkaConsumer
 
 from assignors import Assignment, AssignorError, Group, RebalanceProtocol
-from assignors.clients.kafka_python import KafkaPythonAssignor
+from assignors.clients.kafka_python import KafkaPythonAssignor, finish_rejoin
 from partitioning import TopicPartition
 from tests.assignors.clients.consumer import METADATA_MAX_AGE_MS
 
@@ -64,6 +64,7 @@ class Reader:
                 self.faults.append(fault)
             else:
                 self.read += [record.value for records in polled.values() for record in records]
+                finish_rejoin(self.consumer)
 
     def close(self) -> None:
         self.stopping.set()
