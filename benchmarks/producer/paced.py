@@ -15,7 +15,10 @@ import numpy as np
 from confluent_kafka import Message, Producer
 
 PERCENTILES = (50, 95, 99)
-WARM_UP_S = 1.5  # in which a first record of each partition is written, and statistics are told once
+WARM_UP_S = 1.5  # after the first writes to each partition, until statistics are told once
+INDEX_INTERVAL_BYTES = (
+    4096  # a batch of this size gets an entry in its partition's indexes; the first are slow
+)
 
 
 class PacedRun:
@@ -38,9 +41,10 @@ class PacedRun:
     def report(self) -> dict[str, Any]:
         """Send the records; what became of them."""
         topic, value = self._case["topic"], bytes(self._case["value_bytes"])
-        for partition in range(self._case["partitions"]):
-            self._producer.produce(topic, value, partition=partition)
-        self._producer.flush()
+        for _ in range(4):
+            for partition in range(self._case["partitions"]):
+                self._producer.produce(topic, bytes(INDEX_INTERVAL_BYTES), partition=partition)
+            self._producer.flush()
         self._poll_for(WARM_UP_S)
         before = self._requests
         every = 1 / self._case["records_per_second"]

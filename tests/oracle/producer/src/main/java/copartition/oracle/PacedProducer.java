@@ -27,6 +27,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 public final class PacedProducer {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final long SPIN_NANOS = 60_000;
+    private static final int INDEX_INTERVAL_BYTES = 4096; // each such batch gets an entry in the indexes
     private static final double[] PERCENTILES = {50, 95, 99};
 
     private final JsonNode scenario;
@@ -68,12 +69,15 @@ public final class PacedProducer {
         }
     }
 
-    /** The broker's first write to a partition is slow, and not what is measured. */
+    /** The broker's first writes to a partition, and to its indexes, are slow, and not what is measured. */
     private void openPartitions(KafkaProducer<byte[], byte[]> producer) {
         for (int partition = 0; partition < scenario.get("partitions").asInt(); partition++) {
-            producer.send(new ProducerRecord<>(scenario.get("topic").asText(), partition, null, value));
+            for (int batch = 0; batch < 4; batch++) {
+                producer.send(new ProducerRecord<>(
+                        scenario.get("topic").asText(), partition, null, new byte[INDEX_INTERVAL_BYTES]));
+                producer.flush();
+            }
         }
-        producer.flush();
     }
 
     private Map<String, Object> config() {
