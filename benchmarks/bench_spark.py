@@ -50,7 +50,10 @@ class Row(NamedTuple):
     ours: float
 
     def __str__(self) -> str:
-        speeds = f"{self.rows / self.theirs / 1e6:.2f} | {self.rows / self.ours / 1e6:.2f}"
+        speeds = " | ".join(
+            f"{speed:.2f}" if speed >= 0.1 else f"{speed:.4f}"
+            for speed in (self.rows / self.theirs / 1e6, self.rows / self.ours / 1e6)
+        )
         return f"| {self.what} | {self.against} | {speeds} | {self.theirs / self.ours:.2f} |"
 
 
