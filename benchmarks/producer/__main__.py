@@ -57,9 +57,9 @@ where that is more than {QUIET_MS:g} ms, latencies are those of a busy machine, 
 model is told only the round trip: the lowest median latency of lone records without linger.
 
 The first writes to a partition come before the measured ones. While its log and indexes were young, a keyed \
-stream met a pause of 30 to 50 ms at its first batches, to all partitions at once, which made its p99; other \
-work on the machine adds pauses of up to hundreds of milliseconds. The predicted p99 knows of neither: leave \
-room for the tail of your system.
+stream met a pause of 30 to 50 ms at its first batches, to all partitions at once, which alone made its p99; \
+other work on the machine adds pauses of up to hundreds of milliseconds. The predicted p99 knows of neither: \
+leave room for the tail of your system.
 """
 
 COLUMNS = (

@@ -16,9 +16,7 @@ from confluent_kafka import Message, Producer
 
 PERCENTILES = (50, 95, 99)
 WARM_UP_S = 1.5  # after the first writes to each partition, until statistics are told once
-INDEX_INTERVAL_BYTES = (
-    4096  # a batch of this size gets an entry in its partition's indexes; the first are slow
-)
+INDEX_INTERVAL_BYTES = 4096  # each batch of this size gets an entry in the indexes; the first are slow
 
 
 class PacedRun:
