@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING
 
 import confluent_kafka
 import numpy as np
-from confluent_kafka import Producer
 
+from benchmarks.audits.filling import filled
 from partitioning.auditing.reading import FETCHING
 from tests.support.broker import Broker, Kafka
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pytest_benchmark.fixture import BenchmarkFixture
 
 RECORDS = int(os.environ.get("AUDIT_RECORDS", "10_000_000"))
@@ -86,29 +88,10 @@ def measured(work: str, servers: str, topic: str) -> tuple[float, float, float]:
     return seconds, processor_s, mebibytes
 
 
-def written(broker: Kafka, partitions: int, records: int) -> str:
-    """A topic of many records with keys."""
-    name = broker.create_topic(partitions)
-    producer = Producer(
-        {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "partitioner": "murmur2_random",
-            "linger.ms": 50,
-            "queue.buffering.max.messages": 1_000_000,
-        }
-    )
+def users(records: int) -> Iterator[dict[str, bytes]]:
+    """Records of a million users."""
     value = b"v" * 100
-    for number in range(records):
-        while True:
-            try:
-                producer.produce(name, value, b"user-%d" % (number * 7919 % 1_000_003))
-                break
-            except BufferError:
-                producer.poll(0.1)
-        if number % 10_000 == 0:
-            producer.poll(0)
-    assert producer.flush(120) == 0
-    return name
+    return ({"value": value, "key": b"user-%d" % (number * 7919 % 1_000_003)} for number in range(records))
 
 
 def test_an_audit_reads_nearly_as_fast_as_a_bare_loop(benchmark: BenchmarkFixture) -> None:
@@ -118,7 +101,7 @@ def test_an_audit_reads_nearly_as_fast_as_a_bare_loop(benchmark: BenchmarkFixtur
     rounds: list[list[tuple[float, float, float]]] = []
     with Broker() as own:
         kafka = Kafka(own.bootstrap_servers)
-        topic = written(kafka, PARTITIONS, RECORDS)
+        topic = filled(kafka, PARTITIONS, users(RECORDS))
         benchmark.pedantic(a_round, (kafka.bootstrap_servers, topic), rounds=ROUNDS)
     share = statistics.median(bare[0] / audit[0] for bare, audit in rounds)
     mebibytes = max(audit[2] for _, audit in rounds)
@@ -148,7 +131,7 @@ def test_an_audit_reads_nearly_as_fast_as_a_bare_loop(benchmark: BenchmarkFixtur
 def test_a_sample_of_many_partitions_answers_in_seconds(benchmark: BenchmarkFixture) -> None:
     with Broker() as own:
         kafka = Kafka(own.bootstrap_servers)
-        topic = written(kafka, MANY_PARTITIONS, SAMPLED_RECORDS)
+        topic = filled(kafka, MANY_PARTITIONS, users(SAMPLED_RECORDS))
         run = "from assignors.cli import copartition; copartition()"
         command = [sys.executable, "-c", run, "audit", topic, "-b", kafka.bootstrap_servers]
         done = benchmark.pedantic(

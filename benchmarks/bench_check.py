@@ -12,15 +12,17 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from confluent_kafka import Producer
 
+from benchmarks.audits.filling import filled
 from partitioning import partition_for_key
 from tests.support.broker import Broker, Kafka
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pytest_benchmark.fixture import BenchmarkFixture
 
 KEYS = int(os.environ.get("CHECK_KEYS", "10_000_000"))
@@ -45,37 +47,21 @@ print(json.dumps([*taken, memory, check.verdict.answer, proof.common, proof.apar
 """
 
 
-def written(broker: Kafka, *, moved: bool) -> str:
-    """A topic of the keys; a few of them are in another partition than Java's rule puts them."""
-    name = broker.create_topic(PARTITIONS)
-    producer = Producer(
-        {
-            "bootstrap.servers": broker.bootstrap_servers,
-            "partitioner": "murmur2_random",
-            "linger.ms": 50,
-            "queue.buffering.max.messages": 1_000_000,
-        }
-    )
+def keys(*, moved: bool) -> Iterator[dict[str, Any]]:
+    """A record of each key; if asked, a few of them in another partition than Java's rule puts them."""
     for number in range(KEYS):
-        key, place = b"user-%011d" % number, {}
+        key = b"user-%011d" % number
         if moved and number % (KEYS // APART) == 7:
-            place = {"partition": (partition_for_key(key, PARTITIONS) + 1) % PARTITIONS}
-        while True:
-            try:
-                producer.produce(name, b"v", key, **place)
-                break
-            except BufferError:
-                producer.poll(0.1)
-        if number % 10_000 == 0:
-            producer.poll(0)
-    assert producer.flush(120) == 0
-    return name
+            elsewhere = (partition_for_key(key, PARTITIONS) + 1) % PARTITIONS
+            yield {"value": b"v", "key": key, "partition": elsewhere}
+        else:
+            yield {"value": b"v", "key": key}
 
 
 def test_two_topics_of_many_keys_are_compared_in_bounded_memory(benchmark: BenchmarkFixture) -> None:
     with Broker() as own:
         kafka = Kafka(own.bootstrap_servers)
-        topics = [written(kafka, moved=moved) for moved in (False, True)]
+        topics = [filled(kafka, PARTITIONS, keys(moved=moved)) for moved in (False, True)]
         process = [sys.executable, "-c", PROCESS, kafka.bootstrap_servers, *topics]
         done = benchmark.pedantic(
             lambda: subprocess.run(process, capture_output=True, check=False, text=True, cwd=ROOT), rounds=1
