@@ -180,7 +180,8 @@ def _fatal_in(error: KafkaException | SystemError) -> KafkaException:
     """
     cause = error.__cause__ or error
     if isinstance(error, SystemError) and cause is error and "without" in str(error):
-        return confluent_kafka.KafkaException(confluent_kafka.KafkaError(TAKEN_ALONG[-1], UNTOLD, fatal=True))
+        code = confluent_kafka.KafkaError._FATAL
+        return confluent_kafka.KafkaException(confluent_kafka.KafkaError(code, UNTOLD, fatal=True))
     if not is_fatal(cause):
         raise cause from None
     return cause
