@@ -263,7 +263,7 @@ class Classic:
         begins_ms = self._hearing.begins(np.array([process.member], np.int32), now_ms)
         if len(waiting):
             partitions.hand(
-                waiting, process.member, now_ms, None if begins_ms is None else float(begins_ms[0])
+                waiting.tolist(), process.member, now_ms, None if begins_ms is None else float(begins_ms[0])
             )
 
     def _describe(self, consumer: int, configured: Consumer) -> int:

@@ -221,8 +221,7 @@ class Client:
 
     def _await_partitions(self) -> None:
         """It knows what it is to have: from now on its partitions wait for it alone."""
-        won = self._rows(self.told - self.owned)
-        self._world.partitions.stand(won, self._world.now_ms, Phase.HANDOVER, None)
+        self._world.partitions.stand(self.told - self.owned, self._world.now_ms, Phase.HANDOVER, None)
         if self.told or self._coordinator.has_nothing_for(self.member):
             self._count_pause()
 
@@ -253,7 +252,7 @@ class Client:
             done_ms += draw(costs.assign_ms, random)
             begins_ms = done_ms + draw(costs.first_fetch_ms, random)
             starts_ms = begins_ms if begins_ms > now_ms else None
-            self._world.partitions.hand(self._rows(won), self.member, now_ms, starts_ms)
+            self._world.partitions.hand(won, self.member, now_ms, starts_ms)
         self.owned = told
         self._do_at(done_ms, lambda: self._acknowledge(told))
 
@@ -301,7 +300,7 @@ class Client:
     def _resume(self) -> None:
         """The application polls again in time."""
         if self._is_member:
-            self._world.partitions.go_on(self._rows(self.owned), self._world.now_ms)
+            self._world.partitions.go_on(self.owned, self._world.now_ms)
 
     def _wake(self) -> None:
         """The process goes on as if nothing had been; its next heartbeat tells it."""
@@ -320,7 +319,7 @@ class Client:
             self.beat()
         else:
             self.expects_news()
-        world.partitions.go_on(self._rows(self.owned), now_ms)
+        world.partitions.go_on(self.owned, now_ms)
         self._catch_up()
 
     def _leaves_when_overdue(self, polled_ms: float, polls_ms: float) -> bool:
@@ -396,9 +395,7 @@ class Client:
         self, partitions: Collection[int], phase: Phase, cause: int, *, commits: bool | None
     ) -> None:
         """Stop reading these; see `Flow.stops` for what `commits` says."""
-        self._world.partitions.halt(
-            self._rows(partitions), self._world.now_ms, phase, cause, committed=commits
-        )
+        self._world.partitions.halt(partitions, self._world.now_ms, phase, cause, committed=commits)
 
     @staticmethod
     def _rows(partitions: Collection[int]) -> NDArray[np.int32]:

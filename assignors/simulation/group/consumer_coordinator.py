@@ -303,7 +303,7 @@ class ConsumerCoordinator:
             for each in numbers:
                 rows = np.arange(partitions.first[each], partitions.first[each + 1], dtype=np.int32)
                 new = (partitions.now.phase[rows] == Phase.UNNOTICED) & (partitions.now.owner[rows] < 0)
-                partitions.stand(rows[new], now_ms, Phase.PAUSED, added)
+                partitions.stand(rows[new].tolist(), now_ms, Phase.PAUSED, added)
             reasons.append((partitions.causes[added], added))
         if text and (certain or not reasons):
             reasons.append((text, partitions.cause(text) if cause is None else cause))
@@ -317,12 +317,12 @@ class ConsumerCoordinator:
         if self.busy_ms <= world.now_ms:
             return
         waiting = change.partitions[partitions.now.phase[change.partitions] == Phase.PAUSED]
-        partitions.stand(waiting, world.now_ms, Phase.COMPUTING, None)
+        partitions.stand(waiting.tolist(), world.now_ms, Phase.COMPUTING, None)
         self._timers.at(self.busy_ms, lambda: self._done_computing(waiting))
 
     def _done_computing(self, partitions: NDArray[np.int32]) -> None:
         still = partitions[self._world.partitions.now.phase[partitions] == Phase.COMPUTING]
-        self._world.partitions.stand(still, self._world.now_ms, Phase.PAUSED, None)
+        self._world.partitions.stand(still.tolist(), self._world.now_ms, Phase.PAUSED, None)
 
     def _look_ahead(self) -> None:
         """Where any heartbeat would move the group, the next one of anybody must be sent."""

@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.simulation.inputs.events import Create, Grow
+from assignors.simulation.outcome.merging import Told, do_all
 from assignors.simulation.outcome.phases import Phases
 from assignors.simulation.outcome.timeline import Phase, Zombies, build_timeline
 from assignors.simulation.records.flow import Flow
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
     from assignors.simulation.group.memberships import Memberships
     from assignors.simulation.inputs.scenario import Scenario
+    from assignors.simulation.outcome.merging import Call
     from assignors.simulation.outcome.timeline import Rows, Timeline
 
 
@@ -57,7 +61,6 @@ class Partitions:
         first: index of each topic's first partition, and the number of all.
         counts: how many partitions each topic has now; 0 before it is created.
         causes: what pauses are for, by number; a text may be bettered while the run goes on.
-        flow: the records; None without a load.
     """
 
     def __init__(self, scenario: Scenario, memberships: Memberships) -> None:
@@ -71,20 +74,33 @@ class Partitions:
         self.counts = list(counts.values())
         self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
         self.causes: list[str] = []
-        self.flow = None if scenario.load is None else Flow(scenario, self.first, self.topics)
+        self._flow = None if scenario.load is None else Flow(scenario, self.first, self.topics)
         self._number = {name: number for number, name in enumerate(self.topics)}
         self._memberships = memberships
         self._partition_ms = scenario.costs.partition_ms
         self._total = int(self.first[-1])
         self._last_consumer = np.full(self._total, -1, np.int32)
-        self._log: list[tuple[str, tuple[object, ...]]] = []
+        self._log: list[Call] = []
+        self._done = 0  # how much of the log has been done
         self._zombies: list[Zombie] = []
-        self.now = Phases(self._total, memberships, self._partition_ms, flow=self.flow)
+        self._phases = Phases(self._total, memberships, self._partition_ms, flow=self._flow)
         there = np.concatenate(
             [np.arange(0)]
             + [np.arange(start, start + count) for start, count in zip(self.first, self.counts, strict=False)]
         )
         self._do("born", there.astype(np.int32), 0.0, Phase.PAUSED, self.cause("nobody in the group"))
+
+    @property
+    def now(self) -> Phases:
+        """What every partition is doing, after all that was told."""
+        self._catch_up()
+        return self._phases
+
+    @property
+    def flow(self) -> Flow | None:
+        """The records, after all that was told; None without a load."""
+        self._catch_up()
+        return self._flow
 
     @property
     def unread(self) -> int:
@@ -130,28 +146,28 @@ class Partitions:
         return read
 
     def halt(
-        self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
+        self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
     ) -> None:
         """Nobody reads these any more, or opens them, or may go on where it was."""
-        if self.flow is not None and committed is not None:
-            self.flow.stops(
-                partitions[self.now.phase[partitions] == Phase.UNNOTICED], at_ms, committed=committed
-            )
-        self._do("stop", partitions, at_ms, phase, cause, committed)
-        self.stand(partitions[self.now.phase[partitions] != phase], at_ms, phase, cause)
+        if len(partitions):
+            self._log.append(Told("halt", partitions, at_ms, (phase, cause, committed)))
 
-    def stand(self, partitions: NDArray[np.int32], at_ms: float, phase: Phase, cause: int | None) -> None:
+    def stand(self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int | None) -> None:
         """These stand still, and now for another reason; None keeps the cause of each."""
         if len(partitions):
-            self._do("wait", partitions, at_ms, phase, cause)
+            self._log.append(Told("wait", partitions, at_ms, (phase, cause)))
 
-    def hand(self, partitions: NDArray[np.int32], member: int, at_ms: float, begins_ms: float | None) -> None:
-        """A member opens these, which nobody reads; it begins to read at that time, or at once."""
-        self._do("hand", partitions, member, at_ms, begins_ms)
+    def hand(self, partitions: Collection[int], member: int, at_ms: float, begins_ms: float | None) -> None:
+        """A member opens these, which nobody reads; it begins to read then, None: at once.
 
-    def go_on(self, partitions: NDArray[np.int32], at_ms: float) -> None:
+        It opens one after the other by their numbers.
+        """
+        self._log.append(Told("hand", partitions, at_ms, (begins_ms is None,), member, begins_ms))
+
+    def go_on(self, partitions: Collection[int], at_ms: float) -> None:
         """Those of these whose reader was away, unnoticed, are read by it again."""
-        again = partitions[self.now.phase[partitions] == Phase.UNNOTICED]
+        rows = np.array(sorted(partitions), np.int32)
+        again = rows[self.now.phase[rows] == Phase.UNNOTICED]
         if len(again):
             self._do("resume", again, at_ms)
 
@@ -293,8 +309,7 @@ class Partitions:
         """Everything that happened, once more."""
         rows: Rows = []
         again = Phases(self._total, self._memberships, self._partition_ms, rows=rows)
-        for name, arguments in self._log:
-            getattr(again, name)(*arguments)
+        do_all(self._log, again, None)
         seen = [
             (zombie, min(zombie.end_ms, until_ms))
             for zombie in self._zombies
@@ -316,5 +331,10 @@ class Partitions:
         )
 
     def _do(self, name: str, *arguments: object) -> None:
+        """Have a method of `Phases` called before anybody looks."""
         self._log.append((name, arguments))
-        getattr(self.now, name)(*arguments)
+
+    def _catch_up(self) -> None:
+        if self._done < len(self._log):
+            waiting, self._done = self._log[self._done :], len(self._log)
+            do_all(waiting, self._phases, self._flow)

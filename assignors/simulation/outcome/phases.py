@@ -97,6 +97,17 @@ class Phases:
         """Those of these that are read, or about to be, are no longer."""
         self._stop(partitions, np.float64(at_ms), phase, cause, committed=committed)
 
+    def halt(self, partitions: Index, at_ms: Times, phase: Phase, cause: int, committed: bool | None) -> None:
+        """Nobody reads these any more, or opens them, or may go on where it was."""
+        if self._flow is not None and committed is not None:
+            away = self.phase[partitions] == _UNNOTICED
+            if away.any():
+                self._flow.stops(partitions[away], _some(at_ms, away), committed=committed)
+        self._stop(partitions, at_ms, phase, cause, committed=committed)
+        stood = self.phase[partitions] != phase
+        if stood.any():
+            self._wait(partitions[stood], _some(at_ms, stood), phase, cause)
+
     def stop_all(
         self, members: NDArray[np.int32], at_ms: NDArray[np.float64], phase: Phase, cause: int
     ) -> None:
@@ -105,9 +116,9 @@ class Phases:
         partitions = (~np.isnan(until[self.owner])).nonzero()[0]
         self._stop(partitions, until[self.owner[partitions]], phase, cause, committed=True)
 
-    def wait(self, partitions: Index, at_ms: float, phase: Phase, cause: int | None) -> None:
+    def wait(self, partitions: Index, at_ms: Times, phase: Phase, cause: int | None) -> None:
         """These stand still, and now for another reason; None keeps the cause of each."""
-        self._wait(partitions, np.float64(at_ms), phase, cause)
+        self._wait(partitions, at_ms, phase, cause)
 
     def resume(self, partitions: Index, at_ms: float) -> None:
         """These are read again."""
@@ -152,20 +163,21 @@ class Phases:
             return
         if begins_ms is not None:
             begins_ms = self._by_member(members, begins_ms)[self.owner[partitions]]
-        self._open(partitions, at_ms, begins_ms, cause)
+        ranks = self._ranks(partitions) if self._partition_ms else None
+        self._open(partitions, np.float64(at_ms), begins_ms, cause, ranks)
 
     def hand(
         self,
         partitions: Index,
-        member: int,
-        at_ms: float,
-        begins_ms: float | None,
+        at_ms: NDArray[np.float64],
+        members: NDArray[np.int32],
+        position: NDArray[np.integer],
+        begins_ms: NDArray[np.float64] | None,
     ) -> None:
-        """A member gets these, which nobody reads, and opens them in this order; see `open_all`."""
-        self.owner[partitions] = member
-        self.position[partitions] = np.arange(len(partitions))
-        begins = None if begins_ms is None else np.full(len(partitions), begins_ms)
-        self._open(partitions, at_ms, begins, None)
+        """Members get these, which nobody reads, and open them in the order of `position`; see `open_all`."""
+        self.owner[partitions] = members
+        self.position[partitions] = position
+        self._open(partitions, at_ms, begins_ms, None, position if self._partition_ms else None)
 
     def settle(self, at_ms: float) -> None:
         """Handovers that are over by now are over."""
@@ -225,20 +237,22 @@ class Phases:
     def _open(
         self,
         partitions: Index,
-        at_ms: float,
+        at_ms: Times,
         begins_ms: NDArray[np.float64] | None,
         cause: int | None,
+        ranks: NDArray[np.integer] | None,
     ) -> None:
-        if begins_ms is None and self._partition_ms == 0:
-            self._read(partitions, np.float64(at_ms))
+        """These are opened, each after as many others of its owner as `ranks` says; None: in no time."""
+        if begins_ms is None and ranks is None:
+            self._read(partitions, at_ms)
             return
-        ready = np.full(len(partitions), at_ms) if begins_ms is None else begins_ms
-        if self._partition_ms:
-            ready = ready + self._partition_ms * (1 + self._ranks(partitions))
-        self._wait(partitions, np.float64(at_ms), _HANDOVER, cause)
+        ready = at_ms if begins_ms is None else begins_ms
+        if ranks is not None:
+            ready = ready + self._partition_ms * (1 + ranks)
+        self._wait(partitions, at_ms, _HANDOVER, cause)
         self._ready[partitions] = ready
         self._opening += len(partitions)
-        self._mature(partitions, np.float64(at_ms))
+        self._mature(partitions, at_ms)
 
     def _ranks(self, partitions: Index) -> NDArray[np.int64]:
         """The place of each partition among those that its owner opens now."""

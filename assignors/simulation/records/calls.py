@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -37,6 +37,19 @@ class Round(NamedTuple):
         return Round(self.partition[which], self.consumer[which], self.at[which], self.kind)
 
 
+class _Rows(NamedTuple):
+    """Different things happen to these partitions, in this order."""
+
+    partition: NDArray[np.intp]
+    consumer: NDArray[np.intp]
+    at: NDArray[np.float64]
+    kind: NDArray[np.intp]
+
+    def take(self, which: NDArray[np.bool_]) -> _Rows:
+        """Some of the partitions."""
+        return _Rows(self.partition[which], self.consumer[which], self.at[which], self.kind[which])
+
+
 class Calls:
     """What is to happen when its time comes.
 
@@ -46,8 +59,9 @@ class Calls:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[float, Round]] = []  # each with the last of its times
-        self._sorted = True
+        self._waiting: list[tuple[float, Round | _Rows]] = []  # each with the last of its times
+        self._sorted = True  # whether these are all rounds, told in the order of time
+        self._out_of_turn: list[tuple[NDArray[Any], ...]] = []  # columns of rows, the last one their turns
         # By consumer: the latest time it was told about, the round it was in last, when, and with what.
         self._latest = np.zeros(64)
         self._round = np.full(64, -1)
@@ -61,15 +75,33 @@ class Calls:
         consumer: int | NDArray[np.integer],
         at: float | NDArray[np.float64],
         kind: int,
+        turn: NDArray[np.intp] | None = None,
     ) -> None:
-        """Told: this happens to these partitions, each of which is named once."""
+        """Told: this happens to these partitions, each of which is named once.
+
+        With a turn for each, `put_in_turn` is to follow before anything is told without.
+        """
         if not len(partition):
             return
         consumers, times = np.empty(len(partition), np.intp), np.empty(len(partition))
         consumers[:], times[:] = consumer, at
+        if turn is not None:
+            self._out_of_turn.append((partition, consumers, times, np.full(len(partition), kind), turn))
+            return
         last = float(at.max()) if isinstance(at, np.ndarray) else at
         self._waiting.append((last, Round(partition, consumers, times, kind)))
-        self._sorted &= self._follows(consumers, times)
+        self._sorted = self._sorted and self._follows(consumers, times)
+
+    def put_in_turn(self) -> None:
+        """What was told with turns has been told, in their order."""
+        if not self._out_of_turn:
+            return
+        told = list(map(np.concatenate, zip(*self._out_of_turn, strict=True)))
+        self._out_of_turn = []
+        order = told.pop().argsort(kind="stable")
+        rows = _Rows(*(column[order] for column in told))
+        self._waiting.append((float(rows.at.max()), rows))
+        self._sorted = False
 
     def until(self, at: float) -> Iterator[Round]:
         """Everything up to then, in rounds."""
@@ -86,7 +118,10 @@ class Calls:
             else:
                 later.append((last, told))
         self._waiting = later
-        yield from self._together(due) if self._sorted or not due else _sort(due)
+        if self._sorted:
+            yield from self._together(cast("list[Round]", due))
+        elif due:
+            yield from _sort(due)
         self._sorted |= not later
 
     def _follows(self, consumer: NDArray[np.intp], at: NDArray[np.float64]) -> bool:
@@ -138,10 +173,10 @@ def _merged(parts: dict[int, list[Round]]) -> Iterator[Round]:
             yield Round(partition, consumer, at, kind)
 
 
-def _sort(told: list[Round]) -> Iterator[Round]:
+def _sort(told: list[Round | _Rows]) -> Iterator[Round]:
     """Rounds in the order of time, as long as no consumer comes to a second time."""
     partition, consumer, times = (np.concatenate(column) for column in list(zip(*told, strict=True))[:3])
-    kind = np.repeat([each.kind for each in told], [len(each.at) for each in told])
+    kind = np.concatenate([np.broadcast_to(each.kind, each.at.shape) for each in told])
     order = np.argsort(times, kind="stable")
     partition, consumer, times, kind = partition[order], consumer[order], times[order], kind[order]
     waits = np.full(len(order), -1)

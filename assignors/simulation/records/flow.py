@@ -1,6 +1,7 @@
 """How far behind every partition is, as a flow of records."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,7 +80,19 @@ class Flow:
         # Who reads each partition by what was told, happened or not, and whether that one stands still.
         self._told = np.full(int(first[-1]), -1)
         self._stands = np.zeros(int(first[-1]), np.bool_)
+        self._turns: NDArray[np.intp] | None = None
         self._now = 0.0
+
+    @contextmanager
+    def out_of_turn(self) -> Iterator[NDArray[np.intp]]:
+        """What is told inside happens as if it had been told in the order of turns.
+
+        Gives a column with the turn of what is told next of each partition, to be written to.
+        """
+        self._turns = np.zeros(len(self._told), np.intp)
+        yield self._turns
+        self._turns = None
+        self._calls.put_in_turn()
 
     def born(self, partitions: Integers, at: float | Floats) -> None:
         """These partitions exist from now on; records come, and nobody reads them."""
@@ -110,7 +123,7 @@ class Flow:
         )
         self._told[slots] = consumer
         self._stands[slots] = False
-        self._calls.add(slots, consumer, at, READ)
+        self._call(slots, consumer, at, READ)
 
     def stops(self, partitions: Integers, at: float | Floats, *, committed: bool) -> None:
         """Whoever reads them does not any more, and will not go on where it was.
@@ -202,4 +215,7 @@ class Flow:
         if not read.all():
             slots, reader = slots[read], reader[read]
             at = at[read] if isinstance(at, np.ndarray) else at
-        self._calls.add(slots, reader, at, kind)
+        self._call(slots, reader, at, kind)
+
+    def _call(self, slots: NDArray[np.intp], consumer: int | Integers, at: float | Floats, kind: int) -> None:
+        self._calls.add(slots, consumer, at, kind, None if self._turns is None else self._turns[slots])
