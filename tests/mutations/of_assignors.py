@@ -185,6 +185,12 @@ ROWS = [
         "tests/assignors/simulation/group/test_clients.py",
     ),
     (
+        "assignors/simulation/outcome/merging.py",
+        "turns[each.partitions] = each.turn",
+        "turns[each.partitions] = 0",
+        "tests/assignors/simulation/outcome/test_merging.py",
+    ),
+    (
         "assignors/simulation/agenda.py",
         "rank = math.inf if last else number",
         "rank = number",
