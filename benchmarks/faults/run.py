@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.partitioner.default import murmur2
 
+from benchmarks.faults import hits
 from benchmarks.faults.checking import check
 from benchmarks.faults.environment import CUT
 from benchmarks.faults.scenarios import COMMITTING, PRODUCING
@@ -57,7 +58,7 @@ class Run:
         self._scenario = scenario
         self._drivers = environment.drivers(scenario)
         self._drivers.point_to(folder)
-        self._seen: set[Path] = set()
+        self._struck = 0
 
     def start_drivers(self) -> None:
         """Have all work on this run."""
@@ -77,15 +78,12 @@ class Run:
                 return f"not finished after {LIMIT_S} s"
             if died := [name for name in self._names if not self._drivers.lives(name)]:
                 return f"died: {', '.join(died)}"
-            for hit in sorted(set(self.folder.glob("hit-*")) - self._seen):
+            for hit in hits.read(self.folder, after=self._struck):
+                self._struck += 1
                 self._strike(hit)
             time.sleep(0.02)
         ended = {(self.folder / name / "ended").read_text() for name in self._names}
         return ", ".join(sorted(ended))
-
-    def hits(self) -> list[dict[str, Any]]:
-        """What the workers noted before they were struck."""
-        return [json.loads(path.read_text()) for path in sorted(self.folder.glob("hit-*"))]
 
     def errors(self) -> dict[str, int]:
         """The errors that a write or a stream ended with before it was repeated, by kind."""
@@ -107,21 +105,16 @@ class Run:
     def end(self) -> None:
         """Leave nothing of an unfinished run behind."""
         self.kill_driver()
-        for hit in self.hits():
+        for hit in hits.read(self.folder):
             for pid in (hit["pid"], hit["executor"]):
                 with suppress(OSError):
                     if "spark" in Path(f"/proc/{pid}/cmdline").read_text():
                         os.kill(pid, SIGKILL)
 
-    def _strike(self, hit: Path) -> None:
-        text = hit.read_text()
-        if not text:
-            return  # not yet written
-        self._seen.add(hit)
-        struck = json.loads(text)
-        if struck["fault"] == "wait":
+    def _strike(self, hit: dict[str, Any]) -> None:
+        if hit["fault"] == "wait":
             self._scenario.strike(self)
-            (self.folder / f"done-{struck['number']:03}").touch()
+            (self.folder / f"done-{hit['number']:03}").touch()
             time.sleep(self._scenario.lasts_s)
             self._scenario.mend(self)
 
@@ -176,7 +169,7 @@ def run(
         written = {f"key-{key}": len(range(key, numbers, KEYS)) for key in range(KEYS)}
         homes = {key: (murmur2(key.encode()) & 0x7FFFFFFF) % PARTITIONS for key in written}
         verdict = check(read(servers, topic, PARTITIONS), written, homes)
-        hits = running.hits()
+        struck = hits.read(running.folder)
         if outcome != "finished":
             print(f"{name}, {outcome}: see {running.keep_logs(name, seed)}", file=sys.stderr)
             running.end()
@@ -186,9 +179,9 @@ def run(
             "seed": seed,
             "outcome": outcome,
             "records": numbers,
-            "struck": len(hits),
-            "open": sum(hit["open"] > 0 for hit in hits),
-            "in_transaction": sum(hit["in_transaction"] and hit["open"] > 0 for hit in hits),
+            "struck": len(struck),
+            "open": sum(hit["open"] > 0 for hit in struck),
+            "in_transaction": sum(hit["in_transaction"] and hit["open"] > 0 for hit in struck),
             **asdict(verdict),
             "longest_stall_s": round(stalls.longest_s, 1),
             "seconds": round(time.monotonic() - started),

@@ -2,7 +2,7 @@
 
 Spark starts it as the daemon that forks them, where `spark.python.daemon.module` names it. Which faults, and
 which calls they may strike at, says `plan.json` in the folder of the run, which is `run` in FAULTS_FOLDER.
-Each that struck leaves a file `hit-NUMBER.json` there, written before, which says what the task had open.
+Each that struck leaves a file there (`benchmarks.faults.hits`), which says what the task had open.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -23,6 +22,8 @@ from typing import Any
 import confluent_kafka
 from pyspark import TaskContext
 from pyspark.daemon import manager
+
+from benchmarks.faults import hits
 
 RUN = Path(os.environ.get("FAULTS_FOLDER", "")) / "run"
 WAIT_S = 30
@@ -71,7 +72,7 @@ def _current() -> _Attempt | None:
     if _attempt is None or _attempt.attempt != attempt:
         folder, task = RUN.resolve(), context.partitionId()
         plan = json.loads((folder / "plan.json").read_text())
-        number = sum(1 for _ in folder.glob("hit-*"))
+        number = hits.count(folder)
         drawn = Random(f"{plan['seed']}/{number}/{task}")
         call = drawn.choice(plan["calls"])
         count = drawn.randint(1, plan["within"]) if call == "produce" else 1
@@ -89,31 +90,23 @@ def _reached(call: str) -> None:
 
 
 def _strike(attempt: _Attempt) -> None:
-    number = attempt.number
-    while number < len(attempt.plan["faults"]):
-        with suppress(FileExistsError), (attempt.folder / f"hit-{number:03}.json").open("x") as file:
-            fault = attempt.plan["faults"][number]
-            executor = _parent(os.getppid())
-            file.write(
-                json.dumps(
-                    {
-                        "number": number,
-                        "fault": fault,
-                        "task": attempt.task,
-                        "call": attempt.call,
-                        "produced": attempt.produced,
-                        "open": attempt.open,
-                        "in_transaction": attempt.in_transaction,
-                        "pid": os.getpid(),
-                        "executor": executor,
-                    }
-                )
-            )
-            break
-        number += 1
-    else:
-        return
-    FAULTS[fault](number, executor)
+    executor = _parent(os.getppid())
+    for number in range(attempt.number, len(attempt.plan["faults"])):
+        fault = attempt.plan["faults"][number]
+        hit = {
+            "number": number,
+            "fault": fault,
+            "task": attempt.task,
+            "call": attempt.call,
+            "produced": attempt.produced,
+            "open": attempt.open,
+            "in_transaction": attempt.in_transaction,
+            "pid": os.getpid(),
+            "executor": executor,
+        }
+        if hits.note(attempt.folder, number, hit):
+            FAULTS[fault](number, executor)
+            return
 
 
 def _kill(_: int, __: int) -> None:

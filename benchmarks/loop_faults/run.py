@@ -21,6 +21,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from kafka.partitioner.default import murmur2
 
+from benchmarks.faults import hits
 from benchmarks.faults.checking import Verdict, check
 from benchmarks.faults.watching import Stalls, read
 from benchmarks.loop_faults.scenarios import TRANSACTION_S
@@ -139,7 +140,7 @@ class Run:
         self._replaced: list[subprocess.Popen[bytes]] = []
         self._frozen: dict[int, float] = {}  # when to wake a process
         self._mend_at: list[float] = []
-        self._seen: set[Path] = set()
+        self._struck = 0
         self.ends: Counter[int] = Counter()
         self._turns = cycle((2, 3))
         self._is_down: int | None = None
@@ -153,7 +154,8 @@ class Run:
                 return f"not finished after {LIMIT_S} s"
             for number in range(PROCESSES):
                 self._keep(str(number))
-            for hit in sorted(set(self._folder.glob("hit-*")) - self._seen):
+            for hit in hits.read(self._folder, after=self._struck):
+                self._struck += 1
                 self._strike(hit)
             self._wake()
             if time.monotonic() > asked + 0.5:
@@ -198,10 +200,6 @@ class Run:
             if time.monotonic() > deadline:
                 raise TimeoutError("a node that was started again is not in sync after 60 s")
             time.sleep(0.1)
-
-    def hits(self) -> list[dict[str, Any]]:
-        """What the processes noted before they were struck."""
-        return [json.loads(path.read_text()) for path in sorted(self._folder.glob("hit-*"))]
 
     def errors(self) -> dict[str, int]:
         """What processes ended with by themselves, and what transactions were aborted for."""
@@ -254,19 +252,14 @@ class Run:
                 [*dies_with_us(), *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
-    def _strike(self, hit: Path) -> None:
-        text = hit.read_text()
-        if not text:
-            return  # not yet written
-        self._seen.add(hit)
-        struck = json.loads(text)
-        if struck["fault"] == "freeze":
-            self._frozen[struck["pid"]] = time.monotonic() + self._scenario.lasts_s
+    def _strike(self, hit: dict[str, Any]) -> None:
+        if hit["fault"] == "freeze":
+            self._frozen[hit["pid"]] = time.monotonic() + self._scenario.lasts_s
             if self._scenario.replaced:
-                self._replaced.append(self._running.pop(struck["name"]))
-        elif struck["fault"] == "wait":
+                self._replaced.append(self._running.pop(hit["name"]))
+        elif hit["fault"] == "wait":
             self._scenario.strike(self)
-            (self._folder / f"done-{struck['number']:03}").touch()
+            (self._folder / f"done-{hit['number']:03}").touch()
             self._mend_at.append(time.monotonic() + self._scenario.lasts_s)
 
     def _wake(self, *, at_once: bool = False) -> None:
@@ -355,16 +348,16 @@ def run(
             running.end()
         if outcome != "finished":
             print(f"{name}, {outcome}: see {running.keep_logs(name)}", file=sys.stderr)
-        hits = running.hits()
+        struck = hits.read(Path(folder))
         return {
             "scenario": name,
             "loop": "transactions" if transactions else "at least once",
             "seed": seed,
             "outcome": outcome,
             "records": records,
-            "struck": len(hits),
-            "open": sum(hit["open"] > 0 for hit in hits),
-            "in_transaction": sum(hit["in_transaction"] for hit in hits),
+            "struck": len(struck),
+            "open": sum(hit["open"] > 0 for hit in struck),
+            "in_transaction": sum(hit["in_transaction"] for hit in struck),
             **asdict(running.verdict()),
             "longest_stall_s": round(stalls.longest_s, 1),
             "seconds": round(time.monotonic() - started),

@@ -1,7 +1,7 @@
 """A process of `read_process_write` that faults strike, each at a drawn call of its producer.
 
 `python -m benchmarks.loop_faults.worker FOLDER NAME`: `plan.json` in the folder says what to do. Each fault
-leaves a file `hit-NUMBER.json` there, written before it strikes, which says what was open.
+leaves a file there before it strikes (`benchmarks.faults.hits`), which says what was open.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -21,6 +20,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message
 
+from benchmarks.faults import hits
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.read_process_write import ProducerRecord, loop, read_process_write
 
@@ -63,17 +63,12 @@ class Striking:
 
     def _strike(self) -> None:
         faults = self._plan["faults"]
-        number = sum(1 for _ in self._folder.glob("hit-*"))
-        while number < len(faults):
-            with suppress(FileExistsError), (self._folder / f"hit-{number:03}.json").open("x") as file:
-                hit = {"number": number, "fault": faults[number], "name": self._name, "pid": os.getpid()}
-                state = {"call": self._call, "open": self.open, "in_transaction": self.in_transaction}
-                file.write(json.dumps(hit | state))
-                break
-            number += 1
-        else:
-            return
-        self._do(faults[number], number)
+        for number in range(hits.count(self._folder), len(faults)):
+            hit = {"number": number, "fault": faults[number], "name": self._name, "pid": os.getpid()}
+            state = {"call": self._call, "open": self.open, "in_transaction": self.in_transaction}
+            if hits.note(self._folder, number, hit | state):
+                self._do(faults[number], number)
+                return
 
     def _do(self, fault: str, number: int) -> None:
         us = os.getpid()
