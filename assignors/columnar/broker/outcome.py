@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.columnar.broker.mixed import mixed_targets
+from assignors.columnar.broker.calls import called_targets
 from assignors.columnar.broker.slots import Slots
-from assignors.columnar.odd_group import OddGroup, rows_of
+from assignors.columnar.odd_group import OddGroup
 from assignors.columns import bounds, join
 from partitioning.columns import ranges
 from partitioning.java.hash_codes import spread
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from assignors.columnar.broker.changes import Changes
     from assignors.columnar.broker.numbering import BrokerNumbering
     from assignors.columnar.broker.targets import Targets
-    from assignors.columnar.numbering import JoinPosition
+    from assignors.columnar.numbering import JoinPosition, Visit
     from assignors.group import Group
 
 
@@ -41,11 +41,13 @@ def assign_targets(
         changes: what becomes of them.
 
     Raises:
-        OddGroup: some map is crowded.
+        OddGroup: some member's map of topics is crowded.
     """
-    slots = _joined(joined, numbering, targets.slots, changes)
-    if changes.mixed:
-        slots = _replaced(slots, joined, mixed_targets(numbering, targets.slots, changes))
+    slots, crowded = _joined(joined, numbering, targets.slots, changes)
+    were_crowded = targets.slots.member[targets.crowded]
+    called = {*changes.mixed, *crowded.tolist(), *were_crowded[changes.copied[were_crowded]].tolist()}
+    if called:
+        slots = _replaced(slots, joined, called_targets(called, numbering, targets.slots, changes))
     sizes = np.bincount(joined[slots.member], weights=slots.sizes, minlength=len(joined)).astype(np.int64)
     return Assignment(
         members=tuple([member.id for member in group.members]),
@@ -58,8 +60,13 @@ def assign_targets(
     )
 
 
-def _joined(joined: JoinPosition, numbering: BrokerNumbering, old: Slots, changes: Changes) -> Slots:
-    """What stays and what was given, in map order, members as they joined the group."""
+def _joined(
+    joined: JoinPosition, numbering: BrokerNumbering, old: Slots, changes: Changes
+) -> tuple[Slots, Visit]:
+    """What stays and what was given, in map order, members as they joined the group.
+
+    Also gives the members with a set that got something and is so crowded that its order may be another.
+    """
     kept, given = _kept(old, changes), changes.given.merged()
     extended, by = _common(kept, given, len(joined), len(numbering.topics))
     new = np.delete(np.arange(len(given.sizes)), by)
@@ -105,8 +112,8 @@ def _joined(joined: JoinPosition, numbering: BrokerNumbering, old: Slots, change
         sizes=sizes,
         partition=partition,
     )
-    _order_filled(slots, np.flatnonzero(filled[order]), first[order])
-    return slots
+    crowded = _order_filled(slots, np.flatnonzero(filled[order]), first[order])
+    return slots, slots.member[crowded]
 
 
 def _kept(slots: Slots, changes: Changes) -> Slots:
@@ -180,23 +187,27 @@ def _last_of_each(member: NDArray[np.integer]) -> NDArray[np.intp]:
     return np.append(np.flatnonzero(member[1:] != member[:-1]), len(member) - 1)
 
 
-def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int64]) -> None:
+def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int64]) -> NDArray[np.intp]:
     """Puts the rows of the slots that got something into the order of their sets.
 
     Args:
         slots: the slots; their rows are in the order they were added.
         filled: the slots that got something.
         first: length of each slot's table before it got something.
+
+    Returns:
+        Those slots whose order may be another, since their sets are crowded.
     """
     if len(filled) == 0:
-        return
+        return filled
     sizes = slots.sizes[filled]
     rows = slice(None) if len(filled) == len(slots.sizes) else ranges(slots.starts[filled], sizes)
     numbers = slots.partition[rows]
     last = grown_lengths(first[filled], sizes)
-    order = rows_of(iteration_order(np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], last))
-    if order is not None:
-        slots.partition[rows] = numbers[order]
+    order = iteration_order(np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], last)
+    if order.rows is not None:
+        slots.partition[rows] = numbers[order.rows]
+    return filled[order.crowded]
 
 
 def _replaced(

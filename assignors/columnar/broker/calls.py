@@ -1,4 +1,8 @@
-"""Members that lose some partitions while they get others: their maps are built call by call."""
+"""Members whose maps are built call by call.
+
+They lose some partitions while they get others, or have a set of partition numbers that is crowded: with more
+than eight in one of its bins, such as 0, 16, 32 and so on.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from partitioning.java import HashMap, HashSet
+from partitioning.java.sizes import TREEIFY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from uuid import UUID
 
     from assignors.columnar.broker.changes import Changes
@@ -21,19 +26,23 @@ if TYPE_CHECKING:
     """A topic, a number, and whether that partition comes or goes."""
 
 
-def mixed_targets(
-    numbering: BrokerNumbering, old: Slots, changes: Changes
+def called_targets(
+    members: Collection[int], numbering: BrokerNumbering, old: Slots, changes: Changes
 ) -> dict[int, list[tuple[int, list[int]]]]:
-    """The topics of each mixed member in the order of its map, each with its partition numbers in theirs."""
-    calls = {member: _going_and_coming(member, old, changes) for member in changes.mixed}
+    """The topics of each member in the order of its map, each with its partition numbers in theirs."""
+    gone: dict[int, list[Call]] = {member: [] for member in members}
+    slots = np.searchsorted(old.starts, changes.gone, side="right") - 1
+    for slot, row in zip(slots.tolist(), changes.gone.tolist(), strict=True):
+        member = int(old.member[slot])
+        if member in gone:
+            gone[member].append((int(old.topic[slot]), int(old.partition[row]), False))
+    calls = {member: _going_and_coming(member, old, changes) + gone[member] for member in members}
     for topic, partition, source, destination in changes.moves:
         number = partition - int(numbering.starts[topic])
         for member, comes in ((source, False), (destination, True)):
             if member in changes.mixed:
                 calls[member].append((topic, number, comes))
-    return {
-        member: _after(calls[member], numbering, _slots_of(member, old), changes) for member in changes.mixed
-    }
+    return {member: _after(calls[member], numbering, _slots_of(member, old), changes) for member in members}
 
 
 def _after(
@@ -42,9 +51,13 @@ def _after(
     """What a member that had these partitions of topics has after the calls."""
     ids = numbering.uuids
     topic_of = {ids[topic]: topic for topic in had}
-    # Only sets that are changed have to be built; a copy of another one has its order.
+    # Only sets that are changed have to be built, or may be crowded: a copy of another one has its order.
     target: HashMap[UUID, list[int] | HashSet[int]] = HashMap(
-        {ids[topic]: numbers for topic, numbers in had.items()}, capacity=len(had)
+        {
+            ids[topic]: HashSet(numbers) if len(numbers) > TREEIFY else numbers
+            for topic, numbers in had.items()
+        },
+        capacity=len(had),
     )
     for topic, number, comes in calls:
         key = ids[topic]
@@ -67,7 +80,7 @@ def _after(
 
 
 def _going_and_coming(member: int, old: Slots, changes: Changes) -> list[Call]:
-    """What goes and then what comes, the moves apart."""
+    """What goes and then what comes, all moves apart but those to members that only get."""
     mine = slice(*np.searchsorted(old.member, [member, member + 1]).tolist())
     calls = [
         (topic, number, False)
