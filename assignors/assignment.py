@@ -43,6 +43,8 @@ class Assignment(Mapping[str, PartitionList]):
             into `members` of the one that will get each (cooperative strategies only).
         subscribed: mask over `topics` of those some member subscribes to; None means all.
         certificate: how near to the best it is; None where the strategy does not weigh partitions.
+        keeps_record: members whose target a broker leaves as its record has it, and which would come out in
+            another order if it was read back from the list here.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Assignment(Mapping[str, PartitionList]):
         transferring: tuple[PartitionList, NDArray[np.int32]] | None = None,
         subscribed: NDArray[np.bool_] | None = None,
         certificate: Certificate | None = None,
+        keeps_record: frozenset[str] = frozenset(),
     ) -> None:
         self._members = members
         self._counts = counts
@@ -65,6 +68,7 @@ class Assignment(Mapping[str, PartitionList]):
         self._transferring = transferring
         self._subscribed = subscribed
         self.certificate = certificate
+        self.keeps_record = keeps_record
 
     @classmethod
     def of(cls, lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]]) -> "Assignment":
@@ -102,6 +106,7 @@ class Assignment(Mapping[str, PartitionList]):
         lists: Mapping[str, Iterable[TopicPartition | tuple[str, int]]],
         *,
         transferring: Mapping[TopicPartition, str] | None = None,
+        keeps_record: frozenset[str] = frozenset(),
     ) -> "Assignment":
         """A strategy's answer for a group; subscribed partitions that no list has are `unassigned`.
 
@@ -109,6 +114,7 @@ class Assignment(Mapping[str, PartitionList]):
             group: the group that is assigned.
             lists: the partitions of each member; one that is missing got nothing.
             transferring: partitions held back this round, each with the id of the member that will get it.
+            keeps_record: see `Assignment`.
 
         Raises:
             InvalidGroupError: a member that is not in the group.
@@ -134,6 +140,7 @@ class Assignment(Mapping[str, PartitionList]):
             np.array([row[name] for name in columns.names], np.int32)[columns.topics],
             columns.partitions,
             transferring=(PartitionList.of(held), receivers),
+            keeps_record=keeps_record,
         )
 
     @cached_property

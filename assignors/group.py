@@ -159,6 +159,8 @@ class Group:
         generation = 1 + max(self.generation, 0, *claimed)
         leaving = set(leave)
         owned, given = _lists(assignment)
+        if assignment.keeps_record:
+            _keep_records(owned, assignment, {member.id: member.owned for member in self.members})
         if not in_order:  # a strategy that is not ours may list the members in its own order
             place = {member: number for number, member in enumerate(assignment)}
             owned, given = ([lists[place[member]] for member in ids] for lists in (owned, given))
@@ -198,6 +200,17 @@ def _lists(assignment: "Assignment") -> tuple[list[PartitionList], list[Partitio
     given = PartitionList.parts(PartitionColumns(topics, topic, partition), ends)
     columns = PartitionColumns(names, ranks.astype(np.int32), numbers.astype(np.int32))
     return PartitionList.parts(columns, ends, given), given
+
+
+def _keep_records(
+    owned: list[PartitionList], assignment: "Assignment", before: dict[str, Sequence[TopicPartition]]
+) -> None:
+    """Let what is the same set as before be as the broker's record lists it."""
+    for place, member in enumerate(assignment):
+        if member in assignment.keeps_record:
+            record = PartitionList.of(before[member]).as_assigned
+            sent = owned[place]
+            owned[place] = PartitionList.part(sent.columns, sent.start, sent.stop, record)
 
 
 # At the end, since these two modules name each other's class and either may be imported first.

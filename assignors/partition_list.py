@@ -103,6 +103,11 @@ class PartitionList(Sequence[TopicPartition]):
         """The number of each partition: int32 array of shape (n,)."""
         return self.columns.partitions[self.start : self.stop]
 
+    @property
+    def as_assigned(self) -> "PartitionList":
+        """The same partitions in the order in which they were assigned, as far as it is known."""
+        return self if self.assigned is None else self.assigned
+
     def __reduce__(self) -> tuple[Any, ...]:
         return PartitionList, (self.names, self.topics, self.partitions, self.assigned)
 

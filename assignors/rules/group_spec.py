@@ -71,9 +71,8 @@ class GroupSpec:
 
     def _record(self, owned: Sequence[TopicPartition]) -> dict[uuid.UUID, list[int]]:
         """A member's record in the coordinator's log: numbers by topic, in the order they were assigned."""
-        partitions = PartitionList.of(owned)
         record: dict[uuid.UUID, list[int]] = {}
-        for topic, partition in partitions if partitions.assigned is None else partitions.assigned:
+        for topic, partition in PartitionList.of(owned).as_assigned:
             record.setdefault(self._id_of(topic), []).append(partition)
         return record
 

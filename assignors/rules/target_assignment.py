@@ -33,6 +33,11 @@ def deep_copy_assignment(assignment: TargetAssignment) -> TargetAssignment:
     return copy
 
 
+def is_settled(assignment: TargetAssignment) -> bool:
+    """Whether a copy has the same order; crowded sets, such as of 0, 16, 32 and so on, can have another."""
+    return all(list(HashSet(partitions)) == list(partitions) for partitions in assignment.values())
+
+
 def remove_partition(assignment: TargetAssignment, topic: uuid.UUID, partition: int) -> None:
     """Takes a partition out, and its topic where it was the last one."""
     partitions = assignment.get(topic)

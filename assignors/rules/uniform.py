@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from assignors.assignment import Assignment
 from assignors.reasons import Recorder, unrecorded
 from assignors.rules.group_spec import GroupSpec
+from assignors.rules.target_assignment import is_settled
 from assignors.rules.uniform_heterogeneous import UniformHeterogeneousAssignmentBuilder
 from assignors.rules.uniform_homogeneous import UniformHomogeneousAssignmentBuilder
 
@@ -36,4 +37,9 @@ def assign_uniform(group: Group, record: Recorder = unrecorded) -> Assignment:
         target_assignment = UniformHomogeneousAssignmentBuilder(spec, record).build()
     else:
         target_assignment = UniformHeterogeneousAssignmentBuilder(spec, record).build()
-    return Assignment.for_group(group, spec.lists(target_assignment))
+    keeps_record = frozenset(
+        member
+        for member, target in target_assignment.items()
+        if target is spec.member_assignment[member] and not is_settled(target)
+    )
+    return Assignment.for_group(group, spec.lists(target_assignment), keeps_record=keeps_record)

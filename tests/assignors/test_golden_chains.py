@@ -21,6 +21,7 @@ FAMILIES = (
     "racks_unequal",
     "settles_equal",
     "settles_unequal",
+    "strided",
     "wide_topics",
 )
 

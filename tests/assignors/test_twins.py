@@ -43,7 +43,7 @@ def everything(answer):
     """All that an answer says."""
     assignment, highest = answer
     lists = [(member, list(partitions)) for member, partitions in assignment.items()]
-    return lists, dict(assignment.transferring), set(assignment.unassigned), highest
+    return lists, dict(assignment.transferring), set(assignment.unassigned), assignment.keeps_record, highest
 
 
 def life(strategy, inventor, highest, odd):
@@ -155,6 +155,17 @@ ORDINARY = {
         two([], [], topics=([], ["t"])),
     ),
     "nobody with topics": (STRATEGIES, two([], [], topics=([], []))),
+    "numbers with one place in a HashSet": (
+        BROKER,
+        Group(
+            [Topic("t", 640)],
+            [
+                claiming("a", ["t"], range(0, 640, 64)),
+                claiming("b", ["t"], range(1, 640, 16)),
+                claiming("c", ["t"]),
+            ],
+        ),
+    ),
     "member ids with one hash": (
         STRATEGIES,
         Group([Topic("t", 40)], [Member(name, ["t"]) for name in colliding(5)]),

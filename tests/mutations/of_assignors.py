@@ -63,6 +63,18 @@ ROWS = [
     ),
     # Assignors as columns, and the gate.
     (
+        "assignors/columnar/broker/targets.py",
+        "numbers[rows] = in_set",
+        "numbers[rows] = slots.partition[rows]",
+        "tests/assignors/test_golden.py",
+    ),
+    (
+        "assignors/columnar/broker/calls.py",
+        "HashSet(numbers) if topic in crowded else numbers",
+        "numbers",
+        "tests/assignors/test_golden.py",
+    ),
+    (
         "assignors/columnar/range.py",
         "np.arange(len(members)) < extra",
         "np.arange(len(members)) <= extra",

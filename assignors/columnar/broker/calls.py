@@ -6,13 +6,13 @@ than eight in one of its bins, such as 0, 16, 32 and so on.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from partitioning.java import HashMap, HashSet
-from partitioning.java.sizes import TREEIFY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -21,15 +21,20 @@ if TYPE_CHECKING:
     from assignors.columnar.broker.changes import Changes
     from assignors.columnar.broker.numbering import BrokerNumbering
     from assignors.columnar.broker.slots import Slots
+    from assignors.columnar.broker.targets import Targets
 
     Call = tuple[int, int, bool]
     """A topic, a number, and whether that partition comes or goes."""
 
 
 def called_targets(
-    members: Collection[int], numbering: BrokerNumbering, old: Slots, changes: Changes
+    members: Collection[int], numbering: BrokerNumbering, targets: Targets, changes: Changes
 ) -> dict[int, list[tuple[int, list[int]]]]:
     """The topics of each member in the order of its map, each with its partition numbers in theirs."""
+    old = targets.slots
+    crowded: dict[int, set[int]] = defaultdict(set)
+    for slot in targets.crowded.tolist():
+        crowded[int(old.member[slot])].add(int(old.topic[slot]))
     gone: dict[int, list[Call]] = {member: [] for member in members}
     slots = np.searchsorted(old.starts, changes.gone, side="right") - 1
     for slot, row in zip(slots.tolist(), changes.gone.tolist(), strict=True):
@@ -42,21 +47,25 @@ def called_targets(
         for member, comes in ((source, False), (destination, True)):
             if member in changes.mixed:
                 calls[member].append((topic, number, comes))
-    return {member: _after(calls[member], numbering, _slots_of(member, old), changes) for member in members}
+    return {
+        member: _after(calls[member], numbering, _slots_of(member, old), crowded[member], changes)
+        for member in members
+    }
 
 
 def _after(
-    calls: Iterable[Call], numbering: BrokerNumbering, had: dict[int, list[int]], changes: Changes
+    calls: Iterable[Call],
+    numbering: BrokerNumbering,
+    had: dict[int, list[int]],
+    crowded: Collection[int],
+    changes: Changes,
 ) -> list[tuple[int, list[int]]]:
-    """What a member that had these partitions of topics has after the calls."""
+    """What a member that had these partitions of topics, some of them crowded, has after the calls."""
     ids = numbering.uuids
     topic_of = {ids[topic]: topic for topic in had}
-    # Only sets that are changed have to be built, or may be crowded: a copy of another one has its order.
+    # Only sets that are changed or crowded have to be built: a copy of another one has its order.
     target: HashMap[UUID, list[int] | HashSet[int]] = HashMap(
-        {
-            ids[topic]: HashSet(numbers) if len(numbers) > TREEIFY else numbers
-            for topic, numbers in had.items()
-        },
+        {ids[topic]: HashSet(numbers) if topic in crowded else numbers for topic, numbers in had.items()},
         capacity=len(had),
     )
     for topic, number, comes in calls:

@@ -46,8 +46,10 @@ def assign_targets(
     slots, crowded = _joined(joined, numbering, targets.slots, changes)
     were_crowded = targets.slots.member[targets.crowded]
     called = {*changes.mixed, *crowded.tolist(), *were_crowded[changes.copied[were_crowded]].tolist()}
+    unsettled = targets.slots.member[targets.unsettled]
+    as_before = joined[unsettled[~changes.copied[unsettled]]]
     if called:
-        slots = _replaced(slots, joined, called_targets(called, numbering, targets.slots, changes))
+        slots = _replaced(slots, joined, called_targets(called, numbering, targets, changes))
     sizes = np.bincount(joined[slots.member], weights=slots.sizes, minlength=len(joined)).astype(np.int64)
     return Assignment(
         members=tuple([member.id for member in group.members]),
@@ -57,6 +59,7 @@ def assign_targets(
         topic=slots.per_row(slots.topic.astype(np.int32)),
         partition=slots.partition,
         subscribed=numbering.has_subscriber,
+        keeps_record=frozenset(group.members[place].id for place in as_before.tolist()),
     )
 
 

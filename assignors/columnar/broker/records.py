@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
     """What each member owns, in the order in which it was assigned: that of the coordinator's record."""
-    lists = as_lists(member.owned for member in members)
-    return [each if each.assigned is None else each.assigned for each in lists]
+    return [each.as_assigned for each in as_lists(member.owned for member in members)]
 
 
 def read_records(

@@ -31,13 +31,15 @@ class Targets:
         slots: one for each member and topic: members as the coordinator visits them, a member's topics as its
             HashMap gives them, and a slot's rows as its HashSet does.
         taken: which partition ids some member has.
-        crowded: slots whose HashSet may have grown early, or made a tree, so that a copy of it can have
-            another order; ascending.
+        crowded: slots with a HashSet that has more than eight numbers in a bin or has grown for that, so that
+            a copy of it, or what is left of one, can have another order; ascending.
+        unsettled: those of them of which a copy has.
     """
 
     slots: Slots
     taken: NDArray[np.bool_]
     crowded: NDArray[np.intp]
+    unsettled: NDArray[np.intp]
 
     @classmethod
     def of(cls, recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering) -> Targets:
@@ -52,23 +54,36 @@ class Targets:
             OddGroup: no broker made these targets, or some member's map of topics is crowded.
         """
         slots, taken = read_records(recorded, sizes, numbering)
+        none = np.empty(0, np.intp)
         if len(slots.sizes) == 0:
-            return cls(slots=slots, taken=taken, crowded=np.empty(0, np.intp))
+            return cls(slots=slots, taken=taken, crowded=none, unsettled=none)
         by_topic = _topic_order(slots, numbering)
         if by_topic is not None:
             slots = slots.in_order(by_topic)
-        lengths = hash_set_lengths(slots.sizes)
-        by_number = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
-        if by_number.rows is not None:
-            in_order = slots.partition[by_number.rows]
-        elif len(by_number.crowded):
-            in_order = slots.partition.copy()
-        else:
-            in_order = slots.partition
-        for slot in by_number.crowded.tolist():
-            rows = slice(int(slots.starts[slot]), int(slots.starts[slot] + slots.sizes[slot]))
-            in_order[rows] = list(HashSet(slots.partition[rows].tolist()))
-        return cls(slots=slots._replace(partition=in_order), taken=taken, crowded=by_number.crowded)
+        numbers, crowded, unsettled = _in_number_order(slots)
+        return cls(slots._replace(partition=numbers), taken, crowded, unsettled)
+
+
+def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
+    """The numbers of slots as their HashSets give them, and of `Targets` the slots `crowded` and `unsettled`.
+
+    Args:
+        slots: a slot's numbers are in the order of its record, in which they were put into its set.
+    """
+    lengths = hash_set_lengths(slots.sizes)
+    order = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
+    numbers = slots.partition if order.rows is None else slots.partition[order.rows]
+    if len(order.crowded) == 0:
+        return numbers, order.crowded, order.crowded
+    numbers = numbers.copy()
+    unsettled = []
+    for slot in order.crowded.tolist():
+        rows = slice(int(slots.starts[slot]), int(slots.starts[slot] + slots.sizes[slot]))
+        in_set = list(HashSet(slots.partition[rows].tolist()))
+        numbers[rows] = in_set
+        if list(HashSet(in_set)) != in_set:
+            unsettled.append(slot)
+    return numbers, order.crowded, np.array(unsettled, np.intp)
 
 
 def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] | None:

@@ -199,3 +199,36 @@ def targets(rng: Random, assignor: str, *, equal: bool, beyond: float = 0.0) -> 
         live_on(world, away)
         made.append(world.step())
     return made
+
+
+def strided(rng: Random, assignor: str) -> list[Json]:
+    """Targets of numbers far apart, such as 5, 69, 133: in a short HashSet they fill one bin."""
+    apart = rng.choice((16, 32, 32, 64))
+    world = new_world(
+        rng,
+        assignor,
+        **styles(rng),
+        equal=rng.random() < 0.7,
+        members=rng.randint(apart // 4, apart // 2),
+        topics=rng.randint(1, 2),
+    )
+    for name in world.topics:
+        world.topics[name] = {**world.topics[name], "partitions": apart * rng.randint(9, 14)}
+    first = world.step()
+    owned: dict[str, list[tuple[str, int]]] = {name: [] for name in world.members}
+    for name, about in world.topics.items():
+        for start in range(apart):
+            if rng.random() < 0.9:
+                numbers = list(range(start, about["partitions"], apart))
+                if rng.random() < 0.3:
+                    rng.shuffle(numbers)
+                owned[rng.choice(list(owned))] += [(name, number) for number in numbers]
+    for who in first["members"]:
+        if mine := owned[who["id"]]:
+            who["owned"] = runs(sorted(mine, key=lambda pair: pair[0]))
+    away: dict[str, Json] = {}
+    made = [first]
+    for _ in range(rng.randint(2, 3)):
+        live_on(world, away, topic_changes=False)
+        made.append(world.step())
+    return made

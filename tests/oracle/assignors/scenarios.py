@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from tests.oracle.assignors.claims import claims, crowded_claims, tangled, targets
+from tests.oracle.assignors.claims import claims, crowded_claims, strided, tangled, targets
 from tests.oracle.assignors.lives import (
     chains,
     copartitioned,
@@ -80,6 +80,7 @@ _BROKER = [
     *_pair("settles", settles, 40),
     *_pair("shrunk", targets, 40, beyond=0.3),
     Family("wide_topics", wide_topics, 40),
+    Family("strided", strided, 30),
     _STATIC,
 ]
 FAMILIES: dict[str, list[Family]] = {
