@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from assignors.simulation.inputs.events import Consumer
     from partitioning.topic_partition import TopicPartition
 
+FORGETFUL = frozenset({"range", "roundrobin"})
+"""Strategies that do not look at what members had before, which so need not be told."""
+
 
 class Answer(NamedTuple):
     """What a leader decided.
@@ -103,7 +106,7 @@ class Leader:
         if self._holds(memberships.consumers[members[0]], strategy, fresh=fresh):
             last = self._decision.assignment
             assert last is not None
-            told = self._group(joining, self.counts, generation, ())
+            told = self._group(strategy, joining, self.counts, generation, ())
             kept = {member.id: last[member.id] for member in told.members if member.id in last}
             return Answer(
                 Assignment.for_group(told, kept), 0.0, strategy, self.counts, self._decision, held=True
@@ -121,7 +124,7 @@ class Leader:
             self._decision,
             change,
             strategy,
-            lambda: self._group(joining, counts, generation, {ids[member] for member in bare}),
+            lambda: self._group(strategy, joining, counts, generation, {ids[member] for member in bare}),
             new_leader=fresh,
         )
         cost = self._world.scenario.costs.assignor_ms
@@ -174,7 +177,12 @@ class Leader:
         return self.holds_ms is not None
 
     def _group(
-        self, joining: Sequence[int], counts: Sequence[int], generation: int, bare: Collection[str]
+        self,
+        strategy: str,
+        joining: Sequence[int],
+        counts: Sequence[int],
+        generation: int,
+        bare: Collection[str],
     ) -> Group:
         names = self._world.partitions.topics
         topics = topics_with(self._world, counts)
@@ -183,7 +191,11 @@ class Leader:
         group, assignment = self._decision.group, self._decision.assignment
         if self.over or group is None or assignment is None:
             return Group(topics, newcomers, generation=generation)
-        told = group.next(assignment, join=newcomers, leave=self.gone, topics=topics)
+        if strategy in FORGETFUL:
+            staying = [member for member in group.members if member.id not in self.gone]
+            told = Group(topics, [*staying, *newcomers], generation=group.generation + 1)
+        else:
+            told = group.next(assignment, join=newcomers, leave=self.gone, topics=topics)
         if not bare and len(names) == len(self._world.scenario.topics):
             return told
         consumers = dict(zip(memberships.ids, memberships.consumers, strict=True))
