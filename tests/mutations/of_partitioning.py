@@ -269,8 +269,15 @@ ROWS = [
     ("partitioning/clients/read_process_write/member.py", "if self._consumer.memberid() else []", "", LOOP),
     (
         "partitioning/clients/read_process_write/member.py",
-        "(each.topic(), each.partition()) not in",
-        "(each.topic(), each.partition()) in",
+        "(found.topic, found.partition) in gone",
+        "(found.topic, found.partition) not in gone",
+        LOOP,
+    ),
+    ("partitioning/clients/read_process_write/member.py", "found.offset < following", "False", LOOP),
+    (
+        "partitioning/clients/read_process_write/member.py",
+        "                self._next[found.topic, found.partition] = found.offset\n",
+        "                pass\n",
         LOOP,
     ),
     ("partitioning/clients/read_process_write/member.py", "each.offset + 1", "each.offset", LOOP),

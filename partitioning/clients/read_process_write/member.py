@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from partitioning.clients.errors import GaveUpError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -31,6 +33,7 @@ class Member:
         self._consumer = consumer
         self._most = batch
         self._batch: list[Message] = []
+        self._next: dict[tuple[str, int], int] = {}  # before these offsets all is written, or in the batch
         # librdkafka calls these within poll() and close() only, so never while a transaction is open, and
         # hands the partitions over itself: all at once, or some where the group's protocol is cooperative.
         consumer.subscribe([*topics], on_assign=self._got, on_revoke=self._gone, on_lost=self._gone)
@@ -42,13 +45,14 @@ class Member:
         are kept, not sought: librdkafka forgets a seek() when a rebalance comes before the next record.
 
         Raises:
+            GaveUpError: a record comes that was read before, or written.
             KafkaException: a topic cannot be read.
         """
         until = time.monotonic() + LINGER_S
         while True:
             message = self._consumer.poll(max(until - time.monotonic(), 0))
             if message is not None and _usable(message):
-                self._batch.append(message)
+                self._take(message)
             if len(self._batch) >= self._most or time.monotonic() >= until:
                 break
         metadata = self._consumer.consumer_group_metadata()
@@ -60,12 +64,32 @@ class Member:
         """What was read is dealt with."""
         self._batch = []
 
+    def _take(self, message: Message) -> None:
+        # librdkafka 2.16 was seen to give the first records of a partition without committed offsets twice.
+        found = place(message)
+        following = self._next.get((found.topic, found.partition), 0)
+        if found.offset < following:
+            raise GaveUpError(
+                f"{found.topic}/{found.partition}: the consumer gave offset {found.offset} again after "
+                f"{following - 1}; nothing of that is written twice. Start the process again: it goes on "
+                "where the last transaction was committed"
+            )
+        self._batch.append(message)
+        self._next[found.topic, found.partition] = found.offset + 1
+
     def _got(self, _: Consumer, places: list[TopicPartition]) -> None:
         log.info("got partitions %s", _numbers(places))
 
     def _gone(self, _: Consumer, places: list[TopicPartition]) -> None:
         gone = {(each.topic, each.partition) for each in places}
-        self._batch = [each for each in self._batch if (each.topic(), each.partition()) not in gone]
+        kept = []
+        for message in reversed(self._batch):
+            found = place(message)
+            if (found.topic, found.partition) in gone:
+                self._next[found.topic, found.partition] = found.offset
+            else:
+                kept.append(message)
+        self._batch = kept[::-1]
         log.info("gave back or lost partitions %s", _numbers(places))
 
 

@@ -166,6 +166,32 @@ def test_what_is_done_is_not_given_again() -> None:
     assert places(one.read()[0]) == []
 
 
+def test_a_partition_that_comes_back_is_read_again_from_where_it_is_written() -> None:
+    consumer = MadeUpConsumer([Record((0, 5)), Record((0, 6))])
+    one = reading(consumer)
+    one.read()
+    one.done()
+    consumer.gives = [Record((0, 7)), Record((0, 8)), Record((1, 3)), lost(0), Record((0, 7))]
+    assert places(one.read()[0]) == [(1, 3), (0, 7)]
+
+
+@pytest.mark.parametrize("between", [[], [lost(0)], [lost(1)]], ids=["at once", "when it is back", "another"])
+def test_a_record_that_is_written_and_comes_again_ends_the_loop(between: list[Any]) -> None:
+    consumer = MadeUpConsumer([Record((0, 5)), Record((0, 6))])
+    one = reading(consumer)
+    one.read()
+    one.done()
+    consumer.gives = [*between, Record((0, 6))]
+    with pytest.raises(GaveUpError, match="source/0: the consumer gave offset 6 again after 6"):
+        one.read()
+
+
+def test_a_record_of_the_batch_that_comes_again_ends_the_loop() -> None:
+    one = reading(MadeUpConsumer([Record((0, 5)), Record((0, 6)), Record((0, 5))]))
+    with pytest.raises(GaveUpError, match="offset 5 again after 6"):
+        one.read()
+
+
 def test_what_follows_is_told_of_each_partition_of_each_topic() -> None:
     records: Any = [Record((0, 5)), Record((0, 6)), Record((0, 3), of="other"), Record((1, 0))]
     found = [(each.topic, each.partition, each.offset) for each in member.following(records)]
@@ -227,7 +253,8 @@ TURN = ["begin", "target", "target", [(0, 6), (1, 8)], "commit"]
 def turns(*errors: Refusal, records: int = 2, led_there: Refusal | None = None) -> MadeUpProducer:
     """A producer that went through these at the same two records, or at the next two after a commit."""
     producer = MadeUpProducer(list(errors), led_there)
-    consumer: Any = MadeUpConsumer([Record((0, 5)), Record((1, 7))] * (records // 2))
+    at = [place for later in range(records // 2) for place in ((0, 5 + later), (1, 7 + later))]
+    consumer: Any = MadeUpConsumer([*map(Record, at)])
     process: Any = lambda message: [ProducerRecord("target", message.value())]  # noqa: E731
     loop._run(SETTINGS, consumer, producer, partial(loop._outputs, process, None), producer.committed)
     return producer
