@@ -269,17 +269,13 @@ ROWS = [
     ("partitioning/clients/read_process_write/member.py", "if self._consumer.memberid() else []", "", LOOP),
     (
         "partitioning/clients/read_process_write/member.py",
-        "(found.topic, found.partition) in gone",
-        "(found.topic, found.partition) not in gone",
+        "(each.topic(), each.partition()) not in",
+        "(each.topic(), each.partition()) in",
         LOOP,
     ),
-    ("partitioning/clients/read_process_write/member.py", "found.offset < following", "False", LOOP),
-    (
-        "partitioning/clients/read_process_write/member.py",
-        "                self._next[found.topic, found.partition] = found.offset\n",
-        "                pass\n",
-        LOOP,
-    ),
+    ("partitioning/clients/read_process_write/member.py", "found.offset < self._next[of]", "False", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "self._first[of] < each.offset", "False", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "            self._next.pop(of, None)\n", "", LOOP),
     ("partitioning/clients/read_process_write/member.py", "each.offset + 1", "each.offset", LOOP),
     ("partitioning/clients/read_process_write/loop.py", "            aborts = 0\n", "", LOOP),
     (

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 LINGER_S = 0.2
 """How long to wait for the records of a transaction."""
 
+COMMITTED_S = 1.0
+"""How long to wait for what is committed."""
+
 _READ_ON = (KafkaError._MAX_POLL_EXCEEDED, KafkaError._PARTITION_EOF)
 log = logging.getLogger("partitioning.clients.read_process_write")
 
@@ -33,7 +36,10 @@ class Member:
         self._consumer = consumer
         self._most = batch
         self._batch: list[Message] = []
-        self._next: dict[tuple[str, int], int] = {}  # before these offsets all is written, or in the batch
+        # Of partitions that have given something since they were got: where they go on, and their first
+        # offsets until these are compared with what is committed.
+        self._next: dict[tuple[str, int], int] = {}
+        self._first: dict[tuple[str, int], int] = {}
         # librdkafka calls these within poll() and close() only, so never while a transaction is open, and
         # hands the partitions over itself: all at once, or some where the group's protocol is cooperative.
         consumer.subscribe([*topics], on_assign=self._got, on_revoke=self._gone, on_lost=self._gone)
@@ -45,7 +51,7 @@ class Member:
         are kept, not sought: librdkafka forgets a seek() when a rebalance comes before the next record.
 
         Raises:
-            GaveUpError: a record comes that was read before, or written.
+            GaveUpError: the consumer goes back in a partition.
             KafkaException: a topic cannot be read.
         """
         until = time.monotonic() + LINGER_S
@@ -55,6 +61,8 @@ class Member:
                 self._take(message)
             if len(self._batch) >= self._most or time.monotonic() >= until:
                 break
+        if self._first and not self._begins_as_committed():
+            return [], None
         metadata = self._consumer.consumer_group_metadata()
         # A broker takes offsets that name no member from anyone, as from old clients. The id is asked for
         # last: one that was lost is given anew only after poll() has told of it.
@@ -65,32 +73,54 @@ class Member:
         self._batch = []
 
     def _take(self, message: Message) -> None:
-        # librdkafka 2.16 was seen to give the first records of a partition without committed offsets twice.
+        # An answer to an old question where a partition begins, of before it was lost and got again, has
+        # librdkafka 2.16 ask again half a second later, and start the partition there once more.
         found = place(message)
-        following = self._next.get((found.topic, found.partition), 0)
-        if found.offset < following:
-            raise GaveUpError(
-                f"{found.topic}/{found.partition}: the consumer gave offset {found.offset} again after "
-                f"{following - 1}; nothing of that is written twice. Start the process again: it goes on "
-                "where the last transaction was committed"
-            )
+        of = found.topic, found.partition
+        if of not in self._next:
+            self._first[of] = found.offset
+        elif found.offset < self._next[of]:
+            raise _goes_back(of, found.offset, self._next[of])
         self._batch.append(message)
-        self._next[found.topic, found.partition] = found.offset + 1
+        self._next[of] = found.offset + 1
+
+    def _begins_as_committed(self) -> bool:
+        """Whether partitions begin behind what is committed of them; False where that cannot be known yet."""
+        try:
+            committed = self._consumer.committed([TopicPartition(*of) for of in self._first], COMMITTED_S)
+        except KafkaException as error:
+            if error.args[0].name().endswith("AUTHORIZATION_FAILED"):
+                raise
+            log.warning("not known yet what is committed: %s", error)
+            return False
+        for each in committed:
+            of = each.topic, each.partition
+            if each.error is not None:
+                log.warning("not known yet what is committed of %s/%s: %s", *of, each.error)
+                return False
+            if self._first[of] < each.offset:
+                raise _goes_back(of, self._first[of], each.offset)
+        self._first.clear()
+        return True
 
     def _got(self, _: Consumer, places: list[TopicPartition]) -> None:
         log.info("got partitions %s", _numbers(places))
 
     def _gone(self, _: Consumer, places: list[TopicPartition]) -> None:
         gone = {(each.topic, each.partition) for each in places}
-        kept = []
-        for message in reversed(self._batch):
-            found = place(message)
-            if (found.topic, found.partition) in gone:
-                self._next[found.topic, found.partition] = found.offset
-            else:
-                kept.append(message)
-        self._batch = kept[::-1]
+        self._batch = [each for each in self._batch if (each.topic(), each.partition()) not in gone]
+        for of in gone:
+            self._next.pop(of, None)
+            self._first.pop(of, None)
         log.info("gave back or lost partitions %s", _numbers(places))
+
+
+def _goes_back(of: tuple[str, int], offset: int, before: int) -> GaveUpError:
+    return GaveUpError(
+        f"{of[0]}/{of[1]}: the consumer gave offset {offset}, though all before {before} was given already; "
+        "nothing of that is written twice. Start the process again: it goes on where the last transaction "
+        "was committed"
+    )
 
 
 def place(message: Message) -> TopicPartition:

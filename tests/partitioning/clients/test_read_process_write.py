@@ -6,10 +6,11 @@ import time
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from partitioning.clients.errors import GaveUpError, TopicAccessError
 from partitioning.clients.read_process_write import ProducerRecord, loop, member
@@ -48,11 +49,12 @@ class Record:
 
 @dataclass
 class MadeUpConsumer:
-    """Gives records, and what to call between them."""
+    """Gives records, and what to call between them; tells what is committed."""
 
     gives: list[Any]
     member: str = "member"
     polls_left: int = 1_000
+    where: dict[int, int | None] | int = field(default_factory=dict)
 
     def subscribe(self, _: list[str], **callbacks: Any) -> None:
         self.callbacks = callbacks
@@ -66,6 +68,18 @@ class MadeUpConsumer:
             return None
         first, *self.gives = self.gives
         return first(self) if callable(first) else first
+
+    def committed(self, places: list[TopicPartition], _: float) -> list[Any]:
+        """As `where` says: an offset, none where it is not settled, or an error of the whole question."""
+        if isinstance(self.where, int):
+            raise KafkaException(KafkaError(self.where))
+        at = [(each, self.where.get(each.partition, -1001)) for each in places]
+        return [
+            SimpleNamespace(
+                topic=each.topic, partition=each.partition, offset=offset, error=offset is None or None
+            )
+            for each, offset in at
+        ]
 
     def consumer_group_metadata(self) -> str:
         return "metadata"
@@ -166,30 +180,53 @@ def test_what_is_done_is_not_given_again() -> None:
     assert places(one.read()[0]) == []
 
 
-def test_a_partition_that_comes_back_is_read_again_from_where_it_is_written() -> None:
+def test_a_partition_that_comes_back_may_begin_where_it_was() -> None:
+    consumer = MadeUpConsumer([Record((0, 7)), Record((0, 8)), Record((1, 3)), lost(0), Record((0, 7))])
+    assert places(reading(consumer).read()[0]) == [(1, 3), (0, 7)]
+
+
+def test_a_record_that_comes_again_ends_the_loop() -> None:
     consumer = MadeUpConsumer([Record((0, 5)), Record((0, 6))])
     one = reading(consumer)
     one.read()
     one.done()
-    consumer.gives = [Record((0, 7)), Record((0, 8)), Record((1, 3)), lost(0), Record((0, 7))]
-    assert places(one.read()[0]) == [(1, 3), (0, 7)]
-
-
-@pytest.mark.parametrize("between", [[], [lost(0)], [lost(1)]], ids=["at once", "when it is back", "another"])
-def test_a_record_that_is_written_and_comes_again_ends_the_loop(between: list[Any]) -> None:
-    consumer = MadeUpConsumer([Record((0, 5)), Record((0, 6))])
-    one = reading(consumer)
-    one.read()
-    one.done()
-    consumer.gives = [*between, Record((0, 6))]
-    with pytest.raises(GaveUpError, match="source/0: the consumer gave offset 6 again after 6"):
+    consumer.gives = [lost(1), Record((0, 6))]
+    with pytest.raises(GaveUpError, match="source/0: the consumer gave offset 6, though all before 7 was"):
         one.read()
 
 
 def test_a_record_of_the_batch_that_comes_again_ends_the_loop() -> None:
     one = reading(MadeUpConsumer([Record((0, 5)), Record((0, 6)), Record((0, 5))]))
-    with pytest.raises(GaveUpError, match="offset 5 again after 6"):
+    with pytest.raises(GaveUpError, match="gave offset 5, though all before 7"):
         one.read()
+
+
+@pytest.mark.parametrize("comes_back", [[], [lost(0)]], ids=["at first", "when it comes back"])
+def test_a_partition_that_begins_before_what_is_committed_ends_the_loop(comes_back: list[Any]) -> None:
+    consumer = MadeUpConsumer([Record((0, 5)), Record((1, 7))] if comes_back else [], where={0: 5, 1: -1001})
+    one = reading(consumer)
+    one.read()
+    one.done()
+    consumer.gives, consumer.where = [*comes_back, Record((1, 8)), Record((0, 5))], {0: 6, 1: 8}
+    with pytest.raises(GaveUpError, match="source/0: the consumer gave offset 5, though all before 6"):
+        one.read()
+
+
+@pytest.mark.parametrize("fault", ["all", "one"])
+def test_until_it_is_known_what_is_committed_records_wait(fault: str) -> None:
+    consumer = MadeUpConsumer([Record((0, 5))], where=KafkaError._TIMED_OUT if fault == "all" else {0: None})
+    one = reading(consumer)
+    assert places(one.read()[0]) == []
+    consumer.where = {0: 5}
+    assert places(one.read()[0]) == [(0, 5)]
+    consumer.where = KafkaError._TIMED_OUT  # it is not asked again
+    assert places(one.read()[0]) == [(0, 5)]
+
+
+def test_who_may_not_know_what_is_committed_hears_so() -> None:
+    consumer = MadeUpConsumer([Record((0, 5))], where=KafkaError.GROUP_AUTHORIZATION_FAILED)
+    with pytest.raises(KafkaException, match="GROUP_AUTHORIZATION_FAILED"):
+        reading(consumer).read()
 
 
 def test_what_follows_is_told_of_each_partition_of_each_topic() -> None:
