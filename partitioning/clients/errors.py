@@ -10,7 +10,7 @@ PartitioningError
  |- MisplacedRecordError    a strategy chose a partition that does not exist    (also ValueError)
  |- DeliveryError           records that nobody watched were not acknowledged
  |- FencedError             another process has our transactional id or our place in the group
- |- GaveUpError             a batch was aborted too often, or the cluster was silent for too long
+ |- GaveUpError             a batch was aborted too often, the cluster was silent, or a consumer went back
  `- UnsupportedBrokerError  brokers are older than a feature that is needed
 """
 
@@ -54,7 +54,7 @@ class FencedError(PartitioningError):
 
 
 class GaveUpError(PartitioningError):
-    """A batch was aborted too often, or the cluster was silent for too long."""
+    """A batch was aborted too often, the cluster was silent for too long, or the consumer went back."""
 
 
 class UnsupportedBrokerError(PartitioningError):

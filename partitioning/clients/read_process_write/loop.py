@@ -90,7 +90,8 @@ def read_process_write(
         InvalidConfigError: a setting is missing, has no meaning, or contradicts what the guarantee rests on.
         FencedError: another process has the transactional id or the `group.instance.id`, or a transaction
             took longer than its timeout.
-        GaveUpError: one batch was aborted too often, or the cluster was silent for too long.
+        GaveUpError: one batch was aborted too often, the cluster was silent for too long, or the consumer
+            went back in a partition.
         AccessError: the cluster does not let us use the transactional id, the group or a topic; what to
             allow is told.
         UnknownTopicError: the cluster has no such topic, or hides it from us.
