@@ -42,6 +42,17 @@ def run_sizes(starts: NDArray[np.integer], stop: int) -> NDArray[np.intp]:
     return sizes
 
 
+def runs(column: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where runs of equal numbers begin, and how long they are."""
+    starts = run_starts(column)
+    return starts, run_sizes(starts, len(column))
+
+
+def ranks(column: NDArray[np.integer]) -> NDArray[np.intp]:
+    """The position of each row in its run of equal numbers."""
+    return np.arange(len(column)) - np.repeat(*runs(column))
+
+
 def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """Brings the rows of each member together.
 

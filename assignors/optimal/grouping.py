@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assignors.columns import run_sizes, run_starts
+from assignors.columns import ranks, run_sizes, run_starts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,17 +57,6 @@ def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
     """The different ones of some numbers, in order; `np.unique` hashes them first, which takes longer."""
     ordered = np.sort(numbers)
     return ordered[run_starts(ordered)]
-
-
-def runs(group: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where runs of equal numbers begin, and how long they are."""
-    starts = run_starts(group)
-    return starts, run_sizes(starts, len(group))
-
-
-def ranks(group: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The position of each row among those of its group; the rows of a group are next to each other."""
-    return np.arange(len(group)) - np.repeat(*runs(group))
 
 
 def rounds(need: NDArray[np.int64]) -> NDArray[np.intp]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from assignors.columns import bounds
-from assignors.optimal.grouping import distinct, runs
+from assignors.columns import bounds, runs
+from assignors.optimal.grouping import distinct
 from partitioning.columns import ranges
 
 if TYPE_CHECKING:

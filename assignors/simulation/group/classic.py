@@ -14,6 +14,7 @@ from assignors.simulation.group.coordinator import Coordinator
 from assignors.simulation.group.hearing import Hearing
 from assignors.simulation.group.leader import speaks_consumer_protocol, speaks_eager, strategies_of
 from assignors.simulation.group.members import Members
+from assignors.simulation.group.partitions import rows_of
 from assignors.simulation.group.processes import Handover, Process
 from assignors.simulation.group.recurring import first_after
 from assignors.simulation.group.state import State
@@ -258,7 +259,7 @@ class Classic:
     def _give(self, process: Process) -> None:
         """A member that joins has its partitions, as no rebalance is needed for it."""
         now_ms, partitions = self._world.now_ms, self._world.partitions
-        rows = np.array(sorted(process.owned), np.int32)
+        rows = rows_of(process.owned)
         waiting = rows[partitions.now.phase[rows] != Phase.CONSUMING]
         begins_ms = self._hearing.begins(np.array([process.member], np.int32), now_ms)
         if len(waiting):

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from assignors.simulation.group.clients import PROFILES, draw_batches
 from assignors.simulation.group.consumer_group import NOTHING, Answer, Error
+from assignors.simulation.group.partitions import rows_of
 from assignors.simulation.inputs.durations import draw
 from assignors.simulation.outcome.timeline import Phase
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
     from assignors.simulation.group.consumer_coordinator import ConsumerCoordinator
     from assignors.simulation.group.timers import Timer, Timers
@@ -78,7 +76,7 @@ class Client:
         self._step: Timer | None = None  # the next step of doing what it was told
         self._reconciling = False  # whether it is about to poll for that, or inside callbacks
         self._polled = False  # whether it is inside them
-        self._had = self._rows(NOTHING)  # what it had when the coordinator dropped it
+        self._had = rows_of(NOTHING)  # what it had when the coordinator dropped it
 
     def _intervals(self, random: Generator) -> tuple[float, float]:
         """Of heartbeats, and of a session."""
@@ -153,7 +151,7 @@ class Client:
 
     def expelled(self) -> None:
         """The coordinator has dropped the member; the client does not know."""
-        self._had = self._rows(self.owned)
+        self._had = rows_of(self.owned)
         self.owned = self.told = NOTHING
         self._unacknowledged = False
         if self.busy_ms > self._world.now_ms and not self.gone:
@@ -341,7 +339,7 @@ class Client:
         name = self.configured.name
         self._forget_step()  # when it polls, it begins anew
         self._plan(self.busy_ms, self._return)
-        self._had = self._rows(self.owned)
+        self._had = rows_of(self.owned)
         if not self._is_member:
             return
         self._world.note("left", name, reason="max.poll.interval.ms")
@@ -359,7 +357,7 @@ class Client:
         if tells and not self.classic:
             coordinator.leave_for_a_while(self.member)
             kept = coordinator.group.members[self.member].assigned
-            lost = self._rows(self.owned - kept)
+            lost = rows_of(self.owned - kept)
             partitions.zombie(lost, self.member, now_ms, self.busy_ms, reads=False)
             self.owned &= kept
 
@@ -396,10 +394,6 @@ class Client:
     ) -> None:
         """Stop reading these; see `Flow.stops` for what `commits` says."""
         self._world.partitions.halt(partitions, self._world.now_ms, phase, cause, committed=commits)
-
-    @staticmethod
-    def _rows(partitions: Collection[int]) -> NDArray[np.int32]:
-        return np.array(sorted(partitions), np.int32)
 
     def _count_pause(self) -> None:
         if self.stands_ms is not None:

@@ -39,6 +39,11 @@ def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
     return mask.nonzero()[0].astype(np.int32)
 
 
+def rows_of(partitions: Collection[int]) -> NDArray[np.int32]:
+    """A set of partitions, as they are written down."""
+    return np.array(sorted(partitions), np.int32)
+
+
 @dataclass(slots=True)
 class Zombie:
     """A consumer that reads on what is no longer its own; `told` is its number in the flow."""
@@ -140,8 +145,6 @@ class Partitions:
         """What the member reads, it no longer does; gives what that is."""
         had = self.owned(member)
         read = had[self.now.read_by_owner(had, at_ms)]
-        if self.flow is not None and committed is not None:
-            self.flow.stops(had[self.now.phase[had] == Phase.UNNOTICED], at_ms, committed=committed)
         self._do("stop", had, at_ms, phase, cause, committed)
         return read
 
@@ -166,7 +169,7 @@ class Partitions:
 
     def go_on(self, partitions: Collection[int], at_ms: float) -> None:
         """Those of these whose reader was away, unnoticed, are read by it again."""
-        rows = np.array(sorted(partitions), np.int32)
+        rows = rows_of(partitions)
         again = rows[self.now.phase[rows] == Phase.UNNOTICED]
         if len(again):
             self._do("resume", again, at_ms)

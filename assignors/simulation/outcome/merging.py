@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from assignors.columns import run_sizes, run_starts
+from assignors.columns import ranks, run_starts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -97,9 +97,8 @@ def _merged(told: Sequence[Told]) -> Iterator[_Together]:
     """Fewer calls that do the same, if made in this order."""
     sizes = np.array([len(each.partitions) for each in told])
     turn = np.repeat(np.arange(len(told)), sizes)
-    place = np.arange(len(turn)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     partitions = np.fromiter(chain.from_iterable(each.partitions for each in told), np.int32, len(turn))
-    partitions = partitions[np.lexsort((partitions, turn))]
+    partitions, place = partitions[np.lexsort((partitions, turn))], ranks(turn)
     at_ms = np.array([each.at_ms for each in told])
     member = np.array([each.member for each in told], np.int32)
     begins_ms = np.array([each.begins_ms for each in told], np.float64)
@@ -125,7 +124,6 @@ def _merged(told: Sequence[Told]) -> Iterator[_Together]:
 def _occurrence(column: NDArray[np.int32]) -> NDArray[np.intp]:
     """How often each value has occurred before."""
     order = column.argsort(kind="stable")
-    starts = run_starts(column[order])
     occurrence = np.empty(len(column), np.intp)
-    occurrence[order] = np.arange(len(column)) - np.repeat(starts, run_sizes(starts, len(column)))
+    occurrence[order] = ranks(column[order])
     return occurrence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columns import run_sizes, run_starts
+from assignors.columns import ranks
 from assignors.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
@@ -86,24 +86,17 @@ class Phases:
         self.unread += len(partitions)
         self._stand(partitions, phase, cause)
 
-    def stop(
-        self,
-        partitions: Index,
-        at_ms: float,
-        phase: Phase,
-        cause: int,
-        committed: bool | None,
-    ) -> None:
-        """Those of these that are read, or about to be, are no longer."""
-        self._stop(partitions, np.float64(at_ms), phase, cause, committed=committed)
-
-    def halt(self, partitions: Index, at_ms: Times, phase: Phase, cause: int, committed: bool | None) -> None:
-        """Nobody reads these any more, or opens them, or may go on where it was."""
+    def stop(self, partitions: Index, at_ms: Times, phase: Phase, cause: int, committed: bool | None) -> None:
+        """Those of these that are read, or about to be, are no longer; nor by a reader that is away."""
         if self._flow is not None and committed is not None:
             away = self.phase[partitions] == _UNNOTICED
             if away.any():
                 self._flow.stops(partitions[away], _some(at_ms, away), committed=committed)
         self._stop(partitions, at_ms, phase, cause, committed=committed)
+
+    def halt(self, partitions: Index, at_ms: Times, phase: Phase, cause: int, committed: bool | None) -> None:
+        """As `stop`, and those that stand still do so in this phase, for this cause."""
+        self.stop(partitions, at_ms, phase, cause, committed)
         stood = self.phase[partitions] != phase
         if stood.any():
             self._wait(partitions[stood], _some(at_ms, stood), phase, cause)
@@ -257,12 +250,9 @@ class Phases:
     def _ranks(self, partitions: Index) -> NDArray[np.int64]:
         """The place of each partition among those that its owner opens now."""
         order = np.lexsort((self.position[partitions], self.owner[partitions]))
-        owner = self.owner[partitions][order]
-        starts = run_starts(owner)
-        place = np.arange(len(order)) - np.repeat(starts, run_sizes(starts, len(order)))
-        ranks = np.empty(len(order), np.int64)
-        ranks[order] = place
-        return ranks
+        found = np.empty(len(order), np.int64)
+        found[order] = ranks(self.owner[partitions][order])
+        return found
 
     def _stop(
         self,
