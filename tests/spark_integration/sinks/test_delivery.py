@@ -61,9 +61,8 @@ def failing(error: Exception) -> Iterator[pa.RecordBatch]:
 def around_the_end_of(cluster: MockCluster) -> Iterator[pa.RecordBatch]:
     """A batch that the broker writes, and one after it went away.
 
-    A broker that goes away before librdkafka has tied the partitions to it can leave them without any, and
-    what is queued for such a partition gets no delivery report in time (PARTITION_JOIN while a broker handle
-    is destroyed).
+    It goes away only then, because by librdkafka's source a partition that joins a broker handle just as the
+    handle is destroyed stays without a broker, and what is queued for such a partition never times out.
     """
     yield batch(0, 1)
     while len(read_topic(cluster.bootstrap_servers, "t")) < 2:
