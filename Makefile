@@ -49,13 +49,13 @@ bench: $(READY)  ## run the benchmarks; each reports a ratio against a named com
 	@$(BIN)/python -m pytest benchmarks --benchmark-only -o python_files='bench_*.py'
 
 mutations: $(READY)  ## make some sixty small mistakes in a copy, one at a time: do the tests notice each?
-	@$(BIN)/python -m tests.mutations
+	@$(BIN)/python -m tools.mutations
 
 CASES ?= 100000
 SEED ?= 0
 
 fuzz: $(READY)  ## give hostile input to all that reads; `make test` does it briefly; CASES=1000000 SEED=1
-	@$(BIN)/python -m tests.fuzz --cases $(CASES) --seed $(SEED)
+	@$(BIN)/python -m tools.fuzz --cases $(CASES) --seed $(SEED)
 
 faults: $(READY)  ## kill, stop and cut Spark's sinks on a real broker and count records; an hour; SEED=1
 	@$(BIN)/python -m benchmarks.faults --seeds $(SEED)
@@ -64,17 +64,17 @@ loop-faults: $(READY)  ## kill, freeze and cut a loop that reads and writes in t
 	@$(BIN)/python -m benchmarks.loop_faults --seeds $(SEED)
 
 test-matrix: $(READY)  ## run Spark's tests on every PySpark, others on the lowest versions and newer Pythons
-	@$(BIN)/python -m tests.matrix $(MATRIX)
+	@$(BIN)/python -m tools.matrix $(MATRIX)
 
 TAG ?= v
 
 release-check: $(READY)  ## say what speaks against releasing this commit: TAG=v0.2.0
-	@$(BIN)/python -m tests.release $(TAG)
+	@$(BIN)/python -m tools.release $(TAG)
 
 golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven, Go, Node and npm)
-	@$(BIN)/python -m tests.oracle.assignors.regenerate
-	@$(BIN)/python -m tests.oracle.clients.regenerate
-	@$(BIN)/python -m tests.oracle.producer.regenerate
+	@$(BIN)/python -m tools.oracle.assignors.regenerate
+	@$(BIN)/python -m tools.oracle.clients.regenerate
+	@$(BIN)/python -m tools.oracle.producer.regenerate
 
 COMPILE = $(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
   --no-annotate --no-header --upgrade --quiet
@@ -93,8 +93,8 @@ sdist-test: $(READY)  ## build the source distribution and run its own tests of 
 lock: $(READY)  ## pin the newest development dependencies and the lowest: names, versions and hashes
 	@$(COMPILE) --group dev --output-file dev.lock
 	@$(COMPILE) --group test --resolution lowest-direct --no-emit-package pyspark --no-emit-package py4j \
-	  --output-file tests/support/matrix/lowest.lock
-	@for spark in $(basename $(wildcard tests/support/matrix/*.in)); do \
+	  --output-file tools/matrix/lowest.lock
+	@for spark in $(basename $(wildcard tools/matrix/*.in)); do \
 	  $(COMPILE) $$spark.in --group test --output-file $$spark.lock || exit 1; \
 	done
 

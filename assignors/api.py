@@ -1,15 +1,11 @@
 """The names that the package has for everybody."""
 
 from assignors.assignment import Assignment, AssignmentArrays
-from assignors.diff import AssignmentDiff, diff
 from assignors.errors import (
     AssignorError,
     AssignorsError,
-    DiffError,
     InvalidGroupError,
     ProtocolError,
-    ScenarioError,
-    SourceError,
 )
 from assignors.explain import Explainer, Explanation, explain
 from assignors.group import Group, Member, StickyUserData, Topic
@@ -27,17 +23,14 @@ from assignors.protocol import (
 )
 from assignors.reasons import Reason, Recorder, Step
 from assignors.registry import get_assignor, list_assignors, register_assignor
-from assignors.simulation import Scenario, SimulationResult, simulate, simulate_seeds
 
 __all__ = [
     "Assignment",
     "AssignmentArrays",
-    "AssignmentDiff",
     "AssignmentQuality",
     "Assignor",
     "AssignorError",
     "AssignorsError",
-    "DiffError",
     "Explainer",
     "Explanation",
     "Group",
@@ -50,10 +43,6 @@ __all__ = [
     "Recorder",
     "RecordingAssignor",
     "RememberingAssignor",
-    "Scenario",
-    "ScenarioError",
-    "SimulationResult",
-    "SourceError",
     "Step",
     "StickyUserData",
     "Subscription",
@@ -61,7 +50,6 @@ __all__ = [
     "decode_assignment",
     "decode_sticky_user_data",
     "decode_subscription",
-    "diff",
     "encode_assignment",
     "encode_sticky_user_data",
     "encode_subscription",
@@ -70,6 +58,4 @@ __all__ = [
     "list_assignors",
     "quality",
     "register_assignor",
-    "simulate",
-    "simulate_seeds",
 ]

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from assignors.sources import parse_capture
+from copartition.groups import parse_capture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

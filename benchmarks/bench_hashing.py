@@ -26,8 +26,8 @@ from partitioning import partition_batch, partition_for_key
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import partitions_of
 from partitioning.keys import key_column
-from tests.oracle.clients import programs
 from tests.support import jars
+from tools.oracle.clients import programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -190,7 +190,7 @@ def test_a_list_of_keys_against_a_loop(benchmark, table, shape):
 def jvm() -> list[str | Path]:
     if missing := jars.missing_tools():
         pytest.skip(missing)
-    folder = jars.fetch(HERE.parent / "tests" / "oracle" / "assignors" / "pom.xml")
+    folder = jars.fetch(HERE.parent / "tools" / "oracle" / "assignors" / "pom.xml")
     return ["java", "-cp", f"{folder}/*", HERE / "competitors" / "Murmur2Loop.java"]
 
 

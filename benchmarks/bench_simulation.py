@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from assignors import Topic
-from assignors.simulation import Consumer, Load, Scenario, rolling_restart, simulate
 from benchmarks.competitors.simpy_group import Group
+from copartition.simulation import Consumer, Load, Scenario, rolling_restart, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,10 +20,11 @@ PUBLIC = (
     "assignors",
     "assignors.clients.aiokafka",
     "assignors.clients.kafka_python",
-    "assignors.diff",
-    "assignors.simulation",
-    "assignors.sources",
     "assignors.testing",
+    "copartition",
+    "copartition.diff",
+    "copartition.groups",
+    "copartition.simulation",
     "spark_integration",
 )
 """What users may import, as CONTRIBUTING.md says; other modules may change at any time."""
@@ -42,7 +43,7 @@ def write_reference(folder: Path) -> None:
             package.__dict__[public] = getattr(package, public)
     pdoc.render.configure(docformat="google", search=True)
     with warnings.catch_warnings():
-        # Others say which annotations name what only type checkers import, and that `assignors.diff` is a
+        # Others say which annotations name what only type checkers import, and that `copartition.diff` is a
         # function and a module.
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", "Found .* but it does not resolve")

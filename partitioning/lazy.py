@@ -32,8 +32,8 @@ class LazyPackage(ModuleType):
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: object) -> None:
-        # The import system puts modules into their package. `assignors.diff` is a function and a module: the
-        # function is public, so modules stay out, and `__getattr__` finds those that no name hides.
+        # The import system puts modules into their package. `copartition.diff` is a function and a module:
+        # the function is public, so modules stay out, and `__getattr__` finds those that no name hides.
         if not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 

@@ -7,11 +7,11 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
-from partitioning.auditing.auditing import conclude
-from partitioning.auditing.tally import Tally
-from partitioning.auditing.topic_audit import Coverage, TopicAudit
-from partitioning.co_partitioning.judging import judge
-from partitioning.co_partitioning.verdict import JoinVerdict, KeyApart, KeyProof
+from copartition.topics.audit.auditing import conclude
+from copartition.topics.audit.tally import Tally
+from copartition.topics.audit.topic_audit import Coverage, TopicAudit
+from copartition.topics.join.judging import judge
+from copartition.topics.join.verdict import JoinVerdict, KeyApart, KeyProof
 from partitioning.errors import InvalidConfigError
 from spark_integration.auditing.plan import audit_records, checked_records
 from spark_integration.errors import NotCoPartitionedError, PartitionCountError

@@ -30,7 +30,7 @@ from collections.abc import Iterator, Sequence
 
 from pyspark.sql import Row
 
-from partitioning.co_partitioning.verdict import JoinVerdict
+from copartition.topics.join.verdict import JoinVerdict
 
 _RAISED = re.compile(r"\bspark_integration(?:\.\w+)*\.(\w+): (.+)")
 _OF_A_ROW = re.compile(r"\bcopartition: (.+)")

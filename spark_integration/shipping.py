@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-PACKAGES = ("partitioning", "assignors", "spark_integration", "pyspark_copartition")
+PACKAGES = ("partitioning", "assignors", "copartition", "spark_integration", "pyspark_copartition")
 _ANY_DAY = (1980, 1, 1, 0, 0, 0)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = {"partitioning", "assignors", "spark_integration"}
+PACKAGES = {"partitioning", "assignors", "copartition", "spark_integration"}
 FOUND_BY_SPARK = {"pyspark_copartition"}
 """A module that Spark looks for by its name; nobody imports it."""
 OPTIONAL = {
@@ -37,7 +37,7 @@ def run(installed: Path, code: str) -> str:
     return done.stdout.strip()
 
 
-def test_the_wheel_installs_exactly_the_three_packages_and_what_spark_finds(installed: Path) -> None:
+def test_the_wheel_installs_exactly_the_four_packages_and_what_spark_finds(installed: Path) -> None:
     folders = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert folders - {"bin"} == PACKAGES | FOUND_BY_SPARK
 
@@ -48,8 +48,8 @@ def test_each_package_is_typed(installed: Path, package: str) -> None:
 
 
 def test_the_ready_scenarios_are_installed(installed: Path) -> None:
-    code = "from assignors.simulation.ready import ready_scenarios; print(*ready_scenarios())"
-    files = (ROOT / "assignors" / "simulation" / "ready").glob("*.yaml")
+    code = "from copartition.simulation.ready import ready_scenarios; print(*ready_scenarios())"
+    files = (ROOT / "copartition" / "simulation" / "ready").glob("*.yaml")
     assert run(installed, code).split() == sorted(file.stem for file in files)
 
 
@@ -58,7 +58,7 @@ def test_the_commands_are_installed(installed: Path, command: str) -> None:
     assert (installed / "bin" / command).is_file()
 
 
-@pytest.mark.parametrize("package", ["partitioning", "assignors"])
+@pytest.mark.parametrize("package", ["partitioning", "assignors", "copartition"])
 def test_importing_a_core_package_pulls_in_no_optional_one(installed: Path, package: str) -> None:
     code = (
         f"import sys, {package} as p; assert p.__all__ and p.__file__.startswith({str(installed)!r}); "

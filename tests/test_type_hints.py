@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-PACKAGES = ("partitioning", "assignors", "assignors.simulation", "spark_integration")
+PACKAGES = ("partitioning", "assignors", "copartition", "copartition.simulation", "spark_integration")
 
 
 def signatures() -> Iterator[tuple[str, object]]:

@@ -76,7 +76,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _yaml(text: str) -> dict[Any, Any]:
     with needs("reading weights from YAML", "cli"):
-        from assignors.simulation.inputs.text import decode_yaml  # noqa: PLC0415 - an optional package
+        from copartition.simulation.inputs.text import decode_yaml  # noqa: PLC0415 - an optional package
 
     _check_end(text)
     return _mapping(decode_yaml(text))

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.auditing.auditing import conclude
-from partitioning.auditing.forms import count_forms
-from partitioning.auditing.records import picked
-from partitioning.auditing.tally import Tally
-from partitioning.auditing.topic_audit import Coverage
-from partitioning.co_partitioning.judging import judge
-from partitioning.co_partitioning.proof import KeyComparison
+from copartition.topics.audit.auditing import conclude
+from copartition.topics.audit.forms import count_forms
+from copartition.topics.audit.records import picked
+from copartition.topics.audit.tally import Tally
+from copartition.topics.audit.topic_audit import Coverage
+from copartition.topics.join.judging import judge
+from copartition.topics.join.proof import KeyComparison
 
 if TYPE_CHECKING:
     from benchmarks.audits.truth import Written
-    from partitioning.auditing.topic_audit import TopicAudit
-    from partitioning.co_partitioning.verdict import JoinVerdict
+    from copartition.topics.audit.topic_audit import TopicAudit
+    from copartition.topics.join.verdict import JoinVerdict
 
 
 def audit(topic: Written, batch: int | None = None) -> TopicAudit:

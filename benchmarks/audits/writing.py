@@ -12,13 +12,13 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from benchmarks.audits.cells import GO, NODE, PYTHON, RECORDS
 from benchmarks.audits.keys import KEYS, ORDERS
 from benchmarks.audits.reading import end_offsets, read
-from tests.oracle.clients import programs
+from tools.oracle.clients import programs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from benchmarks.audits.cells import Cell
-    from tests.oracle.clients.programs import Command
+    from tools.oracle.clients.programs import Command
 
 ROUND = 20
 """Clients that write at the same time take turns after so many records."""
@@ -78,7 +78,7 @@ class Writer:
             raise RuntimeError(f"the client {self._profile} ended with {self._process.wait()}")
 
     def say(self, *lines: str) -> None:
-        """Lines as the programs in `tests/oracle/clients` read them."""
+        """Lines as the programs in `tools/oracle/clients` read them."""
         assert self._process.stdin is not None
         self._process.stdin.write("".join(f"{line}\n" for line in lines))
         self._process.stdin.flush()

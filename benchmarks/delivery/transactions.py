@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, IsolationLevel, KafkaException, Producer, 
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from assignors.group import Topic
-from assignors.simulation import Load, Scenario, Settings
-from assignors.simulation.records.flow import Flow
+from copartition.simulation import Load, Scenario, Settings
+from copartition.simulation.records.flow import Flow
 from tests.support.proxy import END_TXN
 
 if TYPE_CHECKING:

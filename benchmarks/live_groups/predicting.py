@@ -7,18 +7,18 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from assignors import Topic
-from assignors.simulation import Consumer, Failover, Join, Scenario, Settings, simulate
 from benchmarks.live_groups.groups import GROWN, PARTITIONS
 from benchmarks.live_groups.owning import windows
 from benchmarks.rebalances.measure import Reading, outages
 from benchmarks.rebalances.predicting import COSTS, TOPIC, event_of, told
 from benchmarks.rebalances.scenarios import METADATA_MS, SESSION_MS
+from copartition.simulation import Consumer, Failover, Join, Scenario, Settings, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from assignors.simulation import Event
     from benchmarks.live_groups.running import Run
+    from copartition.simulation import Event
 
 DRAWS = 20
 BEAT_S = 3.0

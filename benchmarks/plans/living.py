@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from assignors.sources import read_live, snapshot_bytes
 from benchmarks.consumers.clients import JAVA
 from benchmarks.consumers.process import Member
 from benchmarks.plans.cells import SHAPES
+from copartition.groups import read_live, snapshot_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,14 +10,14 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from assignors.diff import MemberIdentity
-from assignors.sources import Joiner, WhatIf, parse_snapshot, plan
 from benchmarks.plans.cells import CLASSIC, RACKS, REPLICAS
+from copartition.diff import MemberIdentity
+from copartition.groups import Joiner, WhatIf, parse_snapshot, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from assignors.diff import GroupState
+    from copartition.diff import GroupState
 
 DRAWS = 10
 """Draws of what a change brings, to see whether it decides."""

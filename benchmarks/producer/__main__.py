@@ -28,16 +28,16 @@ from partitioning.producer import (
     simulate_librdkafka,
 )
 from partitioning.strategy import seeded
-from tests.oracle.clients.clusters import real_cluster
-from tests.oracle.clients.programs import Command, ask
 from tests.support import jars
+from tools.oracle.clients.clusters import real_cluster
+from tools.oracle.clients.programs import Command, ask
 
 Json = dict[str, Any]
 
 HERE = Path(__file__).parent
 MEASURED = HERE / "measured.json"
 PAGE = HERE.parent / "producer.md"
-JAVA = HERE.parents[1] / "tests" / "oracle" / "producer"
+JAVA = HERE.parents[1] / "tools" / "oracle" / "producer"
 SOURCE = JAVA / "src" / "main" / "java" / "copartition" / "oracle" / "PacedProducer.java"
 
 STREAM: Json = {"partitions": 12, "value_bytes": 512, "records_per_second": 2500, "records": 10_000}

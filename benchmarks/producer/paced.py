@@ -1,4 +1,4 @@
-"""librdkafka's producer at an even pace, as `PacedProducer` of tests/oracle/producer runs Java's.
+"""librdkafka's producer at an even pace, as `PacedProducer` of tools/oracle/producer runs Java's.
 
 Reads a JSON object a line, writes a report a line; latencies are librdkafka's own, from `produce()` on.
 """

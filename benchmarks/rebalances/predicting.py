@@ -8,7 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors import Topic
-from assignors.simulation import (
+from benchmarks.rebalances.scenarios import GROWN, MEMBERS, PARTITIONS, SESSION_MS
+from copartition.simulation import (
     Consumer,
     Costs,
     Crash,
@@ -21,13 +22,12 @@ from assignors.simulation import (
     Stall,
     simulate,
 )
-from assignors.simulation.group.consumer_group import NEW
-from benchmarks.rebalances.scenarios import GROWN, MEMBERS, PARTITIONS, SESSION_MS
+from copartition.simulation.group.consumer_group import NEW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from assignors.simulation import Event, SimulationResult
+    from copartition.simulation import Event, SimulationResult
 
 Run = dict[str, Any]
 """A run as `measured.json` has it."""

@@ -10,10 +10,11 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 from rich.table import Table
 
-from assignors import AssignorsError, simulate
-from assignors.diff import AssignmentDiff, diff
-from assignors.reports.text import print_diff
-from assignors.sources.replay import step_state
+from assignors import AssignorsError
+from copartition import simulate
+from copartition.diff import AssignmentDiff, diff
+from copartition.groups.replay import step_state
+from copartition.reports.text import print_diff
 from examples.flights.audit import Audit, audit, place_with_librdkafka, read_topic
 from examples.flights.cluster import Cluster, cluster, topic_name
 from examples.flights.data import flights_parquet

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from assignors import Topic
-from assignors.simulation import Consumer, Scenario, rolling_restart
+from copartition.simulation import Consumer, Scenario, rolling_restart
 from spark_integration import simulate_rebalances
 
 ASSIGNORS = ("range", "cooperative-sticky")

@@ -7,9 +7,9 @@ import jinja2
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.diff import AssignmentDiff
-from assignors.reports.html import availability_svg, diff_html, simulation_html
-from assignors.simulation import SimulationResult
+from copartition.diff import AssignmentDiff
+from copartition.reports.html import availability_svg, diff_html, simulation_html
+from copartition.simulation import SimulationResult
 from partitioning import Growth
 
 

@@ -15,16 +15,16 @@ import numpy as np
 from pyspark import cloudpickle
 from pyspark.sql import functions as sf
 
-import partitioning.auditing
+import copartition.topics.audit
 import partitioning.columns
 import partitioning.hashing
 import partitioning.keys
 import partitioning.profiles
 import partitioning.topic_partition
 import spark_integration.auditing
-from partitioning.auditing.forms import FormCounts
-from partitioning.auditing.tally import MOST_BLOCKS, Tally
-from partitioning.auditing.topic_audit import Records
+from copartition.topics.audit.forms import FormCounts
+from copartition.topics.audit.tally import MOST_BLOCKS, Tally
+from copartition.topics.audit.topic_audit import Records
 from partitioning.keys import key_column
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # Executors need not have this project installed.
 for _module in (
-    partitioning.auditing,
+    copartition.topics.audit,
     partitioning.columns,
     partitioning.errors,
     partitioning.hashing,

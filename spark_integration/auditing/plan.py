@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from partitioning.auditing.auditing import conclude
-from partitioning.auditing.topic_audit import Coverage, TopicAudit
+from copartition.topics.audit.auditing import conclude
+from copartition.topics.audit.topic_audit import Coverage, TopicAudit
 from spark_integration.auditing.counting import count_topics
 from spark_integration.errors import ColumnError
 

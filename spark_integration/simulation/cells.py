@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.errors import ScenarioError
 from assignors.limits import check_members
-from assignors.simulation import Consumer, Join, Settings
-from assignors.simulation.inputs.settings import dotted
+from copartition.simulation import Consumer, Join, Settings
+from copartition.simulation.inputs.settings import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from assignors.simulation import Scenario
+    from copartition.simulation import Scenario
 
 
 class Axis(NamedTuple):

@@ -62,7 +62,7 @@ def distribution_svg(
         ColumnError: `runs` has no such column, or no run has a value there.
         MissingDependencyError: Jinja2 is not installed.
     """
-    from assignors.reports.html import distribution_svg as draw  # noqa: PLC0415 - needs an optional package
+    from copartition.reports.html import distribution_svg as draw  # noqa: PLC0415 - needs an optional package
 
     cell = _cell(runs, by)
     if figure not in runs.columns or figure not in FIGURES:

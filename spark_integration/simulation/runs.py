@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from assignors import get_assignor
 from assignors.errors import AssignorsError, ScenarioError
-from assignors.simulation import RunSummary, Scenario, simulate_seeds
+from copartition.simulation import RunSummary, Scenario, simulate_seeds
 from spark_integration.simulation.cells import AXES, cells, in_cell, scenario_of
 from spark_integration.simulation.executors import check_executors
 
@@ -19,7 +19,7 @@ FIGURES = {field.name: "bigint" if field.type == "int" else "double" for field i
 def simulate_rebalances(
     spark: SparkSession, scenario: Scenario, runs: int, *, tasks: int | None = None
 ) -> DataFrame:
-    """A row for each run of a scenario: `run`, and the fields of `assignors.simulation.RunSummary`.
+    """A row for each run of a scenario: `run`, and the fields of `copartition.simulation.RunSummary`.
 
     It is `simulate_grid` with nothing to vary; see there.
     """

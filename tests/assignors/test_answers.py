@@ -20,7 +20,7 @@ from assignors.answers import ask
 from assignors.clients.aiokafka import aiokafka_assignor
 from assignors.clients.kafka_python import KafkaPythonAssignor
 from assignors.registry import register_assignor
-from assignors.simulation import Consumer, Scenario, simulate
+from copartition.simulation import Consumer, Scenario, simulate
 from partitioning import TopicPartition
 from tests.support.recording import strangers
 

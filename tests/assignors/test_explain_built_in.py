@@ -3,8 +3,8 @@
 import pytest
 
 from assignors import Explainer, Group, Member, Reason, RecordingAssignor, Topic, explain, get_assignor
-from assignors.diff import GroupState, diff
-from assignors.sources import WhatIf, plan
+from copartition.diff import GroupState, diff
+from copartition.groups import WhatIf, plan
 from tests.support.golden import ASSIGNORS
 
 T = ["t"]

@@ -11,11 +11,11 @@ import sys
 
 import pytest
 
-from tests.oracle.assignors.heartbeats import FAMILIES, heartbeats
-from tests.oracle.assignors.live import live_scenarios
 from tests.support.agreement import first_difference
 from tests.support.heartbeats import differences
 from tests.support.oracle import Oracle
+from tools.oracle.assignors.heartbeats import FAMILIES, heartbeats
+from tools.oracle.assignors.live import live_scenarios
 
 pytestmark = pytest.mark.jvm
 

@@ -21,8 +21,8 @@ from assignors.strategies import (
     StickyAssignor,
     UniformAssignor,
 )
-from tests.oracle.assignors.hash_orders import colliding
 from tests.support.invented_groups import PLAIN, TRAPS, Inventor
+from tools.oracle.assignors.hash_orders import colliding
 
 STICKY = [StickyAssignor, CooperativeStickyAssignor]
 BROKER = [UniformAssignor, BrokerRangeAssignor]

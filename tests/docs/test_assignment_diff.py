@@ -10,11 +10,11 @@ import yaml
 from click.testing import CliRunner
 
 from assignors import list_assignors
-from assignors.cli.diff import HELP_END, diff
-from assignors.cli.main import copartition
-from assignors.diff import MATCH_RULES
-from assignors.reports.markdown import MOST_CHARACTERS
-from assignors.sources import parse_capture
+from copartition.cli.diff import HELP_END, diff
+from copartition.cli.main import copartition
+from copartition.diff import MATCH_RULES
+from copartition.groups import parse_capture
+from copartition.reports.markdown import MOST_CHARACTERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "assignment-diff.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def folder(tmp_path, monkeypatch):
         Path(name).write_text(content)
     before, after = (parse_capture(FILES[name])[0] for name in ("before.txt", "after.txt"))
     groups = {"billing": (replace(after, strategy="cooperative-sticky"), None), "payments": (before, after)}
-    monkeypatch.setattr("assignors.sources.source.read_live", lambda name, _: groups[name])
+    monkeypatch.setattr("copartition.groups.source.read_live", lambda name, _: groups[name])
     return tmp_path
 
 

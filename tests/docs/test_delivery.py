@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from assignors.cli.delivery import EXAMPLES as HELP_EXAMPLES
-from assignors.cli.delivery import delivery
-from assignors.cli.main import copartition
+from copartition.cli.delivery import EXAMPLES as HELP_EXAMPLES
+from copartition.cli.delivery import delivery
+from copartition.cli.main import copartition
 
 PAGE = Path(__file__).parents[2] / "docs" / "delivery.md"
 TEXT = PAGE.read_text(encoding="utf-8")

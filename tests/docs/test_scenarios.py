@@ -9,12 +9,12 @@ import yaml
 
 from assignors.errors import ScenarioError
 from assignors.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, MAX_SCENARIO_EVENTS, MAX_SCENARIO_LOOKS
-from assignors.simulation import Consumer, Costs, Load, Scenario
-from assignors.simulation.inputs.conditions import FIGURES
-from assignors.simulation.inputs.events import EVENTS
-from assignors.simulation.inputs.file import scenario_from_dict
-from assignors.simulation.inputs.kinds import TIME, UNITS, kinds_of, milliseconds
-from assignors.simulation.inputs.schema import scenario_schema
+from copartition.simulation import Consumer, Costs, Load, Scenario
+from copartition.simulation.inputs.conditions import FIGURES
+from copartition.simulation.inputs.events import EVENTS
+from copartition.simulation.inputs.file import scenario_from_dict
+from copartition.simulation.inputs.kinds import TIME, UNITS, kinds_of, milliseconds
+from copartition.simulation.inputs.schema import scenario_schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
 TEXT = PAGE.read_text(encoding="utf-8")

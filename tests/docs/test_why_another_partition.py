@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from assignors.cli.main import copartition
 from benchmarks.audits.writing import Record, Writer
+from copartition.cli.main import copartition
+from copartition.topics.join.writers import parse_writer
 from partitioning import partition_for_key
-from partitioning.co_partitioning.writers import parse_writer
 from partitioning.profiles import find_profile
 
 TEXT = (Path(__file__).parents[2] / "docs" / "why-another-partition.md").read_text(encoding="utf-8")

@@ -19,10 +19,10 @@ def test_a_package_alone_loads_no_numpy(package):
     assert "numpy" not in printed(f"import sys, {package}; print(*sys.modules)")
 
 
-@pytest.mark.parametrize("name", ["diff", "explain"])
-@pytest.mark.parametrize("first", ["import assignors.{0}", "from assignors import Assignment"])
-def test_a_function_is_not_hidden_by_the_module_of_its_name(first, name):
-    code = f"{first}\nfrom assignors import {{0}}\nprint(type({{0}}).__name__)".format(name)
+@pytest.mark.parametrize(("package", "name"), [("copartition", "diff"), ("assignors", "explain")])
+@pytest.mark.parametrize("first", ["import {0}.{1}", "from {0} import *"])
+def test_a_function_is_not_hidden_by_the_module_of_its_name(first, package, name):
+    code = f"{first}\nfrom {{0}} import {{1}}\nprint(type({{1}}).__name__)".format(package, name)
     assert printed(code) == ["function"]
 
 

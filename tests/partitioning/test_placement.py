@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from partitioning import murmur2, murmur2_batch, partition_batch, partition_for_key, placement
 from partitioning.errors import InvalidKeyError, InvalidPartitionCountError, UnknownStrategyError
 from partitioning.profiles import PROFILES
-from tests.oracle.clients.keys import hash_edges
+from tools.oracle.clients.keys import hash_edges
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 

@@ -11,7 +11,7 @@ from partitioning import UnknownStrategyError, partition_batch, partition_for_ke
 from partitioning.hashing import HASHES
 from partitioning.keys import key_column
 from partitioning.profiles import PROFILES, find_profile
-from tests.oracle.clients import golden
+from tools.oracle.clients import golden
 
 # Names of the golden files of hash functions, where they differ from ours.
 HASH_FILES = {"java-string": "java_string", "kafkajs-murmur2": "kafkajs_legacy"}

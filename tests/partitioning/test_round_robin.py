@@ -9,7 +9,7 @@ from partitioning.interface import NONE_AVAILABLE, BatchAware
 from partitioning.metadata import MetadataOrder
 from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size, record_size
 from partitioning.round_robin import RoundRobin, metadata_order
-from tests.oracle.clients import golden
+from tools.oracle.clients import golden
 
 
 def cases(name):

@@ -16,7 +16,7 @@ from partitioning import (
 from partitioning.interface import NONE_AVAILABLE, BatchAware, BytesAware, LoadAware, TimeAware
 from partitioning.sticky import Sticky, StickyByTime, StickyPerBatch
 from partitioning.strategy import seeded
-from tests.oracle.clients import golden
+from tools.oracle.clients import golden
 
 SIX = TopicLayout(6)
 

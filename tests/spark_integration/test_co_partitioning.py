@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from copartition.topics.join.verdict import KeyProof
 from partitioning import partition_batch
-from partitioning.co_partitioning.verdict import KeyProof
 from partitioning.errors import InvalidConfigError
 from spark_integration import (
     ColumnError,

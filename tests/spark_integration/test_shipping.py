@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark import cloudpickle
 
+from copartition.topics.audit.tally import Tally
 from partitioning import murmur2, partition_for_key
-from partitioning.auditing.tally import Tally
 from partitioning.hashing import HASHES
 from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import profile
@@ -154,7 +154,7 @@ def test_an_executor_without_this_project_says_so(task: object) -> None:
 def test_the_zip_is_the_same_each_time_and_can_be_imported_from(tmp_path: Path) -> None:
     first, second = (_packed(tmp_path / name) for name in ("first.zip", "second.zip"))
     assert first.read_bytes() == second.read_bytes()
-    code = "import assignors.simulation, spark_integration.simulation.runs as runs; print(runs.__file__)"
+    code = "import copartition.simulation, spark_integration.simulation.runs as runs; print(runs.__file__)"
     hidden = "import sys; sys.path[:] = [p for p in sys.path if 'site-packages' in p or 'lib/python' in p]; "
     shipped = f"{hidden}sys.path.insert(0, {str(first)!r}); {code}"
     done = subprocess.run([sys.executable, "-P", "-c", shipped], capture_output=True, text=True, check=True)

@@ -3,10 +3,11 @@ from dataclasses import asdict, replace
 import pytest
 from pyspark.sql import SparkSession
 
-from assignors import Topic, register_assignor, simulate
+from assignors import Topic, register_assignor
 from assignors.errors import ScenarioError
-from assignors.simulation import Consumer, Join, Leave, Load, Scenario, rolling_restart
 from assignors.strategies import RangeAssignor
+from copartition import simulate
+from copartition.simulation import Consumer, Join, Leave, Load, Scenario, rolling_restart
 from partitioning.errors import MissingDependencyError, UnknownStrategyError
 from spark_integration import simulate_grid, simulate_rebalances
 from spark_integration.simulation.cells import cells, scenario_of

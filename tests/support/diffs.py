@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from assignors.diff import GroupState, MemberIdentity, diff
+from copartition.diff import GroupState, MemberIdentity, diff
 
 
 def state(owners, *, members=None, name="m-{}", **known):

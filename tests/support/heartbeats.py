@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assignors.group import Member, Topic
-from assignors.simulation.group.consumer_group import (
+from copartition.simulation.group.consumer_group import (
     AWAY,
     Answer,
     ConsumerGroup,
     Error,
     GroupMember,
 )
-from assignors.simulation.group.decisions import Decisions
-from assignors.simulation.group.targets import Targets
+from copartition.simulation.group.decisions import Decisions
+from copartition.simulation.group.targets import Targets
 from partitioning.java import TimelineKeys, string_hash
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The JVM's own assignors in a process of their own: one JSON request a line in, one JSON answer a line out.
 
-The Java program is in `tests/oracle/assignors`. It is compiled once, into the cache folder of
+The Java program is in `tools/oracle/assignors`. It is compiled once, into the cache folder of
 `tests.support.jars`.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from tests.support import jars
 
-PROJECT = Path(__file__).parents[1] / "oracle" / "assignors"
+PROJECT = Path(__file__).parents[2] / "tools" / "oracle" / "assignors"
 
 
 class OracleError(RuntimeError):

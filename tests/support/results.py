@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from assignors.group import Topic
-from assignors.simulation import (
+from copartition.simulation import (
     Consumer,
     Crash,
     Load,
@@ -17,10 +17,10 @@ from assignors.simulation import (
     SimulationResult,
     Timeline,
 )
-from assignors.simulation.outcome.result import Recording
-from assignors.simulation.outcome.timeline import Zombies
-from assignors.simulation.records.curves import PartitionCurves
-from assignors.simulation.records.outages import CatchUps
+from copartition.simulation.outcome.result import Recording
+from copartition.simulation.outcome.timeline import Zombies
+from copartition.simulation.records.curves import PartitionCurves
+from copartition.simulation.records.outages import CatchUps
 
 SCENARIO = Scenario(
     (Topic("orders", 2),), (Consumer("a"), Consumer("b")), (Crash(1_000, "a"),), name="deploy"

@@ -1,4 +1,4 @@
-"""Where Debian's packages cannot be had; `python -m tests.matrix python-3.14` tests that they work."""
+"""Where Debian's packages cannot be had; `python -m tools.matrix python-3.14` tests that they work."""
 
 from pathlib import Path
 

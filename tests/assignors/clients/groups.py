@@ -20,7 +20,7 @@ from tests.support.jars import fetch
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-KAFKA_CLIENTS = ROOT / "tests" / "oracle" / "assignors" / "pom.xml"
+KAFKA_CLIENTS = ROOT / "tools" / "oracle" / "assignors" / "pom.xml"
 PATIENCE_S = 120
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from assignors import Topic, simulate
-from assignors.simulation import Consumer, Join, Leave, Scenario
+from assignors import Topic
+from copartition import simulate
+from copartition.simulation import Consumer, Join, Leave, Scenario
 from tests.assignors.optimal.groups import NAMES
 
 

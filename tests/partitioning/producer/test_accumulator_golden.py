@@ -16,7 +16,7 @@ from partitioning.producer import BatchingSettings
 from partitioning.producer.accumulator import Accumulator
 from partitioning.producer.record_size import payload_size
 from partitioning.sticky import Sticky
-from tests.oracle.clients import golden
+from tools.oracle.clients import golden
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

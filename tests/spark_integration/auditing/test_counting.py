@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from copartition.topics.audit.forms import FormCounts
+from copartition.topics.audit.tally import Tally
 from partitioning import partition_batch
-from partitioning.auditing.forms import FormCounts
-from partitioning.auditing.tally import Tally
 from spark_integration.auditing import counting
 
 MEGABYTE = 1 << 20

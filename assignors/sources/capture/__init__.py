@@ -1,5 +1,0 @@
-"""What command-line tools print of a consumer group: kafka-consumer-groups, rpk and kafkactl."""
-
-from assignors.sources.capture.formats import check_head, is_capture, parse_capture
-
-__all__ = ["check_head", "is_capture", "parse_capture"]

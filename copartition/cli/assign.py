@@ -1,0 +1,139 @@
+"""`copartition assign`: what an assignor makes of topics and members."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
+from copartition.cli.what_if import read_count, read_member
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from copartition.diff import GroupState
+
+
+EXAMPLES = """\b
+Examples:
+  copartition assign range --topic orders=12 --member a@orders --member b
+  copartition assign cooperative-sticky --from group.json
+"""
+
+
+@click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
+@click.argument("assignor")
+@click.option(
+    "--topic", "topics", multiple=True, metavar="TOPIC=N", help="A topic with N partitions; repeatable."
+)
+@click.option(
+    "--member",
+    "members",
+    multiple=True,
+    metavar="ID[:INSTANCE][@TOPIC,..]",
+    help="A member, in the order they join; it subscribes to every topic unless it names some. Repeatable.",
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help="Take topics, members and what they have from a file instead: a snapshot, or what a tool printed.",
+)
+@output_options("text", "json")
+def assign(
+    assignor: str,
+    *,
+    topics: tuple[str, ...],
+    members: tuple[str, ...],
+    source: str | None,
+    form: str,
+    color: str,
+    width: int | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """Assign topics to members with ASSIGNOR, as `copartition assignors` lists them.
+
+    With -o json it is a snapshot, which `copartition diff` reads.
+    """
+    if source is not None and (topics or members):
+        raise click.UsageError("--from has topics and members; leave --topic and --member out")
+    if source is None and not (topics and members):
+        raise click.UsageError("give topics and members with --topic and --member, or a file with --from")
+    from copartition.groups import plan, read_source, snapshot_bytes  # noqa: PLC0415 - help does without
+
+    if source is None:
+        start = _given(topics, members)
+    else:
+        known = read_source(source)
+        # A coordinator that has a target makes the next one of that, whatever the members have got of it.
+        start = known.state if known.target is None else known.target
+    planned = plan(start, assignor)
+    if form == "json":
+        write(snapshot_bytes(planned).decode())
+    else:
+        paint(partial(_print, planned), color=color, width=width)
+
+
+def _given(topics: Sequence[str], members: Sequence[str]) -> GroupState:
+    """The group that the command line describes, in which nobody has anything yet."""
+    import numpy as np  # noqa: PLC0415 - help does without
+
+    from copartition.diff import GroupState, MemberIdentity  # noqa: PLC0415
+
+    counts: dict[str, int] = {}
+    for text in topics:
+        name, count = read_count(text, "--topic")
+        if name in counts:
+            raise click.BadParameter(f"topic {name!r} is given twice", param_hint="--topic")
+        counts[name] = count
+    identities: dict[str, MemberIdentity] = {}
+    for text in members:
+        member = read_member(text, "--member")
+        if member.client_id in identities:
+            raise click.BadParameter(f"member {member.client_id!r} is given twice", param_hint="--member")
+        unknown = [name for name in member.topics or () if name not in counts]
+        if unknown:
+            raise click.BadParameter(
+                f"{text!r} subscribes to {unknown[0]!r}, whose partitions no --topic gives",
+                param_hint="--member",
+            )
+        identities[member.client_id] = MemberIdentity(
+            member.client_id, member.instance_id, topics=member.topics or tuple(counts)
+        )
+    nothing = np.empty(0, np.int32)
+    return GroupState(tuple(identities.values()), (), nothing, nothing, nothing, complete=True).completed(
+        counts
+    )
+
+
+def _print(state: GroupState, console: Console) -> None:
+    """Every member with what it gets, and what nobody does."""
+    import numpy as np  # noqa: PLC0415 - help does without
+
+    from assignors.partition_list import PartitionList  # noqa: PLC0415
+    from copartition.reports.ranges import count, partition_ranges  # noqa: PLC0415
+    from copartition.reports.tables import cell, note, table  # noqa: PLC0415
+
+    topics = tuple(sorted(state.topics))
+    rank = {name: place for place, name in enumerate(topics)}
+    topic = np.array([rank[name] for name in state.topics], np.int32)[state.topic]
+    order = np.lexsort((state.partition, topic, state.member))
+    ends = np.searchsorted(state.member[order], np.arange(len(state.members)))
+    nobodys, *lists = [
+        PartitionList(topics, topic[rows], state.partition[rows]) for rows in np.split(order, ends)
+    ]
+    shown = table(["MEMBER", "N", "PARTITIONS"], right=[1])
+    for member, mine in zip(state.members, lists, strict=True):
+        shown.add_row(cell(member.id), str(len(mine)), cell(partition_ranges(mine)))
+    if len(nobodys):
+        shown.add_row(cell("nobody", "yellow"), str(len(nobodys)), cell(partition_ranges(nobodys)))
+    console.print(shown)
+    loads = [len(mine) for mine in lists]
+    each = f"{min(loads)} to {max(loads)} each"
+    console.print(cell(f"{count(sum(loads), 'partition')} for {count(len(loads), 'member')}, {each}"))
+    for text in (*state.warnings, *state.assumed):
+        console.print(note(text), soft_wrap=True)

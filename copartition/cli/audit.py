@@ -1,0 +1,89 @@
+"""`copartition audit`: who wrote a topic."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from copartition.cli.client_settings import client_options
+from copartition.cli.key_format import key_format_options
+from copartition.cli.reading import reading_options
+from copartition.cli.shell import HELP, QuietCommand, complain, output_options, paint, schema_option, write
+
+if TYPE_CHECKING:
+    from copartition.cli.key_format import KeyFormat
+    from copartition.cli.reading import Wanted
+
+HELP_END = """
+Exit code: 0 each topic was written by one kind of client over one partition count, as far as was read; 1 a
+topic has several writers, has grown, or cannot be told; 2 trouble.
+
+Examples:
+
+\b
+  Who wrote these topics?
+    copartition audit orders payments -b localhost:9092
+  Who writes it now?
+    copartition audit orders -b localhost:9092 --last 1000
+  Every record, as a comment on a pull request.
+    copartition audit orders -b localhost:9092 --full -o markdown
+"""
+
+
+def _schema() -> dict[str, Any]:
+    from copartition.reports.audit_data import audit_schema  # noqa: PLC0415 - only --schema needs it
+
+    return audit_schema()
+
+
+@click.command(cls=QuietCommand, context_settings=HELP, epilog=HELP_END)
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
+@client_options("The cluster.")
+@reading_options
+@key_format_options
+@click.option("--all", "every", is_flag=True, help="Show every range of offsets, not the first 40.")
+@output_options("text", "json", "markdown")
+@schema_option(_schema)
+@click.pass_context
+def audit(
+    ctx: click.Context,
+    *,
+    topics: tuple[str, ...],
+    config: dict[str, str],
+    wanted: Wanted,
+    keys: KeyFormat,
+    every: bool,
+    form: str,
+    color: str,
+    width: int | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """Who wrote a topic: whose rule over how many partitions explains where its records are.
+
+    Reads keys, a sample of them unless told otherwise, joins no group, commits nothing and creates nothing.
+    The partition counts that a topic may have had are found, not given.
+    """
+    if not config.get("bootstrap.servers"):
+        raise click.UsageError("name the cluster with -b HOST:PORT")
+    from assignors.extras import needs  # noqa: PLC0415 - help and completion do without
+
+    with needs("copartition audit", "kafka"):
+        from copartition.topics.audit.topic import audit_topic  # noqa: PLC0415
+    from copartition.reports import audit_data, audit_text  # noqa: PLC0415
+    from copartition.reports.audit_words import settled  # noqa: PLC0415
+
+    audits = [
+        audit_topic(topic, config, wanted.selection, committed=wanted.committed, decode=keys(topic))
+        for topic in dict.fromkeys(topics)
+    ]
+    if form == "json":
+        write(audit_data.audit_json(audits))
+    elif form == "markdown":
+        write(audit_text.audit_markdown(audits, every=every))
+    else:
+        paint(partial(audit_text.print_audits, audits, every=every), color=color, width=width)
+    for line in keys.undecoded():
+        complain(ctx, line)
+    ctx.exit(0 if all(map(settled, audits)) else 1)

@@ -1,0 +1,96 @@
+"""`copartition coordinator`: which broker a group or a transaction talks to."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from assignors.errors import SourceError
+from copartition.cli.client_settings import client_options
+from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
+from partitioning.topic_partition import MAX_PARTITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from copartition.groups.live.cluster import Broker
+
+PARTITIONS = 50
+"""Kafka's default of `offsets.topic.num.partitions` and `transaction.state.log.num.partitions`."""
+
+
+@click.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("ids", nargs=-1, required=True, metavar="GROUP...")
+@click.option("--transactional-id", "transactional", is_flag=True, help="They are transactional ids.")
+@click.option(
+    "-n",
+    "--partitions",
+    type=click.IntRange(1, MAX_PARTITIONS),
+    help=f"Partitions of the internal topic, {PARTITIONS} by default; a cluster tells it itself.",
+)
+@client_options("The cluster; names the broker, too.")
+@output_options("text", "json")
+def coordinator(
+    ids: tuple[str, ...],
+    *,
+    transactional: bool,
+    partitions: int | None,
+    config: dict[str, str],
+    form: str,
+    color: str,
+    width: int | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """Which partition of __consumer_offsets keeps each GROUP, and which broker leads it.
+
+    That broker is the group's coordinator. Transactional ids are kept in __transaction_state instead.
+    """
+    from partitioning.coordinator import coordinator_partition  # noqa: PLC0415 - help does without numpy
+
+    topic = "__transaction_state" if transactional else "__consumer_offsets"
+    leaders: list[Broker | None] | None = None
+    if config.get("bootstrap.servers"):
+        if partitions is not None:
+            raise click.UsageError("the cluster tells how many partitions there are; leave -n out")
+        leaders = _leaders(config, topic)
+        partitions = len(leaders)
+    elif config:
+        raise click.UsageError("settings are of no use without a cluster; name it with -b HOST:PORT")
+    places = {each: coordinator_partition(each, partitions or PARTITIONS) for each in ids}
+    if form == "json":
+        write(
+            json.dumps([_row(each, topic, place, leaders) for each, place in places.items()], indent=2) + "\n"
+        )
+        return
+    from copartition.reports.tables import cell, table  # noqa: PLC0415 - only a table needs rich
+
+    kind = "TRANSACTIONAL ID" if transactional else "GROUP"
+    listing = table([kind, "PARTITION", *(["COORDINATOR"] if leaders else [])])
+    for each, place in places.items():
+        broker = leaders[place] if leaders else None
+        named = "nobody" if broker is None else f"{broker.address} ({broker.id})"
+        listing.add_row(cell(each), cell(f"{topic}-{place}"), *([cell(named)] if leaders else []))
+    paint(lambda console: console.print(listing), color=color, width=width)
+
+
+def _row(id_: str, topic: str, place: int, leaders: list[Broker | None] | None) -> dict[str, object]:
+    row: dict[str, object] = {"id": id_, "topic": topic, "partition": place}
+    if leaders is not None:
+        broker = leaders[place]
+        row["coordinator"] = None if broker is None else broker._asdict()
+    return row
+
+
+def _leaders(config: Mapping[str, str], topic: str) -> list[Broker | None]:
+    """The leader of each partition of an internal topic."""
+    from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it
+
+    cluster = Cluster(topic, config)
+    if topic not in cluster.counts:
+        raise SourceError(
+            f"{topic}: the cluster has no such topic that this user may see; it is made for the first id "
+            "that it has to keep"
+        )
+    return cluster.leaders(topic)

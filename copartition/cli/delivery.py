@@ -1,0 +1,173 @@
+"""`copartition delivery`: what retries and idempotence make of faults."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from partitioning.producer.tuning import Client
+
+EXAMPLES = """\b
+Examples:
+  copartition delivery --no-idempotence --ack-lost 0.01
+  copartition delivery --acks 1 --leader-change 100
+  copartition delivery --client librdkafka --idempotence --refused 0.02 --in-flight 5
+"""
+
+SHARE = click.FloatRange(0, 1)
+MS = click.FloatRange(min=0)
+
+
+def _fault_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(
+        (
+            click.option(
+                "--refused",
+                type=SHARE,
+                default=0.0,
+                metavar="SHARE",
+                help="Requests answered with a retriable error.",
+            ),
+            click.option(
+                "--request-lost",
+                type=SHARE,
+                default=0.0,
+                metavar="SHARE",
+                help="Connections that break before the leader reads the request.",
+            ),
+            click.option(
+                "--ack-lost",
+                type=SHARE,
+                default=0.0,
+                metavar="SHARE",
+                help="Connections that break after it was written, before the answer.",
+            ),
+            click.option(
+                "--leader-change",
+                "leader_changes",
+                type=MS,
+                multiple=True,
+                metavar="MS",
+                help="A follower takes over at this time, with what it has; repeatable.",
+            ),
+            click.option(
+                "--unclean",
+                type=MS,
+                metavar="MS",
+                help="Followers copy nothing from this time on, and the next change of leader is unclean.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
+@click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
+@click.option(
+    "--idempotence/--no-idempotence",
+    default=None,
+    help="By default what the client does: Java where acks and retries allow it, librdkafka never.",
+)
+@click.option(
+    "--in-flight",
+    type=click.IntRange(min=1),
+    help="Requests on the way at a time. Java's default is 5, librdkafka's a million, 5 with idempotence.",
+)
+@click.option("--retries", type=click.IntRange(min=0), help="As often as they like by default.")
+@click.option(
+    "--delivery-timeout", type=MS, metavar="MS", help="120,000 by default in Java, 300,000 in librdkafka."
+)
+@click.option(
+    "--client",
+    type=click.Choice(["java", "librdkafka"]),
+    default="java",
+    show_default=True,
+    help="Whose rules and defaults.",
+)
+@_fault_options
+@click.option("--batches", type=click.IntRange(min=1), default=200, show_default=True, help="Of each run.")
+@click.option("--runs", type=click.IntRange(min=1), default=50, show_default=True)
+@click.option(
+    "--interval", type=MS, default=1.0, show_default=True, metavar="MS", help="From one batch to the next."
+)
+@click.option(
+    "--round-trip", type=MS, default=5.0, show_default=True, metavar="MS", help="Replication aside."
+)
+@click.option(
+    "--replication",
+    type=MS,
+    default=5.0,
+    show_default=True,
+    metavar="MS",
+    help="Until a leader knows that followers have what it wrote.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Decides which requests are hit."
+)
+@output_options("text", "json")
+def delivery(
+    *,
+    acks: Literal["all", "1", "0"],
+    idempotence: bool | None,
+    in_flight: int | None,
+    retries: int | None,
+    delivery_timeout: float | None,
+    client: Client,
+    refused: float,
+    request_lost: float,
+    ack_lost: float,
+    leader_changes: tuple[float, ...],
+    unclean: float | None,
+    batches: int,
+    runs: int,
+    interval: float,
+    round_trip: float,
+    replication: float,
+    seed: int,
+    form: str,
+    color: str,
+    width: int | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """What faults make of a producer's batches: lost, twice, out of order, failed but written.
+
+    A model of the client and of the leader runs many times. Without a fault nothing happens.
+    """
+    if unclean is not None and unclean >= min(leader_changes, default=0.0):
+        raise click.UsageError("--unclean needs a --leader-change after it")
+    from copartition.reports import delivery as report  # noqa: PLC0415 - help does without
+    from partitioning.producer import Faults, assess_delivery, delivery_settings  # noqa: PLC0415
+
+    settings = delivery_settings(
+        client,
+        acks=acks,
+        idempotence=idempotence,
+        in_flight=in_flight,
+        retries=retries,
+        delivery_timeout_ms=delivery_timeout,
+    )
+    faults = Faults(
+        refused=refused, request_lost=request_lost, ack_lost=ack_lost, leader_changes=leader_changes
+    )
+    if unclean is not None:
+        faults = replace(faults, followers_gone_ms=unclean, replica_lag_time_max_ms=0.0)
+    times = {"interval_ms": interval, "round_trip_ms": round_trip, "replication_ms": replication}
+    found = assess_delivery(
+        batches, runs, settings=settings, faults=faults, seed=seed, client=client, **times
+    )
+    case = report.Case(client, settings, faults, times, seed)
+    if form == "json":
+        write(report.delivery_json(case, found))
+        return
+    from copartition.reports.delivery_text import print_delivery  # noqa: PLC0415 - only text needs rich
+
+    paint(partial(print_delivery, case, found), color=color, width=width)

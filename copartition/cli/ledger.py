@@ -1,0 +1,186 @@
+"""`copartition ledger`: what exactly-once writes have noted on a cluster."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from assignors.errors import GroupNotFoundError
+from copartition.cli.client_settings import client_options
+from copartition.cli.shell import HELP, QuietCommand, complain, output_options, paint, write
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from partitioning.clients.ledger import Entry
+
+FOUND_NONE = 1
+
+
+class _Commands(QuietCommand, click.Group):
+    """Errors of its commands are one line, too."""
+
+
+@click.group(cls=_Commands, context_settings=HELP)
+def ledger() -> None:
+    """What exactly-once writes from Spark have noted: which version is in which partition.
+
+    A ledger is a consumer group named copartition/APP, whose committed offsets are versions.
+    """
+
+
+@ledger.command("list", cls=QuietCommand, context_settings=HELP)
+@client_options("The cluster.")
+@output_options("text", "json")
+@click.pass_context
+def list_(
+    ctx: click.Context,
+    *,
+    config: dict[str, str],
+    form: str,
+    color: str,
+    width: int | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """Applications that have a ledger, the topics they write, and the newest version in each.
+
+    Exit code: 0 there are some, 1 there are none, 2 trouble.
+    """
+    from copartition.groups.live.ledgers import Ledgers  # noqa: PLC0415 - help does without
+
+    ledgers = Ledgers(config)
+    rows = []
+    for app_id in ledgers.applications():
+        with suppress(GroupNotFoundError):  # its first version is being written, or it was just forgotten
+            rows += _topics(app_id, ledgers.entries(app_id))
+    _show(rows, form=form, color=color, width=width)
+    ctx.exit(0 if rows else FOUND_NONE)
+
+
+@ledger.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("app_id", metavar="APP")
+@click.option("--topic", help="Only this topic.")
+@client_options("The cluster.")
+@output_options("text", "json")
+@click.pass_context
+def show(
+    ctx: click.Context,
+    app_id: str,
+    *,
+    topic: str | None,
+    config: dict[str, str],
+    form: str,
+    color: str,
+    width: int | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """Each partition's version, how many of its records are in, and whether that is all of them.
+
+    Exit code: 0 every partition of a topic has the same version, whole; 1 some have not, 2 trouble.
+    """
+    from copartition.groups.live.ledgers import Ledgers  # noqa: PLC0415 - help does without
+
+    found = {
+        place: entry
+        for place, entry in Ledgers(config).entries(app_id).items()
+        if topic is None or place[0] == topic
+    }
+    if not found:
+        raise click.ClickException(f"the ledger of {app_id} says nothing of topic {topic}")
+    rows = [_partition(*place, entry) for place, entry in sorted(found.items())]
+    _show(rows, form=form, color=color, width=width)
+    whole = all(row["whole"] is True for row in _topics(app_id, found))
+    if not whole:
+        complain(ctx, "not all partitions hold the newest version whole; write it again, with the same rows")
+    ctx.exit(0 if whole else 1)
+
+
+@ledger.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("app_id", metavar="APP")
+@click.option("--yes", is_flag=True, help="Do it.")
+@client_options("The cluster.")
+@click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from.")
+def forget(
+    app_id: str,
+    *,
+    yes: bool,
+    config: dict[str, str],
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """Delete the ledger of APP, for all its topics; records stay.
+
+    After that APP begins a new ledger with version 0, or with the option txnFirstVersion, and a version that
+    was in already is written a second time.
+    """
+    from copartition.groups.live.ledgers import Ledgers  # noqa: PLC0415 - help does without
+
+    ledgers = Ledgers(config)
+    entries = ledgers.entries(app_id)
+    topics = ", ".join(sorted({topic for topic, _ in entries}))
+    if not yes:
+        raise click.UsageError(
+            f"this would forget what {app_id} has written to {topics}, in {len(entries)} partitions, and "
+            "what is written again would be doubled; say --yes"
+        )
+    ledgers.forget(app_id)
+    write(f"Forgot what {app_id} has written to {topics}.\n")
+
+
+def _topics(app_id: str, entries: Mapping[tuple[str, int], Entry | None]) -> list[dict[str, Any]]:
+    rows = []
+    for topic in sorted({topic for topic, _ in entries}):
+        found = [entry for (name, _), entry in entries.items() if name == topic]
+        known = [entry for entry in found if entry is not None]
+        newest = max((entry.version for entry in known), default=None)
+        whole = len(known) == len(found) == max((entry.partitions for entry in known), default=0) and all(
+            entry.version == newest and entry.done for entry in known
+        )
+        rows.append(
+            {"app": app_id, "topic": topic, "partitions": len(found), "version": newest, "whole": whole}
+        )
+    return rows
+
+
+def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any]:
+    row: dict[str, Any] = {"topic": topic, "partition": partition}
+    if entry is None:
+        return {**row, "version": None, "records": None, "whole": None, "digest": None}
+    told = asdict(entry)
+    return {
+        **row,
+        "version": told["version"],
+        "records": told["records"],
+        "whole": told["done"],
+        "digest": told["digest"],
+    }
+
+
+def _show(rows: list[dict[str, Any]], *, form: str, color: str, width: int | None) -> None:
+    if form == "json":
+        write(json.dumps(rows, indent=2) + "\n")
+        return
+    from copartition.reports.tables import cell, table  # noqa: PLC0415 - only a table needs rich
+
+    if not rows:
+        write("No application has a ledger that this user may see.\n")
+        return
+    numbers = ("partitions", "partition", "version", "records")
+    names = [name for name in rows[0] if name != "digest"]
+    listing = table(
+        [name.upper() for name in names], right=[names.index(name) for name in numbers if name in names]
+    )
+    for row in rows:
+        listing.add_row(*(cell(_said(row[name])) for name in names))
+    paint(lambda console: console.print(listing), color=color, width=width)
+
+
+def _said(value: object) -> str:
+    if value is None:
+        return "no entry of a ledger"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

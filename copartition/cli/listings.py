@@ -1,0 +1,142 @@
+"""Commands that print a table: where keys go, and which strategies there are."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
+from partitioning.topic_partition import MAX_PARTITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from partitioning.registry import StrategyInfo
+
+
+@click.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("keys", nargs=-1, required=True, metavar="KEY...")
+@click.option(
+    "-n",
+    "--partitions",
+    type=click.IntRange(1, MAX_PARTITIONS),
+    required=True,
+    help="Partitions of the topic.",
+)
+@click.option(
+    "--profile", "profiles", multiple=True, help="Only this client's rule, or this plug-in's; repeatable."
+)
+@output_options("text", "json")
+def partition(
+    keys: tuple[str, ...],
+    *,
+    partitions: int,
+    profiles: tuple[str, ...],
+    form: str,
+    color: str,
+    width: int | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """Where every client puts each KEY (as UTF-8 bytes) of a topic with N partitions.
+
+    A dash: that client does not hash such a key.
+    """
+    _placements([os.fsencode(key) for key in keys], partitions, profiles, form, color, width)
+
+
+def _placements(
+    keys: Sequence[bytes], partitions: int, names: Sequence[str], form: str, color: str, width: int | None
+) -> None:
+    """The partition of each key under each profile."""
+    from partitioning import PROFILES, list_partitioners, partition_for_key  # noqa: PLC0415 - only here
+
+    profiles = names or list(PROFILES)
+    places = {
+        profile: [partition_for_key(key, partitions, profile=profile) for key in keys] for profile in profiles
+    }
+    shown = [key.decode("utf-8", "backslashreplace") for key in keys]
+    if form == "json":
+        rows = [
+            {"key": key, "partitions": {name: row[index] for name, row in places.items()}}
+            for index, key in enumerate(shown)
+        ]
+        write(json.dumps({"num_partitions": partitions, "keys": rows}, indent=2) + "\n")
+        return
+    from rich.text import Text  # noqa: PLC0415 - only tables need it
+
+    from copartition.reports.tables import table  # noqa: PLC0415
+
+    summaries = {info.name: info.summary for info in list_partitioners()}
+    listing = table(["PROFILE", *(repr(key) for key in shown), "CLIENT"], right=range(1, len(keys) + 1))
+    for profile in profiles:
+        cells = [Text("-" if place is None else str(place)) for place in places[profile]]
+        listing.add_row(Text(profile), *cells, Text(summaries[profile], "dim"))
+    paint(lambda console: console.print(listing), color=color, width=width)
+
+
+def _profiles(form: str, color: str, width: int | None) -> None:
+    from partitioning.profiles import PROFILES  # noqa: PLC0415 - only this command needs it
+
+    columns = ("name", "hash", "null", "empty", "unkeyed", "client")
+    rows = [{column: getattr(profile, column) for column in columns} for profile in PROFILES.values()]
+    print_rows(rows, form, color, width)
+
+
+def _partitioners(form: str, color: str, width: int | None) -> None:
+    from partitioning import list_partitioners  # noqa: PLC0415 - only this command needs it
+
+    _strategies(list_partitioners(), form, color, width)
+
+
+def _assignors(form: str, color: str, width: int | None) -> None:
+    from assignors import list_assignors  # noqa: PLC0415 - only this command needs it
+
+    _strategies(list_assignors(), form, color, width)
+
+
+def _strategies(infos: Sequence[StrategyInfo], form: str, color: str, width: int | None) -> None:
+    rows = [
+        {
+            "name": info.name,
+            "origin": info.origin,
+            "summary": f"broken: {info.fault}" if info.fault else info.summary,
+        }
+        for info in infos
+    ]
+    print_rows(rows, form, color, width)
+
+
+def print_rows(rows: Sequence[dict[str, str]], form: str, color: str, width: int | None) -> None:
+    """A listing, one dict a row."""
+    if form == "json":
+        write(json.dumps(rows, indent=2) + "\n")
+        return
+    from copartition.reports.tables import cell, table  # noqa: PLC0415 - only tables need rich
+
+    listing = table([name.upper() for name in rows[0]])
+    for row in rows:
+        listing.add_row(*(cell(value) for value in row.values()))
+    paint(lambda console: console.print(listing), color=color, width=width)
+
+
+def _listing(name: str, summary: str, print_all: Callable[[str, str, int | None], None]) -> click.Command:
+    @click.command(name, cls=QuietCommand, context_settings=HELP, help=summary)
+    @output_options("text", "json")
+    def command(
+        *,
+        form: str,
+        color: str,
+        width: int | None,
+        verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    ) -> None:
+        print_all(form, color, width)
+
+    return command
+
+
+profiles = _listing("profiles", "Every client's rule for keys.", _profiles)
+partitioners = _listing("partitioners", "Partitioners by name, plug-ins included.", _partitioners)
+assignors = _listing("assignors", "Assignors by name, plug-ins included.", _assignors)

@@ -1,0 +1,160 @@
+"""`copartition producer`: which settings keep a producer's latency under a limit."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
+
+if TYPE_CHECKING:
+    from copartition.groups.record_stream import RecordStream
+    from partitioning.producer.tuning import Client
+
+EXAMPLES = """\b
+Examples:
+  copartition producer --rate 2500 --value-bytes 512 --partitions 12 --limit 20
+  copartition producer --stream orders.csv --partitions 12 --round-trip 4 --limit 50
+"""
+
+CLIENTS: tuple[Client, ...] = ("java", "librdkafka")
+
+
+@click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Records a second, which come by chance.",
+)
+@click.option(
+    "--stream",
+    "source",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Recorded ones instead: CSV with time_ms, value_bytes, and key or partition.",
+)
+@click.option("--value-bytes", type=click.IntRange(min=0), help="With --rate: bytes of each value.")
+@click.option(
+    "--key-bytes",
+    type=click.IntRange(min=1),
+    help="With --rate: bytes of each key; keys spread evenly. Without it there are none.",
+)
+@click.option("--partitions", type=click.IntRange(min=1), required=True, help="Partitions of the topic.")
+@click.option(
+    "--brokers",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Brokers, which lead them in turn.",
+)
+@click.option(
+    "--round-trip",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    metavar="MS",
+    help="From a request to its answer on an idle broker, replication included.",
+)
+@click.option(
+    "--request-time",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    metavar="MS",
+    help="For which a request keeps its broker from the next.",
+)
+@click.option(
+    "--limit",
+    type=click.FloatRange(min=0, min_open=True),
+    required=True,
+    metavar="MS",
+    help="Time from send to acknowledgement.",
+)
+@click.option(
+    "--percentile",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=99.0,
+    show_default=True,
+    help="Of the records that keep it.",
+)
+@click.option(
+    "--client",
+    "clients",
+    type=click.Choice(CLIENTS),
+    multiple=True,
+    help="Whose rules and defaults; repeatable, all without it.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what comes by chance."
+)
+@click.option("--html", type=click.Path(dir_okay=False), help="File for a page with a picture.")
+@output_options("text", "json")
+def producer(
+    *,
+    rate: float | None,
+    source: str | None,
+    value_bytes: int | None,
+    key_bytes: int | None,
+    partitions: int,
+    brokers: int,
+    round_trip: float,
+    request_time: float,
+    limit: float,
+    percentile: float,
+    clients: tuple[str, ...],
+    seed: int,
+    html: str | None,
+    form: str,
+    color: str,
+    width: int | None,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """Which linger.ms and batch.size keep latency under a limit with the fewest requests.
+
+    A model runs the records through the rules of each client, with each pair of settings. What retries and
+    idempotence make of faults, copartition delivery says.
+    """
+    if (rate is None) == (source is None):
+        raise click.UsageError("give the records with --rate or with --stream")
+    if rate is not None and value_bytes is None:
+        raise click.UsageError("--rate needs --value-bytes")
+    if source is not None and (value_bytes is not None or key_bytes is not None):
+        raise click.UsageError("--stream has the sizes; leave --value-bytes and --key-bytes out")
+    from copartition.groups.record_stream import chance_stream, read_stream  # noqa: PLC0415
+    from copartition.reports import tuning, tuning_text  # noqa: PLC0415 - help does without
+    from partitioning.producer import Broker, tune_producer  # noqa: PLC0415
+
+    if html is not None:
+        from copartition.reports.html import tuning_html  # noqa: PLC0415 - needs the extra "report"
+    stream: RecordStream
+    if source is not None:
+        stream = read_stream(source)
+    else:
+        assert rate is not None
+        assert value_bytes is not None
+        stream = chance_stream(rate, value_bytes, key_bytes, limit_ms=limit, seed=seed)
+    tunings = [
+        tune_producer(
+            stream.times_ms,
+            stream.value_bytes,
+            stream.placed(partitions, client, seed),
+            limit_ms=limit,
+            leaders=[partition % brokers for partition in range(partitions)],
+            brokers=[Broker(latency_ms=round_trip, request_ms=request_time)] * brokers,
+            percentile=percentile,
+            client=client,
+            key_bytes=stream.key_bytes,
+            seed=seed,
+        )
+        for client in CLIENTS
+        if client in (clients or CLIENTS)
+    ]
+    assumed = (*stream.assumed, tuning.LIMITS)
+    if html is not None:
+        write(tuning_html(tunings, assumed), html)
+    if form == "json":
+        write(tuning.tuning_json(tunings, assumed))
+    else:
+        paint(partial(tuning_text.print_tunings, tunings, assumed), color=color, width=width)

@@ -1,0 +1,33 @@
+"""`copartition snapshot`: a group at one moment, to be kept."""
+
+from __future__ import annotations
+
+import click
+
+from copartition.cli.client_settings import client_options
+from copartition.cli.shell import HELP, QuietCommand, write
+
+
+@click.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("source")
+@click.option("--out", type=click.Path(dir_okay=False), help="File for the snapshot.")
+@click.option("--group", metavar="NAME", help="Which group of a file that holds several.")
+@client_options("live: the cluster.")
+@click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from.")
+def snapshot(
+    source: str,
+    *,
+    out: str | None,
+    group: str | None,
+    config: dict[str, str],
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """A group as JSON, to be compared with later: members, subscriptions, owners, lag.
+
+    SOURCE is what assignment-diff takes: live:GROUP, a file, - for standard input, or a step of a scenario or
+    a record. Of a KIP-848 group the snapshot holds its target, too. assignment-diff --save keeps a plan.
+    """
+    from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - help does without
+
+    found = read_source(source, config, group=group)
+    write(snapshot_bytes(found.state, found.target).decode(), out)

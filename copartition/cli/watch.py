@@ -1,0 +1,125 @@
+"""`copartition watch`: a group, a line a change."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from typing import TextIO
+
+import click
+
+from copartition.cli.client_settings import client_options
+from copartition.cli.shell import HELP, QuietCommand, complain, write
+
+_SUFFIX = ".ndjson"
+
+
+def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
+    if path is not None and not path.lower().endswith(_SUFFIX):
+        raise click.BadParameter(f"{path}: the name of a record ends with {_SUFFIX}", ctx, option)
+    return path
+
+
+@click.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("group")
+@client_options("The cluster.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="From one look to the next.",
+)
+@click.option(
+    "--for", "for_s", type=click.FloatRange(0), metavar="SECONDS", help="How long; else until Ctrl-C."
+)
+@click.option("--count", type=click.IntRange(1), metavar="N", help="How many looks; else until Ctrl-C.")
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False),
+    callback=_record_name,
+    metavar="FILE.ndjson",
+    help="Keep what is seen, a snapshot a line: assignment-diff FILE.ndjson#STEP reads it.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format; json is an object a line.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from.")
+@click.pass_context
+def watch(
+    ctx: click.Context,
+    group: str,
+    *,
+    config: dict[str, str],
+    interval: float,
+    for_s: float | None,
+    count: int | None,
+    record: str | None,
+    form: str,
+    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+) -> None:
+    """What changes in a group while you look: a line a change, and none while nothing changes.
+
+    GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is told again. Only read-only calls:
+    a look asks the coordinator to describe the group. A group that is not there yet is waited for.
+    """
+    if group.lower().endswith(_SUFFIX) and not config:
+        if record is not None or for_s is not None or count is not None:
+            raise click.UsageError("a record is told from its first step to its last; leave the rest out")
+        _tell_again(group, form)
+    else:
+        _look(ctx, group, config, (interval, for_s, count), record, form)
+
+
+def _tell_again(path: str, form: str) -> None:
+    from copartition.groups.record import read_record  # noqa: PLC0415
+    from copartition.reports.watching import Teller  # noqa: PLC0415 - help and completion do without
+
+    steps = read_record(path)
+    teller = Teller(form)
+    for step in steps:
+        write(teller.lines(step))
+    click.echo(teller.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
+
+
+def _look(
+    ctx: click.Context,
+    group: str,
+    config: dict[str, str],
+    limits: tuple[float, float | None, int | None],
+    record: str | None,
+    form: str,
+) -> None:
+    from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
+    from copartition.groups.record import record_line  # noqa: PLC0415
+    from copartition.reports.watching import Teller  # noqa: PLC0415 - help and completion do without
+    from copartition.watch import Looks  # noqa: PLC0415
+
+    def tell(trouble: str | None) -> None:
+        complain(ctx, f"{trouble}; trying again" if trouble else f"live:{group}: it answers again")
+
+    interval, for_s, count = limits
+    looks = Looks(GroupReader(group, config), interval_s=interval, for_s=for_s, count=count, tell=tell)
+    teller = Teller(form)
+    with ExitStack() as stack:
+        file = None if record is None else stack.enter_context(_opened(record))
+        with suppress(KeyboardInterrupt):
+            for step in looks:
+                if file is not None:
+                    file.write(record_line(step))
+                    file.flush()
+                write(teller.lines(step))
+    click.echo(teller.summary(looks.ended - looks.begun, looks.blind_s), nl=False, err=form == "json")
+
+
+def _opened(path: str) -> TextIO:
+    try:
+        return open(path, "w", encoding="utf-8")  # noqa: PTH123 - as `write` does
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror}") from error

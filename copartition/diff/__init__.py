@@ -1,0 +1,33 @@
+"""What changes between two assignments of a group: which partitions move, and how many had to."""
+
+from assignors.errors import DiffError
+from copartition.diff.changes import Action, Change, Conflict, Flow
+from copartition.diff.checks import Check, parse_check
+from copartition.diff.compare import AssignmentDiff, diff
+from copartition.diff.matching import MATCH_RULES, Matching, Rename
+from copartition.diff.members import MemberChange, Presence
+from copartition.diff.state import UNKNOWN_LAG, GroupState, MemberIdentity
+from copartition.diff.stops import Stop
+from copartition.diff.summary import Summary
+
+__all__ = [
+    "MATCH_RULES",
+    "UNKNOWN_LAG",
+    "Action",
+    "AssignmentDiff",
+    "Change",
+    "Check",
+    "Conflict",
+    "DiffError",
+    "Flow",
+    "GroupState",
+    "Matching",
+    "MemberChange",
+    "MemberIdentity",
+    "Presence",
+    "Rename",
+    "Stop",
+    "Summary",
+    "diff",
+    "parse_check",
+]

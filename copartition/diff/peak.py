@@ -1,0 +1,34 @@
+"""How the weights of partitions lie on the members of a state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.group import Group, Member, Topic
+from assignors.optimal.quality import certificate
+
+if TYPE_CHECKING:
+    from assignors.weighted.certificate import Certificate
+    from assignors.weighted.weights import Weights
+    from copartition.diff.state import GroupState
+
+
+def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
+    """The peak of a state, and what no assignment can beat.
+
+    Members whose subscriptions are unknown could read everything, so that no assignment beats the bound
+    whatever the truth is. None where the state does not tell all members, all partitions and their owners.
+    """
+    seen = state.topic * (np.int64(2**32)) + state.partition
+    one_owner = len(np.unique(seen)) == len(seen)
+    if not (state.complete and state.members_complete and one_owner):
+        return None
+    members = [
+        Member(member.id, state.topics if member.topics is None else member.topics)
+        for member in state.members
+    ]
+    counts = state.highest_counts.tolist()
+    topics = [Topic(name, count) for name, count in zip(state.topics, counts, strict=True)]
+    return certificate(Group(topics, members), state.assignment, weights)

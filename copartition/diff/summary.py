@@ -1,0 +1,182 @@
+"""A diff in numbers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from copartition.diff.changes import Action
+from copartition.diff.members import Presence
+from copartition.diff.state import UNKNOWN_LAG
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from assignors.weighted.certificate import Certificate
+    from copartition.diff.members import MemberChange
+    from copartition.diff.needed import Columns, Needed
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A diff in numbers; each can be checked by its name.
+
+    Numbers of members are None where that side does not show them all: those without partitions may be
+    missing.
+
+    Attributes:
+        members_before: members before, idle ones too.
+        members_after: members after.
+        members_joined: members only after; None where some may have been there before.
+        members_left: members only before; None where some may be there after.
+        idle_before: members without a partition before.
+        idle_after: members without a partition after.
+        partitions: partitions that either side knows.
+        kept: partitions with the same owner.
+        moved: partitions with another owner.
+        moved_pct: moved partitions in percent of all.
+        assigned: partitions that gained an owner.
+        unassigned: partitions that lost their owner.
+        added: partitions the topics have grown by.
+        removed: partitions the topics no longer have.
+        conflicts: partitions with two owners.
+        unowned: partitions that nobody has after.
+        needed_moves: the fewest moves to any valid assignment with every load between the fewest and the most
+            of after, under the subscriptions of after; None where there is none, or where partitions have two
+            owners after.
+        needed_moves_exact: whether that is exact; else subscriptions or members are unknown, and at least so
+            many were needed. Where no more than these moved, it is.
+        avoidable_moves: moved - needed_moves; at most so many where that is not exact.
+        fullest: most partitions of a member after.
+        needed_fullest: the same where the greatest load is the least there is, under the subscriptions of
+            after; None where partitions have two owners after, or not all members are known.
+        needed_fullest_exact: whether that is exact; else subscriptions are unknown, and the fullest has at
+            least so many. Where it has no more than these, it is.
+        peak: by weights: the largest load of a member after, in multiples of the mean; None without weights,
+            or where members, partitions or owners of after are unknown.
+        needed_peak: no assignment has a lower one; likewise.
+        spread_before: most partitions of a member minus fewest, before.
+        spread_after: the same after.
+        stickiness: kept partitions as a share of those with an owner on both sides; 1 where there are none.
+        lag_moved: records waiting in moved partitions, which a cold owner will read; one with a lag below
+            zero has none. None where no lag of them is known.
+        lag_moved_exact: whether that is exact; else the lag of some moved partitions is unknown, and at least
+            so many are waiting.
+    """
+
+    members_before: int | None
+    members_after: int | None
+    members_joined: int | None
+    members_left: int | None
+    idle_before: int | None
+    idle_after: int | None
+    partitions: int
+    kept: int
+    moved: int
+    moved_pct: float
+    assigned: int
+    unassigned: int
+    added: int
+    removed: int
+    conflicts: int
+    unowned: int
+    needed_moves: int | None
+    needed_moves_exact: bool
+    avoidable_moves: int | None
+    fullest: int
+    needed_fullest: int | None
+    needed_fullest_exact: bool
+    peak: float | None
+    needed_peak: float | None
+    spread_before: int | None
+    spread_after: int | None
+    stickiness: float
+    lag_moved: int | None
+    lag_moved_exact: bool
+
+    def range_of(self, name: str) -> tuple[float, float]:
+        """The least and the most that a number can be which is not None."""
+        value = float(getattr(self, name))
+        if name == "needed_moves" and not self.needed_moves_exact:
+            return value, float(self.moved)
+        if name == "needed_fullest" and not self.needed_fullest_exact:
+            return value, float(self.fullest)
+        if name == "avoidable_moves" and not self.needed_moves_exact:
+            return 0.0, value
+        if name == "lag_moved" and not self.lag_moved_exact:
+            return value, math.inf
+        return value, value
+
+
+def summarize(
+    members: tuple[MemberChange, ...],
+    rows: Columns,
+    needed: Needed,
+    lag: NDArray[np.int64] | None,
+    certificate: Certificate | None,
+    *,
+    all_known: tuple[bool, bool],
+) -> Summary:
+    """A diff in numbers.
+
+    Args:
+        members: every member of either side.
+        rows: the partitions.
+        needed: what the best assignments need.
+        lag: records waiting in each partition, `UNKNOWN_LAG` where unknown; None where no side knows any.
+        certificate: how the weights lie; None where that is unknown.
+        all_known: of each side, whether it shows all its members.
+    """
+    times = np.bincount(rows.action, minlength=len(Action)).tolist()
+    before = [member.before for member in members if member.before_id is not None]
+    after = [member.after for member in members if member.after_id is not None]
+    presence = Counter(member.presence for member in members)
+    fullest = max(after, default=0)
+    moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
+    waiting, known = lag_of(lag, rows.action == Action.MOVE)
+    return Summary(
+        members_before=len(before) if all_known[0] else None,
+        members_after=len(after) if all_known[1] else None,
+        members_joined=None if presence[Presence.UNKNOWN_BEFORE] else presence[Presence.JOINED],
+        members_left=None if presence[Presence.UNKNOWN_AFTER] else presence[Presence.LEFT],
+        idle_before=before.count(0) if all_known[0] else None,
+        idle_after=after.count(0) if all_known[1] else None,
+        partitions=len(rows.action),
+        kept=kept,
+        moved=moved,
+        moved_pct=100 * moved / max(1, len(rows.action)),
+        assigned=times[Action.ASSIGN],
+        unassigned=times[Action.UNASSIGN],
+        added=times[Action.ADDED],
+        removed=times[Action.REMOVED],
+        conflicts=times[Action.CONFLICT],
+        unowned=int(np.count_nonzero((rows.target < 0) & (rows.action != Action.REMOVED))),
+        needed_moves=needed.moves,
+        needed_moves_exact=needed.exact or needed.moves == moved,
+        avoidable_moves=None if needed.moves is None else max(0, moved - needed.moves),
+        fullest=fullest,
+        needed_fullest=needed.fullest,
+        needed_fullest_exact=needed.exact or needed.fullest == fullest,
+        peak=None if certificate is None else certificate.peak,
+        needed_peak=None if certificate is None else certificate.bound,
+        spread_before=max(before, default=0) - min(before, default=0) if all_known[0] else None,
+        spread_after=max(after, default=0) - min(after, default=0) if all_known[1] else None,
+        stickiness=1 - moved / max(1, kept + moved),
+        lag_moved=waiting,
+        lag_moved_exact=known,
+    )
+
+
+def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int | None, bool]:
+    """Records waiting in these rows as far as known, None where nothing is; and whether those are all."""
+    if lag is None:
+        return None, False
+    waiting = lag[rows]
+    known = waiting[waiting != UNKNOWN_LAG]
+    if len(waiting) and not len(known):
+        return None, False
+    return int(known.clip(min=0).sum()), len(known) == len(waiting)

@@ -1,0 +1,23 @@
+"""Where the two sides of a diff come from: snapshots, captured text, live groups, plans, simulations."""
+
+from copartition.groups.capture import parse_capture
+from copartition.groups.live import read_live
+from copartition.groups.plan import Joiner, WhatIf, plan
+from copartition.groups.replay import step_state
+from copartition.groups.snapshot import parse_snapshot, snapshot_bytes
+from copartition.groups.source import Pair, Source, read_pair, read_source
+
+__all__ = [
+    "Joiner",
+    "Pair",
+    "Source",
+    "WhatIf",
+    "parse_capture",
+    "parse_snapshot",
+    "plan",
+    "read_live",
+    "read_pair",
+    "read_source",
+    "snapshot_bytes",
+    "step_state",
+]

@@ -1,0 +1,5 @@
+"""What command-line tools print of a consumer group: kafka-consumer-groups, rpk and kafkactl."""
+
+from copartition.groups.capture.formats import check_head, is_capture, parse_capture
+
+__all__ = ["check_head", "is_capture", "parse_capture"]

@@ -1,0 +1,114 @@
+"""Tells which tool printed a text, and hands it to who reads that."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from assignors.errors import SourceError
+from copartition.diff.state import GroupState
+from copartition.groups.capture import kafkactl
+from copartition.groups.capture.group import describe
+from copartition.groups.capture.scan import MOST_NOTICES, NO_OUTPUT, Scanned, is_header, scan
+
+_KAFKACTL_JSON = re.compile(r'\s*\{\s*"Group":\s*\{\s*"Name":')
+_REASSIGNMENT = re.compile(r'"topic"\s*:\s*"([A-Za-z0-9._-]+)"\s*,\s*"partition"\s*:\s*([0-9]{1,10})\b')
+_HEAD = 10_000
+"""Characters in which a format shows itself."""
+_JSON_KEYS = ('"group-snapshot"', '"members"', '"consumers"')
+"""One of them is in the JSON of a snapshot or scenario, and not far from its start."""
+
+
+def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, GroupState | None]:
+    """The group that a capture shows, and the target assignment where the capture holds one (KIP-848).
+
+    It may hold several tables of the group in any order, which complete each other: where members are listed
+    without topics (Kafka 3.8 and 3.9), the offsets name them; the state tells the strategy.
+
+    Args:
+        text: what `kafka-consumer-groups --describe`, `rpk group describe` or `kafkactl describe
+            consumer-group` printed.
+        group: which group, where it holds several, as with `--all-groups`.
+
+    Raises:
+        SourceError: no such output, not that group, several groups and none is named, a row that does not fit
+            or is cut off, or tables that contradict each other or do not tell who has which partition.
+    """
+    if _is_reassignment(text):
+        raise SourceError(_about_reassignment(text))
+    if is_kafkactl(text):
+        state = kafkactl.parse_object(text)
+        _pick({state.name: Scanned()}, group)
+        return state, None
+    groups = scan(text)
+    name = _pick(groups, group)
+    found = groups[name]
+    if found.status == "Dead":
+        raise SourceError(f"the capture says that group {name!r} does not exist")
+    if not found.tables and found.status == "Empty":
+        nothing = np.empty(0, np.int32)
+        return GroupState((), (), nothing, nothing, nothing, name=name, status="Empty"), None
+    if any(kind.startswith("kafkactl") for kind in found.tables):
+        state, target = kafkactl.parse_tables(found.tables), None
+    else:
+        state, target = describe(found, name)
+    if group is not None and name is None:
+        state = replace(state, assumed=(*state.assumed, f"the capture names no group; taken for {group!r}"))
+    return state, target
+
+
+def is_capture(text: str) -> bool:
+    """Whether JSON or YAML is what a tool printed, and no file of this package."""
+    return is_kafkactl(text) or _is_reassignment(text)
+
+
+def is_kafkactl(text: str) -> bool:
+    """Whether a text is the JSON or YAML of kafkactl."""
+    return bool(_KAFKACTL_JSON.match(text) or kafkactl.YAML.match(text))
+
+
+def check_head(text: str) -> None:
+    """Refuse what cannot become the text of a source, from how it begins.
+
+    Raises:
+        SourceError: it is neither JSON of a kind that is read nor the output of a tool.
+    """
+    if is_capture(text):
+        return
+    if text.lstrip().startswith("{"):
+        if not any(key in text for key in _JSON_KEYS):
+            raise SourceError("this JSON is no group snapshot, no scenario and no output of kafkactl")
+    elif not any(is_header(line) for line in text.split("\n", MOST_NOTICES)[:MOST_NOTICES]):
+        raise SourceError(NO_OUTPUT)
+
+
+def _pick(groups: dict[str | None, Scanned], group: str | None) -> str | None:
+    if not groups:
+        raise SourceError(NO_OUTPUT)
+    held = ", ".join("one without a name" if name is None else name for name in groups)
+    if [*groups] == [None]:
+        return None
+    if group is not None and group not in groups:
+        raise SourceError(f"the capture holds no group {group!r} but: {held}")
+    if group is None and len(groups) > 1:
+        raise SourceError(f"the capture holds {len(groups)} groups ({held}); name one with --group")
+    return next(iter(groups)) if group is None else group
+
+
+def _is_reassignment(text: str) -> bool:
+    head = text[:_HEAD]
+    return "{" in head and '"replicas"' in head and bool(_REASSIGNMENT.search(head))
+
+
+def _about_reassignment(text: str) -> str:
+    counts: dict[str, int] = {}
+    for topic, partition in _REASSIGNMENT.findall(text):
+        counts[topic] = max(counts.get(topic, 0), int(partition) + 1)
+    options = " ".join(f"--partitions {topic}={count}" for topic, count in [*counts.items()][:3])
+    return (
+        "this is JSON of kafka-reassign-partitions: it tells which brokers keep replicas, not which members "
+        "have partitions; capture the group with kafka-consumer-groups --describe. To plan with the "
+        f"partitions that it lists, add {options}{' ...' if len(counts) > 3 else ''}"
+    )

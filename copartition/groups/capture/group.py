@@ -1,0 +1,272 @@
+"""Makes a group of the tables that kafka-consumer-groups or rpk print of it: offsets, members and state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from assignors.errors import SourceError
+from assignors.limits import MAX_GROUP_MEMBERS, parse_number
+from assignors.member_ids import name_in
+from copartition.diff.state import UNKNOWN_LAG, GroupState
+from copartition.groups.capture.members import Given, identities, read_members
+from copartition.groups.capture.table import AGAIN, beyond_end
+from copartition.groups.strategy import strategy_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from copartition.diff.state import MemberIdentity
+    from copartition.groups.capture.members import Roster
+    from copartition.groups.capture.scan import Scanned
+    from copartition.groups.capture.table import Table
+
+_PROTOCOLS = {
+    "Assigning": "consumer",
+    "Reconciling": "consumer",
+    "PreparingRebalance": "classic",
+    "CompletingRebalance": "classic",
+}
+_LASTING = {None, "Stable", "Empty"}
+
+
+class _About(NamedTuple):
+    """What is said of the group as a whole, where it is said."""
+
+    status: str | None
+    strategy: str | None
+    protocol: str | None
+    members: int | None
+
+
+class _Holdings(NamedTuple):
+    """Who has what: the members that are seen, the partitions they have, and others with a commit."""
+
+    members: tuple[MemberIdentity, ...]
+    given: Given
+    lag: NDArray[np.int64] | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def describe(found: Scanned, name: str | None) -> tuple[GroupState, GroupState | None]:
+    """The group of these tables, and its target assignment where they hold one (KIP-848).
+
+    Raises:
+        SourceError: the tables do not tell who has which partition, are cut off or contradict each other.
+    """
+    about = _about(found)
+    roster = read_members(found.tables["members"]) if "members" in found.tables else None
+    offsets = found.tables.get("offsets")
+    if offsets is not None:
+        held = _described(offsets) if roster is None else _merged(_described(offsets), roster)
+    elif roster is not None:
+        held = _listed(roster)
+    else:
+        raise SourceError("the capture tells only the state of the group; describe its partitions, too")
+    members = len(held.members)
+    members_complete = roster is not None or about.members == members
+    idle_hidden = not members_complete and about.members is not None and members < about.members
+    if about.members not in {None, members} and not idle_hidden:
+        raise SourceError(
+            f"by its state the group has {about.members} members, but {members} are listed: the tables are "
+            "not of one moment; capture them again together"
+        )
+    protocol = about.protocol or (roster and roster.protocol)
+    current = GroupState(
+        held.members,
+        held.given.topics,
+        held.given.member,
+        held.given.topic,
+        held.given.partition,
+        held.lag,
+        members_complete=members_complete,
+        name=name,
+        status=about.status,
+        strategy=strategy_name(about.strategy, protocol),
+        protocol=protocol,
+        warnings=(
+            *_hidden(held, offsets is not None, members_complete),
+            *held.warnings,
+            *_notes(found, about),
+        ),
+    )
+    if roster is None or roster.target is None:
+        return current, None
+    return current, _target(current, roster.target, offsets is not None)
+
+
+def _about(found: Scanned) -> _About:
+    table = found.tables.get("state")
+    if table is None:
+        offsets = found.tables.get("offsets")
+        facts = offsets.facts if offsets is not None else {}
+        members = 0 if found.status == "Empty" else parse_number(facts.get("MEMBERS", ""), MAX_GROUP_MEMBERS)
+        protocol = _PROTOCOLS.get(found.status or "")
+        return _About(found.status, facts.get("BALANCER") or None, protocol, members)
+    if len(table.lines) != 1:
+        raise SourceError(f"line {table.header}: {len(table.lines)} states of one group; {AGAIN}")
+    status = table.texts("STATE").of_row(0)
+    protocol = _PROTOCOLS.get(status or "")
+    if "GROUP-EPOCH" in table.columns:
+        protocol = "consumer" if table.texts("GROUP-EPOCH").values else "classic"
+    members = int(table.integers("#MEMBERS", 0, MAX_GROUP_MEMBERS, -1)[0])
+    strategy = table.texts("ASSIGNMENT-STRATEGY").of_row(0)
+    table.check_others("STATE", "GROUP-EPOCH", "#MEMBERS", "ASSIGNMENT-STRATEGY")
+    # The number ends the line, so an unfinished one may lack digits.
+    return _About(status, strategy, protocol, None if table.unfinished or members < 0 else members)
+
+
+def _hidden(held: _Holdings, described: bool, members_complete: bool) -> tuple[str, ...]:
+    if not described:
+        return ()
+    if not (held.given.member >= 0).any():
+        return ("no partition has an owner: the group had no active members or was rebalancing",)
+    if members_complete:
+        return ("--describe does not show partitions without an owner and a commit",)
+    return ("--describe shows neither idle members nor partitions without an owner and a commit",)
+
+
+def _notes(found: Scanned, about: _About) -> list[str]:
+    notes = []
+    if about.status not in _LASTING:
+        notes.append(f"the group is {about.status}, what it has may not last")
+    if any(table.unfinished for table in found.tables.values()):
+        notes.append(
+            "the capture ends without a newline, as in Kafka 3.8 and 3.9; if it is cut, rows are missing"
+        )
+    return notes
+
+
+def _listed(roster: Roster) -> _Holdings:
+    if roster.current is None:
+        raise SourceError(
+            "the capture lists members without what they have; add --verbose, or describe without --members"
+        )
+    if "" in roster.current.topics:
+        row = int(roster.current.member[0])
+        text = roster.table.texts("ASSIGNMENT").of_row(row)
+        raise roster.table.fault(
+            row,
+            f"{text!r} does not name its topics (Kafka 3.8 and 3.9 print it so); capture --describe without "
+            "--members instead, or append that to this file",
+        )
+    return _Holdings(roster.identities, roster.current)
+
+
+def _described(table: Table) -> _Holdings:
+    topics = table.texts("TOPIC")
+    partition = table.partitions()
+    members, consumers = identities(table)
+    lag = table.lags()
+    known = lag != UNKNOWN_LAG
+    table.check_others("CONSUMER-ID", "GROUP-INSTANCE-ID", "CLIENT-ID", "HOST", "TOPIC", "PARTITION", "LAG")
+    for name, missing in (
+        ("TOPIC", (topics.codes < 0) & (partition >= 0)),
+        ("PARTITION", (topics.codes >= 0) & (partition < 0)),
+    ):
+        for row in np.flatnonzero(missing)[:1].tolist():
+            raise table.fault(row, f"{name} is missing; {AGAIN}")
+    warnings = _check_end(table, members, consumers) if table.unfinished else ()
+    rows = partition >= 0
+    beyond = np.flatnonzero(rows & known & (lag < 0))
+    if len(beyond):
+        row = int(beyond[0])
+        warnings += (beyond_end(f"{topics.of_row(row)}-{partition[row]}", int(lag[row]), len(beyond)),)
+    given = Given(topics.values, consumers[rows], topics.codes[rows], partition[rows])
+    return _Holdings(members, given, lag[rows] if known[rows].any() else None, warnings)
+
+
+def _check_end(
+    table: Table, members: tuple[MemberIdentity, ...], consumers: NDArray[np.int32]
+) -> tuple[str, ...]:
+    """See that the end of the file does not cut the name that ends the last row.
+
+    The tools of 3.8 and 3.9 print no last newline, so its absence alone is no cut. The name is whole if an
+    earlier row of the member has it, or the member's id; else nobody can know.
+    """
+    last = int(consumers[-1])
+    if last < 0 or last in consumers[:-1]:
+        return ()
+    member = members[last]
+    name = [*table.columns][-1]
+    named = name_in(member.id) or ""
+    if name == "CLIENT-ID" and named == member.client_id:
+        return ()
+    if name != "CLIENT-ID" or not member.client_id or named.startswith(member.client_id):
+        raise table.fault(
+            len(table.lines) - 1, f"the file ends within {name}: {AGAIN}, or add a newline if that is whole"
+        )
+    return (f"line {table.numbers[-1]} has no newline, its CLIENT-ID {member.client_id!r} may be cut off",)
+
+
+def _merged(held: _Holdings, roster: Roster) -> _Holdings:
+    """The holdings with every member of the roster, which must tell the same of those that have something."""
+    number = {member.id: index for index, member in enumerate(roster.identities)}
+    of_roster = np.array([number.get(member.id, -1) for member in held.members] or [-1], np.int32)
+    given = held.given
+    member = np.where(given.member >= 0, of_roster[given.member], -1).astype(np.int32)
+    known = held.given.member >= 0
+    if (member[known] < 0).any():
+        stranger = next(each.id for each in held.members if each.id not in number)
+        raise _disagree(stranger)
+    listed = roster.current
+    if listed is None:
+        wrong = roster.counts != np.bincount(member[known], minlength=len(number))
+    else:
+        topics = {name: index for index, name in enumerate(given.topics)}
+        unnamed = "" in listed.topics
+        of_topic = np.array([topics.get(name, -1) for name in listed.topics] or [-1], np.int32)
+        ours = member[known], given.topic[known] * (not unnamed), given.partition[known]
+        theirs = listed.member, of_topic[listed.topic] * (not unnamed), listed.partition
+        wrong = _differing(ours, theirs, len(number))
+    for row in np.flatnonzero(wrong)[:1].tolist():
+        raise _disagree(roster.identities[row].id)
+    return held._replace(members=roster.identities, given=given._replace(member=member))
+
+
+def _differing(
+    ours: tuple[NDArray[np.int32], ...], theirs: tuple[NDArray[np.int32], ...], members: int
+) -> NDArray[np.bool_]:
+    """Which members do not have the same rows in both."""
+    sides = []
+    for columns in (ours, theirs):
+        rows = np.stack(columns, axis=1)
+        sides.append(rows[np.lexsort(columns[::-1])])
+    wrong = np.not_equal(*(np.bincount(columns[0], minlength=members) for columns in (ours, theirs)))
+    if not wrong.any():
+        wrong[sides[0][(sides[0] != sides[1]).any(axis=1), 0]] = True
+    return wrong
+
+
+def _disagree(member: str) -> SourceError:
+    return SourceError(
+        f"the tables tell different partitions of member {member!r}: they are not of one moment; "
+        "capture them again together"
+    )
+
+
+def _target(current: GroupState, target: Given, described: bool) -> GroupState:
+    """The group as it is to be; what the current state knows beyond it has no owner there."""
+    number = {name: index for index, name in enumerate(current.topics)}
+    for name in target.topics:
+        number.setdefault(name, len(number))
+    topic = np.array([number[name] for name in target.topics], np.int32)[target.topic]
+    known = current.topic.astype(np.int64) << 32 | current.partition
+    wanted = topic.astype(np.int64) << 32 | target.partition
+    free = np.flatnonzero(~np.isin(known, wanted)) if described else np.empty(0, np.int64)
+    lag = None
+    if current.lag is not None:
+        order = np.argsort(known)
+        at = order[np.searchsorted(known, wanted, sorter=order).clip(max=len(known) - 1)]
+        lag = np.where(known[at] == wanted, current.lag[at], UNKNOWN_LAG)
+        lag = np.concatenate([lag, current.lag[free]])
+    return replace(
+        current,
+        topics=tuple(number),
+        member=np.concatenate([target.member, np.full(len(free), -1, np.int32)]),
+        topic=np.concatenate([topic, current.topic[free]]),
+        partition=np.concatenate([target.partition, current.partition[free]]),
+        lag=lag,
+    )

@@ -1,0 +1,183 @@
+"""Finds the tables of a capture and the notices between them, and which group each is about."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.errors import SourceError
+from assignors.limits import MAX_ID
+from copartition.groups.capture.table import AGAIN, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NO_OUTPUT = (
+    "this is no output of kafka-consumer-groups --describe, rpk group describe or kafkactl describe "
+    "consumer-group: no header with TOPIC or CONSUMER-ID"
+)
+MOST_NOTICES = 1_000
+"""Lines, such as warnings of the tool, in which the first header is looked for."""
+_SHORTEST_LINE = 16
+"""Characters that lines have on average at least; headers alone have four times as many."""
+_LONGEST_NOTICE = 2 * MAX_ID
+_KINDS = [
+    ("offsets", {"TOPIC", "PARTITION", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID"}),
+    ("offsets", {"TOPIC", "PARTITION", "LAG", "MEMBER-ID", "HOST", "CLIENT-ID"}),  # of rpk
+    ("members", {"CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"}),
+    ("state", {"ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"}),
+    ("kafkactl offsets", {"TOPIC", "PARTITION", "CONSUMER_OFFSET", "LAG"}),
+    ("kafkactl members", {"CLIENT_HOST", "CLIENT_ID", "TOPIC", "ASSIGNED_PARTITIONS"}),
+]
+_WORD = re.compile(r"COORDINATOR \(ID\)|\S+")
+_HEADERS = ("GROUP ", "TOPIC ", "CONSUMER-ID ", "CLIENT_HOST ")
+_NOTICES = ("Consumer group ", "Warning: ", "Error: ", "java.", "org.", "\tat ", "\t... ", "Caused by: ")
+_MARKS = _HEADERS + _NOTICES
+_INITIALS = {"", " ", *(start[0] for start in _MARKS)}
+_NOTICE = re.compile(
+    r"(Consumer group |Warning: |Error: |(java|org)\.[\w.$]{,200}: |\tat |\t\.\.\. |Caused by: )"
+)
+_STATUSES = (
+    (re.compile(r"Consumer group '(.*)' has no active members"), "Empty"),
+    (re.compile(r"Warning: Consumer group '(.*)' is rebalancing"), "rebalancing"),
+    (re.compile(r"Error: .*onsumer group '(.*)' does not exist"), "Dead"),
+    (re.compile(r".*GroupIdNotFoundException: Group (.*) not found"), "Dead"),
+)
+
+
+@dataclass(slots=True)
+class Scanned:
+    """What a capture holds of one group: tables by kind, and its status where a notice tells it."""
+
+    tables: dict[str, Table] = field(default_factory=dict)
+    status: str | None = None
+
+
+def is_header(line: str) -> bool:
+    """Whether a line is the header of a table that is known."""
+    return line.startswith(_HEADERS) and bool(_header(line)[0])
+
+
+def scan(text: str) -> dict[str | None, Scanned]:
+    """What a capture holds of each group, in its order; None is a group that it does not name.
+
+    Raises:
+        SourceError: two tables of one kind of a group, or an end within a header.
+    """
+    if (count := text.count("\n")) > MOST_NOTICES + len(text) // _SHORTEST_LINE:
+        raise SourceError(f"the {count:,} lines are too short for rows; {NO_OUTPUT}")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    scanner = _Scanner(text.split("\n"))
+    for kind, table, noticed in scanner.tables:
+        for name, part in _by_group(table, noticed):
+            if name is None and not part.lines and len(scanner.tables) > 1:
+                continue  # the header of an empty group, which is named on the other stream only
+            found = scanner.groups.setdefault(name, Scanned())
+            if kind in found.tables:
+                raise SourceError(
+                    f"line {table.header}: a second table of {kind} of one group, the first is at line "
+                    f"{found.tables[kind].header}; keep one capture per file"
+                )
+            found.tables[kind] = part
+    return scanner.groups
+
+
+class _Scanner:
+    """Reads the lines of a capture one mark after the other: a blank line, a header, a notice, a summary.
+
+    Attributes:
+        tables: kind, table, and the group that the last notice before it names.
+        groups: statuses that notices and summaries tell.
+    """
+
+    def __init__(self, lines: list[str]) -> None:
+        self.tables: list[tuple[str, Table, str | None]] = []
+        self.groups: dict[str | None, Scanned] = {}
+        self._noticed: str | None = None
+        self._facts: dict[str, str] = {}
+        self._in_summary = False
+        row = 0
+        # Few lines are marks, so that rows are taken many at a time.
+        marks = (
+            number
+            for number, line in enumerate(lines)
+            if line[:1] in _INITIALS and (line.startswith(_MARKS) or not line.strip())
+        )
+        for mark in [*marks, len(lines)]:
+            self._rows(row, lines[row:mark])
+            if not self.tables and mark > MOST_NOTICES:
+                break
+            if mark < len(lines):
+                self._mark(mark, lines[mark])
+            row = mark + 1
+        if lines[-1]:
+            self._end(len(lines))
+
+    def _end(self, line: int) -> None:
+        """The last line has no newline and may be cut."""
+        table = self.tables[-1][1] if self.tables else None
+        if self._in_summary or (table is not None and table.header == line):
+            raise SourceError(f"line {line}: the file ends within a header: it is cut off; {AGAIN}")
+        if table is not None and table.numbers[-1:] == [line]:
+            table.unfinished = True
+
+    def _rows(self, start: int, lines: list[str]) -> None:
+        if self._in_summary:
+            for line in lines:
+                name, _, value = line.partition(" ")
+                self._facts[name] = value.strip()
+        elif self.tables:
+            table = self.tables[-1][1]
+            table.lines.extend(lines)
+            table.numbers.extend(range(start + 1, start + 1 + len(lines)))
+
+    def _mark(self, number: int, line: str) -> None:
+        if _NOTICE.match(line):
+            for pattern, status in _STATUSES:
+                if said := pattern.match(line, 0, _LONGEST_NOTICE):
+                    self._say(said[1], status)
+            return
+        kind, columns = _header(line)
+        if self._in_summary and not columns:
+            self._in_summary = False
+            if "STATE" in self._facts:
+                self._say(self._facts["GROUP"], self._facts["STATE"])
+        elif kind:
+            table = Table(columns, number + 1, len(line), "MEMBER-ID" in columns, self._facts)
+            self.tables.append((kind, table, self._noticed))
+            self._facts, self._in_summary = {}, False
+        elif line.startswith("GROUP ") and not (self.tables and "GROUP" in self.tables[-1][1].columns):
+            self._in_summary = True
+            self._facts = {"GROUP": line.removeprefix("GROUP ").strip()}
+        elif columns:
+            self._rows(number, [line])
+
+    def _say(self, group: str, status: str) -> None:
+        self._noticed = group
+        self.groups.setdefault(group, Scanned()).status = status or None
+
+
+def _by_group(table: Table, noticed: str | None) -> Iterable[tuple[str | None, Table]]:
+    if "GROUP" not in table.columns:
+        return [(table.facts.get("GROUP"), table)]
+    groups = table.texts("GROUP")
+    for row in np.flatnonzero(groups.codes < 0)[:1].tolist():
+        raise table.fault(row, f"GROUP is missing; {AGAIN}")
+    if len(groups.values) < 2:  # the tools print a table for each group
+        return [(groups.values[0] if groups.values else noticed, table)]
+    rows: dict[str, list[int]] = {name: [] for name in groups.values}
+    for row, code in enumerate(groups.codes.tolist()):
+        rows[groups.values[code]].append(row)
+    return [(name, table.part(part)) for name, part in rows.items()]
+
+
+def _header(line: str) -> tuple[str, dict[str, int]]:
+    """The kind of table that a line heads, "" for none, and where its words start."""
+    words = [*_WORD.finditer(line)]
+    columns = {word.group(): word.start() for word in words}
+    kinds = (kind for kind, names in _KINDS if names <= columns.keys() and len(columns) == len(words))
+    return next(kinds, ""), columns

@@ -1,0 +1,204 @@
+"""Tables as tools print them: a column begins where its word of the header begins.
+
+Fields may hold blanks or be blank, so rows are sliced and never split. A cell that does not fit its column
+is refused rather than guessed. Each distinct cell of a column is judged once, which makes large captures
+quick to read: most columns repeat a few values.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+
+from assignors.errors import SourceError
+from assignors.limits import MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
+from copartition.diff.state import UNKNOWN_LAG
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+NOTHING = "-"
+"""What the tools print where there is nothing."""
+AGAIN = "capture the output again"
+_NAMES = {"GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "GROUP_INSTANCE_ID", "CLIENT-ID", "CLIENT_ID"}
+"""Columns of names that anybody can choose, with blanks too."""
+_ASSIGNMENTS = {"ASSIGNMENT", "CURRENT-ASSIGNMENT", "TARGET-ASSIGNMENT"}
+_BLANKS_INSIDE = _NAMES | {"MEMBER-ID", "INSTANCE-ID"} | _ASSIGNMENTS | {"COORDINATOR (ID)", "ERROR"}
+_MAY_BE_BLANK = {"GROUP-INSTANCE-ID", "GROUP_INSTANCE_ID", "CLIENT-ID", "CLIENT_ID"}
+_MAY_BE_BLANK |= {"CURRENT-ASSIGNMENT", "TARGET-ASSIGNMENT"}  # some 4.x print no dash there
+_OF_RPK = {"CONSUMER-ID": "MEMBER-ID", "GROUP-INSTANCE-ID": "INSTANCE-ID"}
+"""What rpk calls columns of kafka-consumer-groups."""
+_BLANK_FOR_RPK = {"MEMBER-ID", "INSTANCE-ID", "CLIENT-ID", "HOST", "ERROR"}
+"""Columns in which rpk prints nothing, not a dash, where nobody has the partition."""
+_TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
+_WORDS = re.compile(r"(?:\S++ ++\n)*+")
+"""A column in which each cell is a word that ends within it."""
+_COUNTS = re.compile(r"(?:(?:[0-9]{1,18}|-) ++\n)*+")
+_NUMBERS = re.compile(r"(?:(?:-?[0-9]{1,18}|-) ++\n)*+")
+
+Value = TypeVar("Value")
+
+
+class _MisfitError(Exception):
+    """A cell that its column cannot hold."""
+
+
+class Column(NamedTuple):
+    """Distinct values in the order of their first rows, and the index into them of each row, -1 for none."""
+
+    values: tuple[str, ...]
+    codes: NDArray[np.int32]
+
+    def of_row(self, row: int) -> str | None:
+        """The value in a row."""
+        code = self.codes[row]
+        return None if code < 0 else self.values[code]
+
+
+@dataclass(slots=True)
+class Table:
+    """The rows under one header.
+
+    Attributes:
+        columns: where each column starts.
+        header: number of the header's line in the file.
+        width: length of the header's line, which some tools pad as they pad rows.
+        rpk: whether rpk printed it; its columns are asked for by the names of kafka-consumer-groups.
+        facts: what stood above it by name, such as STATE (rpk).
+        lines: its rows.
+        numbers: the number of each row's line in the file.
+        unfinished: whether the last row ends the file without a newline, so that it may be cut.
+    """
+
+    columns: dict[str, int]
+    header: int
+    width: int
+    rpk: bool = False
+    facts: dict[str, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    unfinished: bool = False
+
+    def part(self, rows: Sequence[int]) -> Table:
+        """The same table with only these rows."""
+        return replace(
+            self,
+            lines=[self.lines[row] for row in rows],
+            numbers=[self.numbers[row] for row in rows],
+            unfinished=self.unfinished and rows[-1] == len(self.lines) - 1,
+        )
+
+    def fault(self, row: int, message: str) -> SourceError:
+        """The error that names the line of a row."""
+        return SourceError(f"line {self.numbers[row]}: {message}")
+
+    def texts(self, name: str) -> Column:
+        """A column of text; none for a dash, for a blank and where there is no such column."""
+        name = self._printed(name)
+        if name not in self.columns:
+            return Column((), np.full(len(self.lines), -1, np.int32))
+        texts, codes = self._read(name, _topic if name == "TOPIC" else str)
+        values = [text for text in dict.fromkeys(texts) if text not in {"", NOTHING}]
+        number = {text: index for index, text in enumerate(values)}
+        return Column(
+            tuple(values), np.array([number.get(text, -1) for text in texts] or [-1], np.int32)[codes]
+        )
+
+    def partitions(self) -> NDArray[np.int32]:
+        """The column PARTITION, -1 for a dash."""
+        return self.integers("PARTITION", 0, MAX_PARTITION, -1).astype(np.int32)
+
+    def lags(self) -> NDArray[np.int64]:
+        """The column LAG, `UNKNOWN_LAG` where unknown; negative is a commit beyond the end."""
+        lag = self.integers("LAG", -MAX_OFFSET, MAX_OFFSET, UNKNOWN_LAG)
+        # rpk prints -1 where it met an error.
+        return np.where(lag < 0, UNKNOWN_LAG, lag) if self.rpk else lag
+
+    def integers(self, name: str, least: int, most: int, nothing: int) -> NDArray[np.int64]:
+        """A column of numbers, with `nothing` for a dash."""
+
+        def parse(text: str) -> int:
+            if text == NOTHING:
+                return nothing
+            number = int(text) if _NUMBER.fullmatch(text) else most + 1
+            if not least <= number <= most:
+                raise _MisfitError(f"{name} is {text[:40]!r}, not a number from {least} to {most}; {AGAIN}")
+            return number
+
+        text = "\n".join([*self._cells(name)[0], ""])
+        if self.lines and (_NUMBERS if least < 0 else _COUNTS).fullmatch(text):
+            numbers = np.fromstring(text.replace("- ", f"{nothing} "), np.int64, sep=" ")
+            if numbers.max() <= most:
+                return numbers
+        values, codes = self._read(name, parse)
+        return np.array(values, np.int64)[codes]
+
+    def check_others(self, *read: str) -> None:
+        """See that the columns nobody asks for line up, too."""
+        for name in self.columns.keys() - set(map(self._printed, read)):
+            if not _WORDS.fullmatch("\n".join([*self._cells(name)[0], ""])):
+                self._read(name, bool)
+
+    def _printed(self, name: str) -> str:
+        return _OF_RPK.get(name, name) if self.rpk else name
+
+    def _cells(self, name: str) -> tuple[list[str], int | None]:
+        """A column as it is printed, and its width with the blank that ends it; None for the last."""
+        names = [*self.columns]
+        place = names.index(name)
+        start = self.columns[name] if place else 0
+        end = self.columns[names[place + 1]] if place + 1 < len(names) else None
+        return [*map(itemgetter(slice(start, end)), self.lines)], end and end - start
+
+    def _read(self, name: str, parse: Callable[[str], Value]) -> tuple[list[Value], NDArray[np.int32]]:
+        """What distinct cells of a column say, and the index into that of each row."""
+        cells, width = self._cells(name)
+        numbers = {cell: number for number, cell in enumerate(dict.fromkeys(cells))}
+        values = []
+        for cell in numbers:
+            try:
+                values.append(parse(self._fitting(name, cell, width)))
+            except _MisfitError as misfit:
+                raise self.fault(cells.index(cell), str(misfit)) from None
+        if "" in numbers:
+            self._check_ends(name, self.columns[name], cells)
+        return values, np.fromiter(map(numbers.__getitem__, cells), np.int32, len(cells))
+
+    def _fitting(self, name: str, cell: str, width: int | None) -> str:
+        text = cell.strip(" ")
+        runs_over = len(cell) == width and cell[-1] != " "
+        begins_late = bool(text) and cell[0] == " "
+        if runs_over or begins_late or (name not in _BLANKS_INSIDE and len(text.split()) > 1):
+            raise _MisfitError(
+                f"the row does not line up with the header at {name}; {AGAIN} without reformatting it"
+            )
+        if not text and name not in (_BLANK_FOR_RPK if self.rpk else _MAY_BE_BLANK):
+            raise _MisfitError(f"the row ends before {name}: it is cut off; {AGAIN}")
+        return text
+
+    def _check_ends(self, name: str, start: int, cells: list[str]) -> None:
+        """A column that may be blank is blank where the row goes on up to it; else the row is cut off."""
+        for row, cell in enumerate(cells):
+            if not cell and len(self.lines[row]) < start:
+                raise self.fault(row, f"the row ends before {name}: it is cut off; {AGAIN}")
+
+
+def _topic(text: str) -> str:
+    if not _TOPIC.fullmatch(text):
+        raise _MisfitError(f"TOPIC is {text[:40]!r}, which no topic can be called; {AGAIN}")
+    return text
+
+
+def beyond_end(place: str, lag: int, count: int) -> str:
+    """What to say of lags below zero, of which this is the first."""
+    others = f", {count - 1} more partitions, too" if count > 1 else ""
+    return (
+        f"{place} has a lag of {lag}{others}: the group committed an offset beyond the end of the partition"
+    )

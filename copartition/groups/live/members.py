@@ -1,0 +1,151 @@
+"""Who is in a live group, what each member has, and what it asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from assignors.errors import ProtocolError
+from assignors.protocol import Subscription, decode_subscription
+from copartition.diff.state import MemberIdentity
+from copartition.groups.strategy import strategy_name
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from copartition.groups.live.cluster import Cluster
+
+_STATES = {
+    "STABLE": "Stable",
+    "EMPTY": "Empty",
+    "PREPARING_REBALANCING": "PreparingRebalance",
+    "COMPLETING_REBALANCING": "CompletingRebalance",
+}
+"""Kafka's own names of what librdkafka calls otherwise."""
+
+_WORDS = {"Empty": "empty", "Reconciling": "reconciling"}
+
+
+class LiveMember(NamedTuple):
+    """A member, what it has, and what it is to have where the coordinator tells (KIP-848)."""
+
+    identity: MemberIdentity
+    owned: Sequence[TopicPartition]
+    target: Sequence[TopicPartition] = ()
+
+
+class LiveGroup(NamedTuple):
+    """A group as its coordinator describes it.
+
+    Attributes:
+        name: group id.
+        status: Kafka's name for its state; None where librdkafka does not know it.
+        protocol: "classic" or "consumer".
+        strategy: its assignor, by our name; None while it has none.
+        members: who is in it.
+        has_target: whether the members have targets.
+        generation: the lowest that its generation can be; None where nobody tells.
+        warnings: what to know about all that.
+    """
+
+    name: str
+    status: str | None
+    protocol: str | None
+    strategy: str | None
+    members: Sequence[LiveMember]
+    has_target: bool
+    warnings: tuple[str, ...] = ()
+    generation: int | None = None
+
+    @property
+    def topics(self) -> set[str]:
+        """The topics that members subscribe to, have, or are to have."""
+        named = {topic for member in self.members for topic in member.identity.topics or ()}
+        return named | {each.topic for member in self.members for each in (*member.owned, *member.target)}
+
+    @property
+    def has_racks(self) -> bool:
+        """Whether any member has a rack."""
+        return any(member.identity.rack for member in self.members)
+
+
+def describe_group(cluster: Cluster, group: str) -> LiveGroup:
+    """The group and its members, without what they subscribe to.
+
+    Members are in the order of the description, which is that of the coordinator's own map: `uniform` and
+    `broker-range` are told of them in that order.
+
+    Raises:
+        GroupNotFoundError: the cluster has no such group.
+        SourceError: we may not see it, or nobody answers.
+    """
+    described = cluster.describe_group(group)
+    kind = described.type.name
+    protocol = {"CLASSIC": "classic", "CONSUMER": "consumer"}.get(kind)
+    members = [_member(each) for each in described.members]
+    has_target = any(each.target_assignment is not None for each in described.members)
+    warnings: tuple[str, ...] = ()
+    status = _STATES.get(described.state.name)
+    if status is None and has_target and any({*member.target} != {*member.owned} for member in members):
+        status = "Reconciling"
+    if status is None:
+        warnings = ("the group is assigning or reconciling, what it has may not last",)
+    elif status != "Stable":
+        warnings = (f"the group is {_WORDS.get(status, status)}, what it has may not last",)
+    strategy = strategy_name(described.partition_assignor, protocol)
+    return LiveGroup(group, status, protocol, strategy, members, has_target, warnings)
+
+
+def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
+    """The group and what its members said when they joined; only stable classic groups tell."""
+    if group.protocol == "consumer":
+        return group
+    joined, unreadable = _joined(cluster, group.name)
+    told = [joined.get(member.identity.id) for member in group.members]
+    members = [
+        member
+        if subscription is None
+        else member._replace(
+            identity=member.identity._replace(
+                topics=tuple(sorted(subscription.topics)), rack=subscription.rack
+            )
+        )
+        for member, subscription in zip(group.members, told, strict=True)
+    ]
+    # A member says in which generation it was when it joined the one that is now.
+    left = [each.generation for each in told if each is not None and each.generation is not None]
+    generation = max(left) + 1 if left else None
+    return group._replace(members=members, warnings=(*unreadable, *group.warnings), generation=generation)
+
+
+def _joined(cluster: Cluster, group: str) -> tuple[dict[str, Subscription], tuple[str, ...]]:
+    """What the members of a classic group said; the coordinator tells it of stable groups only."""
+    found = cluster.classic_group(group)
+    said = {}
+    unreadable = []
+    for member in [] if found is None or found.protocol_type != "consumer" else found.members:
+        if not member.metadata:
+            continue
+        try:
+            said[member.id] = decode_subscription(member.metadata)
+        except ProtocolError as error:
+            unreadable.append(f"what {member.client_id} said when it joined cannot be read: {error}")
+    return said, tuple(unreadable)
+
+
+def _member(described: Any) -> LiveMember:
+    identity = MemberIdentity(
+        described.member_id,
+        instance_id=described.group_instance_id,
+        client_id=described.client_id or None,
+        host=(described.host or "").removeprefix("/") or None,
+    )
+    return LiveMember(identity, _partitions(described.assignment), _partitions(described.target_assignment))
+
+
+def _partitions(assignment: Any) -> list[TopicPartition]:
+    return (
+        []
+        if assignment is None
+        else sorted(TopicPartition(each.topic, each.partition) for each in assignment.topic_partitions)
+    )

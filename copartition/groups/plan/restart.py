@@ -1,0 +1,92 @@
+"""A rolling restart: what becomes of a group whose members are restarted one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from assignors.assignment import Assignment
+from assignors.errors import SourceError
+from assignors.settling import settle
+from copartition.groups.plan.new_ids import placeholder
+from copartition.groups.plan.owners import owners
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assignors.group import Group
+    from copartition.groups.plan.members import Seat
+
+MOST_STEPS = 2**24
+"""Members that are restarted times partitions: each restart is two rebalances of the whole group."""
+
+
+class Restarted(NamedTuple):
+    """A group after its members were restarted.
+
+    Attributes:
+        seats: its members, those restarted under their new ids.
+        assignment: its answer.
+        warnings: what moved on the way.
+    """
+
+    seats: list[Seat]
+    assignment: Assignment
+    warnings: tuple[str, ...]
+
+
+def rolling_restart(
+    decide: Callable[[Group], Assignment],
+    group: Group,
+    assignment: Assignment,
+    seats: list[Seat],
+    follow_ups: int,
+) -> Restarted:
+    """What becomes of the group, one restart after the other.
+
+    A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
+    group settles, it joins under a new id, and the group settles again.
+
+    Args:
+        decide: answers one rebalance.
+        group: the group before.
+        assignment: what it has.
+        seats: its members.
+        follow_ups: the most rebalances after each.
+
+    Raises:
+        SourceError: more than is worked on.
+    """
+    restarting = [seat for seat in seats if seat.identity.instance_id is None and seat.prefix is None]
+    partitions = sum(topic.partitions for topic in group.topics)
+    if len(restarting) * max(partitions, len(seats)) > MOST_STEPS:
+        raise SourceError(
+            f"--rolling-restart: {len(restarting)} members without an instance id and {partitions} "
+            f"partitions are too many to go through one by one; their product may be {MOST_STEPS:,}"
+        )
+    seated = {seat.identity.id: seat for seat in seats}
+    places = {seat.member.id: number for number, seat in enumerate(seats)}
+    taken = {seat.member.id for seat in seats}
+    moved = []
+    before = owners(group.topics, assignment, places)
+    for seat in restarting:
+        prefix = f"{seat.identity.client_id}-" if seat.identity.client_id else ""
+        again = replace(seat.member, id=placeholder(prefix, taken))
+        taken.add(again.id)
+        places[again.id] = places[seat.member.id]
+        seated[seat.identity.id] = seat._replace(member=again, prefix=prefix)
+        for change in ({"leave": [seat.member.id]}, {"join": [again]}):
+            group = group.next(assignment, **change)
+            assignment = Assignment.of({})
+            if group.members:
+                group, assignment = settle(decide, group, follow_ups)
+            now = owners(group.topics, assignment, places)
+            moved.append(int(np.count_nonzero((now != before) & (now >= 0))))
+            before = now
+    way = (
+        f"each member is gone before it is back; on the way partitions are handed over {sum(moved)} times in "
+        f"{len(moved)} rebalances, {max(moved, default=0)} at most in one"
+    )
+    return Restarted([*seated.values()], assignment, (way,) if restarting else ())

@@ -1,0 +1,311 @@
+"""Our own file of a group at one moment: JSON, made to be kept and compared later."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated, TypeVar
+from uuid import UUID  # noqa: TC003 - msgspec looks at it
+
+import numpy as np
+
+from assignors.errors import SourceError
+from assignors.extras import needs
+from assignors.limits import MAX_GROUP_PARTITIONS, MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
+from copartition.diff.state import UNKNOWN_LAG, GroupState, MemberIdentity
+from copartition.groups.rows import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+with needs("a snapshot", "cli"):
+    import msgspec
+
+FORMAT_VERSION = "1.2"
+
+_T = TypeVar("_T")
+_Partition = Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_GROUP_PARTITIONS)]
+_Lag = Annotated[int, msgspec.Meta(ge=-MAX_OFFSET, le=MAX_OFFSET)]
+_Name = Annotated[str, msgspec.Meta(max_length=MAX_TOPIC_NAME)]
+_Time = Annotated[datetime, msgspec.Meta(tz=True)]
+_Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
+
+
+class SnapshotMember(msgspec.Struct, omit_defaults=True):
+    """A member, its partitions by topic, and those that it is to have (KIP-848)."""
+
+    id: _Id
+    instance_id: _Id | None = None
+    client_id: _Id | None = None
+    host: _Id | None = None
+    rack: _Id | None = None
+    topics: list[_Name] | None = None
+    partitions: dict[_Name, list[_Partition]] = {}
+    target: dict[_Name, list[_Partition]] = {}
+
+
+class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defaults=True):
+    """A group; readers ignore keys they do not know, as a newer minor version may add some."""
+
+    format_version: str
+    members: list[SnapshotMember]
+    group: str | None = None
+    state: str | None = None
+    topics: dict[_Name, _Count] = {}
+    """Partition count of each topic; none where the counts were not known."""
+    unassigned: dict[_Name, list[_Partition]] = {}
+    """Partitions nobody has; those of topics with a count need not be listed."""
+    lag: dict[_Name, dict[_Partition, _Lag]] = {}
+    members_complete: bool = True
+    strategy: str | None = None
+    protocol: str | None = None
+    topic_ids: dict[_Name, UUID] = {}
+    racks: dict[_Name, list[list[_Id]]] = {}
+    """The racks of the replicas of each partition."""
+    assumed: list[str] = []
+    warnings: list[str] = []
+    has_target: bool = False
+    """Whether the members' targets are known, which may be empty."""
+    target_unassigned: dict[_Name, list[_Partition]] = {}
+    generation: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """The lowest that the group's generation can be."""
+    at: _Time | None = None
+    """When the group was first seen like this, in a record of several."""
+    since: _Time | None = None
+    """When it was last seen as the snapshot before says."""
+
+
+def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]:
+    """The group of a snapshot, and its target assignment where the snapshot has one (KIP-848).
+
+    Raises:
+        SourceError: not a snapshot, or of a newer major version; the message carries the path to the fault.
+    """
+    return snapshot_states(decode_snapshot(content))
+
+
+def decode_snapshot(content: str | bytes) -> Snapshot:
+    """What the JSON of a snapshot says.
+
+    Raises:
+        SourceError: see `parse_snapshot`.
+    """
+    try:
+        snapshot = msgspec.json.decode(content, type=Snapshot)
+    except RecursionError:
+        raise SourceError("not a group snapshot: it is nested too deeply") from None
+    except msgspec.MsgspecError as error:
+        raise SourceError(f"not a group snapshot: {error}") from error
+    if snapshot.format_version.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
+        raise SourceError(
+            f"snapshot of format {snapshot.format_version}; this release reads {FORMAT_VERSION}"
+        )
+    return snapshot
+
+
+def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
+    """The group of a snapshot, and its target assignment.
+
+    Raises:
+        SourceError: it contradicts itself.
+    """
+    _check_members(snapshot.members)
+    current = _state(snapshot, "partitions", snapshot.unassigned, "unassigned")
+    if not snapshot.has_target:
+        return current, None
+    return current, _state(snapshot, "target", snapshot.target_unassigned, "target_unassigned")
+
+
+def _check_members(members: Sequence[SnapshotMember]) -> None:
+    seen: set[str] = set()
+    for number, member in enumerate(members):
+        if member.id in seen:
+            raise SourceError(
+                f"two members have the id {member.id!r}; an id is one member's - at `$.members[{number}].id`"
+            )
+        seen.add(member.id)
+
+
+def _state(
+    snapshot: Snapshot, key: str, unassigned: Mapping[str, list[int]], unassigned_key: str
+) -> GroupState:
+    """One of the states of a snapshot.
+
+    Args:
+        snapshot: the snapshot.
+        key: under which a member has its partitions.
+        unassigned: partitions nobody has.
+        unassigned_key: under which they are.
+    """
+    lists = [getattr(member, key) for member in snapshot.members]
+    read = {*unassigned, *(topic for partitions in lists for topic in partitions)}
+    complete = bool(snapshot.topics) and read <= snapshot.topics.keys()
+    rows = _Collected(snapshot)
+    for number, (member, partitions) in enumerate(zip(snapshot.members, lists, strict=True)):
+        rows.member(member)
+        for topic, numbers in partitions.items():
+            rows.add(topic, numbers, member.id, f"$.members[{number}].{key}")
+    for topic, numbers in unassigned.items():
+        rows.add(topic, numbers, None, f"$.{unassigned_key}")
+    state = rows.state().completed(snapshot.topics)
+    return replace(
+        state,
+        complete=complete,
+        members_complete=snapshot.members_complete,
+        strategy=snapshot.strategy,
+        protocol=snapshot.protocol,
+        generation=snapshot.generation,
+        topic_ids=_by_topic(state, snapshot.topic_ids),
+        racks=_by_topic(state, {name: tuple(map(tuple, racks)) for name, racks in snapshot.racks.items()}),
+        warnings=tuple(snapshot.warnings),
+        assumed=tuple(snapshot.assumed),
+    )
+
+
+def _by_topic(state: GroupState, known: Mapping[str, _T]) -> tuple[_T | None, ...]:
+    return tuple(map(known.get, state.topics)) if known else ()
+
+
+class _Collected:
+    """The rows of one state of a snapshot, each held against the snapshot's counts."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._rows = Rows()
+        self._listed: dict[str, set[int]] = {topic: set() for topic in snapshot.lag}
+
+    def member(self, member: SnapshotMember) -> None:
+        """A member of the group."""
+        topics = None if member.topics is None else tuple(member.topics)
+        self._rows.member(
+            MemberIdentity(member.id, member.instance_id, member.client_id, member.host, topics, member.rack)
+        )
+
+    def add(self, topic: str, partitions: list[int], owner: str | None, place: str) -> None:
+        """Partitions of one topic that one member has, or nobody."""
+        count = self._snapshot.topics.get(topic)
+        if count is not None and max(partitions, default=-1) >= count:
+            raise SourceError(
+                f"{topic}-{max(partitions)} does not exist, {topic} has {count} partitions - at `{place}`"
+            )
+        lags = self._snapshot.lag.get(topic)
+        self._rows.partitions(
+            topic, partitions, owner, lags and [lags.get(each, UNKNOWN_LAG) for each in partitions]
+        )
+        if lags:
+            self._listed[topic].update(partitions)
+
+    def state(self) -> GroupState:
+        """What was collected, and of the partitions that nothing lists those with a lag.
+
+        The others are added as columns.
+        """
+        for topic, count in self._snapshot.topics.items():
+            lags = self._snapshot.lag.get(topic, {})
+            unlisted = [each for each in lags if each < count and each not in self._listed[topic]]
+            self.add(topic, unlisted, None, "$.topics")
+        return self._rows.state(name=self._snapshot.group, status=self._snapshot.state)
+
+
+def snapshot_bytes(state: GroupState, target: GroupState | None = None) -> bytes:
+    """A state as a snapshot, and what it is on its way to; the same states give the same bytes.
+
+    Args:
+        state: the group.
+        target: the target of a KIP-848 group, which has the same members.
+    """
+    snapshot = make_snapshot(state, target)
+    # A line a member reads well and gives small differences under version control.
+    lines = b",\n".join(map(msgspec.json.encode, snapshot.members))
+    snapshot.members = []
+    return (
+        msgspec.json.encode(snapshot).replace(b'"members":[]', b'"members":[\n' + lines + b"\n]", 1) + b"\n"
+    )
+
+
+def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapshot:
+    """The snapshot of a state, and of what it is on its way to."""
+    counts, lists, unassigned = _lists(state)
+    targets: list[dict[str, list[int]]] = [{} for _ in state.members]
+    target_unassigned: dict[str, list[int]] = {}
+    if target is not None:
+        known, of_members, target_unassigned = _lists(target)
+        counts |= {name: max(count, counts.get(name, 0)) for name, count in known.items()}
+        place = {member.id: number for number, member in enumerate(target.members)}
+        targets = [of_members[place[member.id]] if member.id in place else {} for member in state.members]
+    complete = state.complete and (target is None or target.complete)
+    return Snapshot(
+        format_version=FORMAT_VERSION,
+        members=[
+            SnapshotMember(
+                id=identity.id,
+                instance_id=identity.instance_id,
+                client_id=identity.client_id,
+                host=identity.host,
+                rack=identity.rack,
+                topics=None if identity.topics is None else list(identity.topics),
+                partitions=partitions,
+                target=wanted,
+            )
+            for identity, partitions, wanted in zip(state.members, lists, targets, strict=True)
+        ],
+        group=state.name,
+        state=state.status,
+        topics={name: counts[name] for name in sorted(counts)} if complete else {},
+        unassigned={} if complete else unassigned,
+        lag=_lags(state),
+        members_complete=state.members_complete,
+        strategy=state.strategy,
+        protocol=state.protocol,
+        topic_ids=_known(state.topics, state.topic_ids),
+        racks={name: [*map(list, racks)] for name, racks in _known(state.topics, state.racks).items()},
+        assumed=list(state.assumed),
+        warnings=list(state.warnings),
+        has_target=target is not None,
+        target_unassigned={} if complete else target_unassigned,
+        generation=state.generation,
+    )
+
+
+def _known(topics: Sequence[str], values: Sequence[_T | None]) -> dict[str, _T]:
+    found = zip(topics, values or [None] * len(topics), strict=True)
+    return {name: value for name, value in sorted(found, key=itemgetter(0)) if value is not None}
+
+
+def _order(state: GroupState) -> NDArray[np.intp]:
+    """The rows by topic name and number."""
+    rank = {name: place for place, name in enumerate(sorted(state.topics))}
+    ranks = np.array([rank[name] for name in state.topics], np.int64)
+    return np.lexsort((state.partition, ranks[state.topic]))
+
+
+def _lists(
+    state: GroupState,
+) -> tuple[dict[str, int], list[dict[str, list[int]]], dict[str, list[int]]]:
+    """Partition counts by the highest number, what each member has, and what nobody has."""
+    # The last one is nobody's: index -1.
+    lists: list[dict[str, list[int]]] = [{} for _ in range(len(state.members) + 1)]
+    counts: dict[str, int] = {}
+    order = _order(state)
+    columns = (state.member[order].tolist(), state.topic[order].tolist(), state.partition[order].tolist())
+    for member, topic, partition in zip(*columns, strict=True):
+        name = state.topics[topic]
+        counts[name] = max(counts.get(name, 0), partition + 1)
+        lists[member].setdefault(name, []).append(partition)
+    return counts, lists[:-1], lists[-1]
+
+
+def _lags(state: GroupState) -> dict[str, dict[int, int]]:
+    lag: dict[str, dict[int, int]] = {}
+    if state.lag is None:
+        return lag
+    order = _order(state)
+    known = order[state.lag[order] != UNKNOWN_LAG]
+    columns = (state.topic[known].tolist(), state.partition[known].tolist(), state.lag[known].tolist())
+    for topic, partition, records in zip(*columns, strict=True):
+        lag.setdefault(state.topics[topic], {})[partition] = records
+    return lag

@@ -1,0 +1,215 @@
+"""One side of a diff, or both, from what the command line names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.errors import SourceError
+from assignors.files import read_text
+from assignors.limits import parse_number
+from copartition.diff import diff
+from copartition.groups.capture import check_head, is_capture, parse_capture
+from copartition.groups.live import read_live
+from copartition.groups.plan import WhatIf, as_complete, plan
+from copartition.groups.record import SUFFIX, read_record
+from copartition.groups.replay import step_state
+from copartition.groups.snapshot import parse_snapshot
+from copartition.simulation import Scenario, simulate
+from partitioning.topic_partition import MAX_PARTITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assignors.weighted.weights_file import GivenWeights
+    from copartition.diff.state import GroupState
+
+_SCENARIOS = {".yaml", ".yml", ".toml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a source says.
+
+    Attributes:
+        state: the group.
+        target: what it is on its way to, if it is one with targets (KIP-848).
+        last: the last step, if it is a whole scenario or a whole record.
+        live: whether it was read from a cluster.
+    """
+
+    state: GroupState
+    target: GroupState | None = None
+    last: GroupState | None = None
+    live: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Both sides of a diff.
+
+    Attributes:
+        before: the first.
+        after: the second.
+        planned: whether one was made from the other, so that equal member ids are equal members.
+        kept: the side to keep as a snapshot: the plan, else the live group, else the later one.
+    """
+
+    before: GroupState
+    after: GroupState
+    planned: bool
+    kept: Source
+
+    def swapped(self) -> Pair:
+        """The same pair the other way round."""
+        return replace(self, before=self.after, after=self.before)
+
+
+def read_source(name: str, config: Mapping[str, str] | None = None, *, group: str | None = None) -> Source:
+    """The group that a source names.
+
+    Args:
+        name: a path (a snapshot, a capture, or a scenario or record, which stand for their first step), "-"
+            for standard input, `live:GROUP`, `scenario.yaml#STEP`, or `record.ndjson#STEP`.
+        config: librdkafka settings for `live:GROUP`.
+        group: which group of a file that holds several.
+
+    Raises:
+        SourceError: it cannot be read; the message names the source and what to do.
+        ScenarioError: it is a scenario that cannot be run.
+    """
+    kind, colon, rest = name.partition(":")
+    if colon and kind == "live":
+        return Source(*read_live(rest, config or {}), live=True)
+    if colon and kind == "plan":
+        raise SourceError(f"{name} plans from the other side; name a group for that side")
+    path, hash_, step = name.rpartition("#")
+    if hash_ and Path(path).suffix.lower() in {*_SCENARIOS, ".json"}:
+        return _scenario_step(path, step)
+    if hash_ and Path(path).suffix.lower() == SUFFIX:
+        return _record_step(path, step)
+    if Path(name).suffix.lower() == SUFFIX:
+        steps = read_record(name)
+        return Source(*steps[0][2:], last=steps[-1].state)
+    return _file(name, group)
+
+
+def read_pair(
+    before: str,
+    after: str | None = None,
+    *,
+    config: Mapping[str, str] | None = None,
+    what_if: WhatIf | None = None,
+    group: str | None = None,
+    weights: GivenWeights | None = None,
+) -> Pair:
+    """Both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other, with these weights.
+
+    Without `after` the one source must know both: a KIP-848 group on its way to a target, or a scenario.
+
+    Raises:
+        SourceError: see `read_source`; also a what-if without a plan, and a single source with one state.
+    """
+    planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
+    if what_if and not planning:
+        raise SourceError("--add-members, --partitions and the like change a plan; add plan:ASSIGNOR")
+    if after is None:
+        only = read_source(before, config, group=group)
+        later = only.last if only.target is None else only.target
+        if later is None:
+            raise SourceError(
+                f"{before} holds one state of the group; name a second source to compare it with"
+            )
+        return Pair(only.state, later, planned=False, kept=only)
+    if planning:
+        name = before if after == planning[-1] else after
+        known = read_source(name, config, group=group)
+        try:
+            given = as_complete(known.state)
+            # A coordinator that has a target makes the next one of that, whatever the members have got of it.
+            start = given if known.target is None else as_complete(known.target)
+        except SourceError as error:
+            raise SourceError(f"{_told(name)}: {error}") from error
+        made = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weights)
+        sides = (given, made) if after == planning[-1] else (made, given)
+        return Pair(*sides, planned=True, kept=Source(made))
+    old, new = read_source(before, config, group=group), read_source(after, config, group=group)
+    return Pair(
+        _as_it_is(before, old),
+        _as_it_is(after, new),
+        planned=False,
+        kept=old if old.live and not new.live else new,
+    )
+
+
+def _as_it_is(name: str, source: Source) -> GroupState:
+    """The group now; that it is about to change is said, or nothing seems to."""
+    if source.target is None:
+        return source.state
+    on_its_way = int(np.count_nonzero(diff(source.state, source.target, match="member-id").action))
+    if not on_its_way:
+        return source.state
+    told = f"{_told(name)} is on its way to a target that differs in {on_its_way:,} partitions"
+    return replace(source.state, assumed=(*source.state.assumed, f"{told}; taken as it is now"))
+
+
+def _file(name: str, group: str | None) -> Source:
+    try:
+        text = read_text(None if name == "-" else name, check_head=check_head)
+    except FileNotFoundError:
+        raise SourceError(
+            f"{name}: no such file; a source is a file, '-', live:GROUP, plan:ASSIGNOR, scenario.yaml#STEP "
+            "or record.ndjson#STEP"
+        ) from None
+    except OSError as error:
+        raise SourceError(f"{name}: {error.strerror}") from error
+    except SourceError as error:
+        raise SourceError(f"{_told(name)}: {error}") from error
+    snapshot = '"group-snapshot"' in text
+    if Path(name).suffix.lower() in {*_SCENARIOS, ".json"} and not (snapshot or is_capture(text)):
+        return _scenario(name)
+    try:
+        if snapshot or (text.lstrip().startswith("{") and not is_capture(text)):
+            return _one_group(Source(*parse_snapshot(text)), group)
+        return Source(*parse_capture(text, group))
+    except SourceError as error:
+        raise SourceError(f"{_told(name)}: {error}") from error
+
+
+def _one_group(source: Source, group: str | None) -> Source:
+    name = source.state.name
+    if group is not None and name not in {None, group}:
+        raise SourceError(f"the snapshot holds the group {name!r}, not {group!r}")
+    return source
+
+
+def _told(name: str) -> str:
+    return "standard input" if name == "-" else name
+
+
+def _scenario(path: str) -> Source:
+    result = simulate(Scenario.from_file(path))
+    return Source(step_state(result, 0), last=step_state(result, -1))
+
+
+def _scenario_step(path: str, step: str) -> Source:
+    number = _step_number(path, step)
+    return Source(step_state(simulate(Scenario.from_file(path)), number))
+
+
+def _record_step(path: str, step: str) -> Source:
+    number = _step_number(path, step)
+    steps = read_record(path)
+    if not -len(steps) <= number < len(steps):
+        raise SourceError(f"{path}#{step}: the record has {len(steps)} steps, 0 to {len(steps) - 1}")
+    return Source(*steps[number][2:])
+
+
+def _step_number(path: str, step: str) -> int:
+    number = parse_number(step.removeprefix("-"), MAX_PARTITIONS)
+    if number is None:
+        raise SourceError(f"{path}#{step}: a step is a number, 0 the first and -1 the last")
+    return -number if step.startswith("-") else number

@@ -1,0 +1,202 @@
+"""From one list of strategies to another by rolling bounces: which are safe, or why none is.
+
+A rolling bounce restarts one member after the other with new settings, so that for a while members with old
+and new ones are in the group together. Sources: KIP-429 (eager to cooperative), KIP-848 (classic to consumer
+protocol), and what the clients refuse, as `copartition.simulation` has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assignors.errors import MigrationError
+from assignors.interface import RebalanceProtocol
+from assignors.registry import get_assignor
+from copartition.simulation.group.clients import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_JAVA = "org.apache.kafka.clients.consumer."
+_NAMES = {
+    "java": {
+        "range": f"{_JAVA}RangeAssignor",
+        "roundrobin": f"{_JAVA}RoundRobinAssignor",
+        "sticky": f"{_JAVA}StickyAssignor",
+        "cooperative-sticky": f"{_JAVA}CooperativeStickyAssignor",
+    },
+    "librdkafka": {name: name for name in ("range", "roundrobin", "cooperative-sticky")},
+    "kafka-python": {
+        "range": "RangePartitionAssignor",
+        "roundrobin": "RoundRobinPartitionAssignor",
+        "sticky": "StickyPartitionAssignor",
+        "cooperative-sticky": "CooperativeStickyAssignor",
+    },
+}
+"""What each client calls a strategy of its own side."""
+
+_OTHERS = {"java": "<your Java class of {}>", "kafka-python": 'KafkaPythonAssignor("{}")'}
+"""What stands for a strategy that a client does not come with; librdkafka can be given none."""
+
+_POLICIES = ("disabled", "upgrade", "downgrade", "bidirectional")
+
+_REMOTE = {"uniform": "uniform", "broker-range": "range"}
+"""What brokers call theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounce:
+    """A rolling bounce.
+
+    Attributes:
+        strategies: what every member has when it is over, the preferred one first.
+        settings: of each client, those to start its members with; None for one to remove.
+        meanwhile: the strategies of which the group uses one while old and new members are in it together.
+        why: why that is safe.
+    """
+
+    strategies: tuple[str, ...]
+    settings: dict[str, dict[str, str | None]]
+    meanwhile: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A way from one list of strategies to another.
+
+    Attributes:
+        bounces: one after the other, each begun when the one before is over on all members; empty where
+            nothing has to change, or where there is no way.
+        obstacle: why no rolling bounce is safe; None where there is a way.
+    """
+
+    bounces: tuple[Bounce, ...]
+    obstacle: str | None = None
+
+
+def plan_migration(
+    before: Sequence[str],
+    after: Sequence[str],
+    *,
+    clients: Sequence[str] = ("java",),
+    policy: str = "bidirectional",
+) -> Migration:
+    """The fewest safe rolling bounces.
+
+    Args:
+        before: the strategies that all members have now, the preferred one first; one of a broker stands for
+            the consumer protocol (KIP-848).
+        after: those they are to have.
+        clients: the kinds of clients in the group: "java", "librdkafka" or "kafka-python".
+        policy: `group.consumer.migration.policy` of the brokers: "disabled", "upgrade", "downgrade" or
+            "bidirectional", their default.
+
+    Raises:
+        MigrationError: a list that is empty, names a strategy twice, or has one of a broker beside others; a
+            client that cannot have what it is said to have now; or a client or a policy that is not known.
+        UnknownStrategyError: no strategy of that name.
+    """
+    for value, known in (*((client, _NAMES) for client in clients), (policy, _POLICIES)):
+        if value not in known:
+            raise MigrationError(f"{value!r} is none of {', '.join(known)}")
+    old, new = (_checked(tuple(each)) for each in (before, after))
+    if fault := _refused(clients, old):
+        raise MigrationError(f"{fault}, so no member can have {', '.join(old)} now")
+    if old == new:
+        return Migration(())
+    if fault := _refused(clients, new):
+        return Migration((), fault)
+    if _remote(old) or _remote(new):
+        return _convert(old, new, clients, policy)
+    if set(old) & set(new):
+        return Migration((_bounce(old, new, clients),))
+    both = (*new, *old)
+    if fault := _refused(clients, both):
+        return Migration((), f"old and new members need a strategy in common, but {fault}")
+    return Migration((_bounce(old, both, clients), _bounce(both, new, clients)))
+
+
+def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
+    remote = [name for name in strategies if not get_assignor(name).protocols]
+    if not strategies or len(set(strategies)) < len(strategies):
+        raise MigrationError(f"strategies {', '.join(strategies)!r}; name one or more, each once")
+    if remote and len(strategies) > 1:
+        raise MigrationError(
+            f"strategies {', '.join(strategies)!r}: {remote[0]} is the broker's, which stands alone"
+        )
+    return strategies
+
+
+def _remote(strategies: tuple[str, ...]) -> bool:
+    """Whether members speak the consumer protocol."""
+    return not get_assignor(strategies[0]).protocols
+
+
+def _refused(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
+    """Why the first client that cannot be configured so cannot."""
+    return next(filter(None, (_refuses(client, strategies) for client in clients)), None)
+
+
+def _refuses(client: str, strategies: tuple[str, ...]) -> str | None:
+    """Why a client cannot be configured so."""
+    if _remote(strategies):
+        speaks = PROFILES[client].consumer_late_ms is not None
+        return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"
+    unknown = [name for name in strategies if client == "librdkafka" and name not in _NAMES[client]]
+    if unknown:
+        return f"librdkafka has no strategy {unknown[0]}, and cannot be given one"
+    cooperative = {RebalanceProtocol.COOPERATIVE in get_assignor(name).protocols for name in strategies}
+    if len(cooperative) > 1 and not PROFILES[client].mixes_protocols:
+        return f"{client} refuses eager and cooperative strategies in one list"
+    return None
+
+
+def _bounce(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str]) -> Bounce:
+    """Between lists with strategies in common, which alone the group can use meanwhile."""
+    common = tuple(name for name in old if name in new)
+    why = f"all members have {' and '.join(common)}; the coordinator chooses what all have"
+    return Bounce(new, _settings(new, clients, was_remote=False), common, why)
+
+
+def _convert(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str], policy: str) -> Migration:
+    """To the consumer protocol, from it, or within it."""
+    settings = _settings(new, clients, was_remote=_remote(old))
+    if _remote(old) and _remote(new):
+        why = "the coordinator assigns by what most of those members want who want a certain assignor"
+        return Migration((Bounce(new, settings, (*old, *new), why),))
+    upgrade = _remote(new)
+    needed = "upgrade" if upgrade else "downgrade"
+    if policy not in {needed, "bidirectional"}:
+        return Migration(
+            (),
+            f"group.consumer.migration.policy={policy} lets no group be converted while it has members; "
+            f"{needed} or bidirectional does",
+        )
+    if upgrade:
+        why = "the first member that speaks the consumer protocol converts the group; the others stay in it"
+    else:
+        why = "the group is converted when the last member that speaks the consumer protocol is gone"
+    return Migration((Bounce(new, settings, new if upgrade else old, why),))
+
+
+def _settings(
+    strategies: tuple[str, ...], clients: Sequence[str], *, was_remote: bool
+) -> dict[str, dict[str, str | None]]:
+    found: dict[str, dict[str, str | None]] = {}
+    for client in clients:
+        if _remote(strategies):
+            assignor = _REMOTE.get(strategies[0], strategies[0])
+            found[client] = {"group.protocol": "consumer", "group.remote.assignor": assignor}
+            if not was_remote:
+                found[client]["partition.assignment.strategy"] = None
+            continue
+        names = [_NAMES[client].get(name) or _OTHERS[client].format(name) for name in strategies]
+        if client == "kafka-python":
+            found[client] = {"partition_assignment_strategy": f"[{', '.join(names)}]"}
+        else:
+            found[client] = {"partition.assignment.strategy": ",".join(names)}
+        if was_remote:
+            found[client] |= {"group.protocol": "classic", "group.remote.assignor": None}
+    return found

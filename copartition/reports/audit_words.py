@@ -1,0 +1,185 @@
+"""What an audit says, in sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from copartition.reports.ranges import ranges
+from partitioning.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from copartition.topics.audit.topic_audit import KeyForm, Span, TopicAudit, Writer
+
+_SHOWN = 5
+
+
+def settled(audit: TopicAudit) -> bool:
+    """Whether one writer over the topic's own count explains what was read, but for strays."""
+    return (
+        audit.certainty in {"sure", "likely"}
+        and {writer.num_partitions for writer in _used(audit)} == {audit.num_partitions}
+        and len(_used(audit)) == 1
+    )
+
+
+def verdict(audit: TopicAudit) -> str:
+    """The answer in a sentence."""
+    keyed = _keyed(audit)
+    writers = _used(audit)
+    if not audit.coverage.read:
+        return "no records: nothing can be said"
+    if not keyed:
+        return f"no keys in {audit.coverage.read:,} records: nothing can be said"
+    if audit.certainty in _OTHERWISE:
+        return _OTHERWISE[audit.certainty](audit)
+    if audit.num_partitions == 1:
+        return "one partition, where every client puts every key"
+    grown = {writer.num_partitions for writer in writers} != {audit.num_partitions}
+    told = ", then ".join(map(named, writers))
+    adverb = "written" if audit.certainty == "sure" else "most likely written"
+    late = f", although the topic has {audit.num_partitions:,}" if grown and len(writers) == 1 else ""
+    return f"{adverb} by {told}{late}"
+
+
+def remarks(audit: TopicAudit) -> list[str]:
+    """What to know beside the answer, in sentences."""
+    coverage, keyed = audit.coverage, _keyed(audit)
+    keyless = sum(span.keyless for span in audit.spans)
+    lines = [f"read {coverage.read:,} of at most {coverage.present:,} records: {coverage.said}"]
+    for writer in _used(audit):
+        others = [name for name in writer.same_rule if name != writer.profile]
+        if others and audit.num_partitions > 1:
+            lines.append(
+                f"{writer.profile} is {PROFILES[writer.profile].client}; the same for keyed records: "
+                f"{', '.join(others)}"
+            )
+    if len(_used(audit)) > 1 and audit.certainty in {"sure", "likely"}:
+        lines.append("records of one key from before and after such a change are in different partitions")
+    if keyless:
+        lines.append(f"{keyless:,} of {coverage.read:,} records have no key, or an empty one")
+    explained = sum(span.explained for span in audit.spans)
+    strays = [f"{span.partition}@{offset}" for span in audit.spans for offset in span.missed][:_SHOWN]
+    if audit.certainty in {"likely", "mixed"} and strays:
+        where = ", ".join(strays)
+        lines.append(
+            f"{keyed - explained:,} of {keyed:,} keyed records are elsewhere than the writer of their range "
+            f"puts them, for example (partition@offset) {where}"
+        )
+    lines.extend(_form(form, audit.forms) for form in audit.forms)
+    if audit.compacted:
+        lines.append("the topic is compacted: what was deleted may have had other writers")
+    return lines
+
+
+def named(writer: Writer) -> str:
+    """A writer in a few words."""
+    return f"{writer.profile} over {writer.num_partitions:,}"
+
+
+def rows(spans: Sequence[Span]) -> list[tuple[str, ...]]:
+    """A row of a table for each span; partitions with one writer each, the same one, are one row."""
+    turns = Counter(span.partition for span in spans)
+    alike: dict[tuple[Writer | None, int], list[Span]] = {}
+    for number, span in enumerate(spans):
+        alike.setdefault((span.writer, -1 if turns[span.partition] == 1 else number), []).append(span)
+    return [_row(each) for each in alike.values()]
+
+
+TITLES = ("partitions", "offsets", "from", "to", "writer", "keyed", "explained", "keyless")
+
+
+def _row(spans: Sequence[Span]) -> tuple[str, ...]:
+    writer = spans[0].writer
+    starts = [span.first_ms for span in spans if span.first_ms is not None]
+    ends = [span.last_ms for span in spans if span.last_ms is not None]
+    keyed = sum(span.rows - span.keyless for span in spans)
+    return (
+        ranges(np.array([span.partition for span in spans])),
+        f"{spans[0].first}-{spans[0].last}" if len(spans) == 1 else "all read",
+        _time(min(starts, default=None)),
+        _time(max(ends, default=None)),
+        "?" if writer is None else named(writer),
+        f"{keyed:,}",
+        f"{sum(span.explained for span in spans):,}",
+        f"{sum(span.keyless for span in spans):,}",
+    )
+
+
+def _time(ms: int | None) -> str:
+    if ms is None:
+        return "-"
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):  # a client may write any number
+        return f"{ms} ms"
+
+
+def _keyed(audit: TopicAudit) -> int:
+    return sum(span.rows - span.keyless for span in audit.spans)
+
+
+def _used(audit: TopicAudit) -> list[Writer]:
+    """The writers of the spans, in the order in which partitions met them."""
+    place: dict[Writer, int] = {}
+    turn: dict[int, int] = {}
+    for span in audit.spans:
+        turn[span.partition] = turn.get(span.partition, -1) + 1
+        if span.writer is not None:
+            place[span.writer] = max(turn[span.partition], place.get(span.writer, 0))
+    return sorted(place, key=lambda writer: (place[writer], writer.num_partitions))
+
+
+def _why_unknown(audit: TopicAudit) -> str:
+    rivals = {rival for span in audit.spans for rival in span.rivals}
+    if rivals:
+        first = [named(each) for each in (*_used(audit)[:1], *sorted(rivals))]
+        more = f" and {len(first) - _SHOWN:,} more" if len(first) > _SHOWN else ""
+        return f"cannot be told: the keys fit {', '.join(first[:_SHOWN])}{more} alike"
+    guess = _used(audit)
+    return "cannot be told: too few different keys" + (
+        f"; they would fit {named(guess[0])}, which may be chance" if guess else ""
+    )
+
+
+def _shares(audit: TopicAudit) -> str:
+    keyed = _keyed(audit)
+    told = [f"{named(share.writer)} about {share.rows / keyed:.0%}" for share in audit.shares[:_SHOWN]]
+    rest = keyed - sum(share.rows for share in audit.shares)
+    if rest:
+        told.append(f"{rest:,} records that no rule explains")
+    return f"several clients at once: {', '.join(told)}"
+
+
+def _form(form: KeyForm, forms: Sequence[KeyForm]) -> str:
+    total = sum(each.rows for each in forms)
+    ids = ""
+    if form.schema_ids:
+        ids = f", schema id{'s' * (len(form.schema_ids) > 1)} {', '.join(map(str, form.schema_ids))}"
+    if len(form.schema_ids) > 1:
+        ids += ": the id is hashed, so one logical key under two ids is two keys"
+    maybe = f" (or {', '.join(form.maybe)})" if form.maybe else ""
+    example = repr(form.example)
+    if form.said:
+        example = f"{form.sample[0]!r}, the {form.said[0].kind} {form.said[0].value}"
+    return f"keys: {form.rows:,} of {total:,} looked at are {form.name}{maybe}, such as {example}{ids}"
+
+
+def _unexplained(audit: TopicAudit) -> str:  # noqa: ARG001 - as the others
+    return (
+        "no rule that was tried explains the records: partitions were chosen by hand, or by a client with a "
+        "rule of its own"
+    )
+
+
+_OTHERWISE: dict[str, Callable[[TopicAudit], str]] = {
+    "none": _unexplained,
+    "unknown": _why_unknown,
+    "mixed": _shares,
+}
+"""What is said where no writer, or one after another, explains the records."""

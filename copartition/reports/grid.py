@@ -1,0 +1,156 @@
+"""Large tables in a terminal, and narrow ones."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assignors.extras import needs
+from copartition.reports.names import CUT
+
+with needs("a text report", "cli"):
+    from rich.cells import cell_len, chop_cells
+    from rich.segment import Segment
+    from rich.style import Style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console, ConsoleOptions
+
+_INDENT = 2
+_NARROWEST = 8
+"""Columns that a name which is cut, or a list that is broken, takes at least."""
+
+_LIST_LINES = 3
+"""Lines that a list may take in a table that is not shown in full."""
+
+_DIM = Style(dim=True)
+_BAR = {"=": _DIM, "-": Style(color="red"), "+": Style(color="green")}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a `Grid`.
+
+    Attributes:
+        title: its header.
+        kind: "name", cut in the middle where there is no room; "number", flush right; "list", the last
+            column, broken after its commas and blanks; "bar", signs with colours; "word", anything else.
+        style: rich's name for how it looks.
+    """
+
+    title: str
+    kind: str = "number"
+    style: str = ""
+
+
+class Grid:
+    """A table without lines; nothing in it is broken within a word.
+
+    Rich's own tables need 0.3 ms for a row; this one prints a hundred thousand rows in seconds.
+    """
+
+    def __init__(
+        self, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, full: bool = False
+    ) -> None:
+        # Of a column that says nothing not even the title is shown.
+        used = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+        self.columns = [columns[place] for place in used]
+        self.rows = [[row[place] for place in used] for row in rows]
+        self.full = full
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        """Its lines, as rich wants them."""
+        line = _Line(self.columns, *self._widths(options.max_width))
+        styles = [console.get_style(column.style) if column.style else None for column in self.columns]
+        titles = [column.title for column in self.columns]
+        if any(titles):
+            yield from line.segments(titles, [_DIM] * len(titles))
+        for row in self.rows:
+            if self.columns[-1].kind != "list":
+                yield from line.segments(row, styles)
+                continue
+            first, *more = self._broken(row[-1], line.widths[-1])
+            yield from line.segments([*row[:-1], first], styles)
+            for text in more:
+                yield from line.segments([*[""] * (len(row) - 1), text], styles)
+
+    def _widths(self, room: int) -> tuple[list[int], str]:
+        """What each column takes, and what is between two; first the list gets less, then names do."""
+        widths = [
+            max(map(cell_len, (column.title, *(row[place] for row in self.rows))))
+            for place, column in enumerate(self.columns)
+        ]
+        over = _INDENT + sum(widths) + 2 * (len(widths) - 1) - room
+        if self.columns[-1].kind == "list" and over > 0:
+            given = max(0, min(over, widths[-1] - max(_NARROWEST, room // 3)))
+            widths[-1] -= given
+            over -= given
+        names = [place for place, column in enumerate(self.columns) if column.kind == "name"]
+        while over > 0 and names:
+            widest = max(names, key=widths.__getitem__)
+            if widths[widest] <= _NARROWEST:
+                break
+            widths[widest] -= 1
+            over -= 1
+        return widths, "  " if over <= 0 else " "
+
+    def _broken(self, text: str, width: int) -> list[str]:
+        """A list in lines of this width; where they are too many, the last one ends with a mark."""
+        if cell_len(text) <= width:
+            return [text]
+        lines = [""]
+        for word in re.findall(r"[^ ,]+[ ,]*", text):
+            shown = shorten(word, width)
+            if lines[-1] and cell_len(lines[-1]) + cell_len(shown.rstrip(" ")) > width:
+                if len(lines) == _LIST_LINES and not self.full:
+                    return [*(line.rstrip(" ") for line in lines[:-1]), _marked(lines[-1], width)]
+                lines.append("")
+            lines[-1] += shown
+        return [line.rstrip(" ") for line in lines]
+
+
+class _Line:
+    """How a row becomes a line."""
+
+    def __init__(self, columns: Sequence[Column], widths: list[int], gap: str) -> None:
+        self.widths = widths
+        self._kinds = [column.kind for column in columns]
+        self._gap = gap
+
+    def segments(self, cells: Sequence[str], styles: Sequence[Style | None]) -> Iterator[Segment]:
+        """Its parts; blanks at the end are left out."""
+        last = max((place for place, text in enumerate(cells) if text), default=-1)
+        yield Segment(" " * _INDENT)
+        for place, text in enumerate(cells[: last + 1]):
+            shown = shorten(text, self.widths[place]) if self._kinds[place] == "name" else text
+            blanks = " " * (self.widths[place] - cell_len(shown))
+            if self._kinds[place] == "number":
+                shown = blanks + shown
+                blanks = ""
+            if self._kinds[place] == "bar":
+                for part in re.findall(r"(?:(.)\1*)", shown):
+                    yield Segment(part * shown.count(part), _BAR.get(part))
+            else:
+                yield Segment(shown, styles[place])
+            if place < last:
+                yield Segment(blanks + self._gap)
+        yield Segment.line()
+
+
+def _marked(line: str, width: int) -> str:
+    """The last line of a list that goes on."""
+    while cell_len(line) + len(CUT) > width and re.search(r"[ ,]+[^ ,]", line):
+        line = re.sub(r"[^ ,]+[ ,]*$", "", line)
+    return line.rstrip(" ") + CUT
+
+
+def shorten(text: str, width: int) -> str:
+    """The text in so many columns; of one that is wider, the beginning and the end."""
+    if len(text) * 2 <= width or cell_len(text) <= width:
+        return text
+    room = max(width - len(CUT), 2)
+    end = chop_cells(text[::-1], room // 2)[0][::-1]
+    return chop_cells(text, room - room // 2)[0] + CUT + end

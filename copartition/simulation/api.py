@@ -1,0 +1,75 @@
+"""The names that the package has for everybody."""
+
+from copartition.simulation.inputs.durations import Duration, Exponential, LogNormal, Uniform
+from copartition.simulation.inputs.events import (
+    Autoscaler,
+    Condition,
+    Consumer,
+    Crash,
+    CrashLoop,
+    Create,
+    Deployment,
+    DuplicateInstance,
+    Event,
+    Failover,
+    Grow,
+    Join,
+    Leave,
+    Restart,
+    RollingRestart,
+    ScaleTo,
+    SlowPoll,
+    Stall,
+    StatefulSetRoll,
+    rolling_restart,
+)
+from copartition.simulation.inputs.scenario import Scenario
+from copartition.simulation.inputs.settings import Costs, Load, Settings
+from copartition.simulation.outcome.history import Rebalance
+from copartition.simulation.outcome.percentiles import Runs
+from copartition.simulation.outcome.result import LogEntry, Outage, RunSummary, SimulationResult
+from copartition.simulation.outcome.timeline import Phase, Timeline
+from copartition.simulation.records.flow import RecordsResult
+from copartition.simulation.run import simulate, simulate_seeds
+
+__all__ = [
+    "Autoscaler",
+    "Condition",
+    "Consumer",
+    "Costs",
+    "Crash",
+    "CrashLoop",
+    "Create",
+    "Deployment",
+    "DuplicateInstance",
+    "Duration",
+    "Event",
+    "Exponential",
+    "Failover",
+    "Grow",
+    "Join",
+    "Leave",
+    "Load",
+    "LogEntry",
+    "LogNormal",
+    "Outage",
+    "Phase",
+    "Rebalance",
+    "RecordsResult",
+    "Restart",
+    "RollingRestart",
+    "RunSummary",
+    "Runs",
+    "ScaleTo",
+    "Scenario",
+    "Settings",
+    "SimulationResult",
+    "SlowPoll",
+    "Stall",
+    "StatefulSetRoll",
+    "Timeline",
+    "Uniform",
+    "rolling_restart",
+    "simulate",
+    "simulate_seeds",
+]

@@ -1,0 +1,459 @@
+"""A classic group: its coordinator, and what befalls its clients' processes."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.errors import ScenarioError
+from copartition.simulation.group.clients import PROFILES, draw_batches
+from copartition.simulation.group.coordinator import Coordinator
+from copartition.simulation.group.hearing import Hearing
+from copartition.simulation.group.leader import speaks_consumer_protocol, speaks_eager, strategies_of
+from copartition.simulation.group.members import Members
+from copartition.simulation.group.partitions import rows_of
+from copartition.simulation.group.processes import Handover, Process
+from copartition.simulation.group.recurring import first_after
+from copartition.simulation.group.state import State
+from copartition.simulation.group.timers import Timer, Timers
+from copartition.simulation.inputs.durations import draw
+from copartition.simulation.outcome.timeline import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.world import World
+    from copartition.simulation.inputs.events import Consumer
+
+
+class Classic:
+    """A classic group at a moment in time; see `copartition.simulation.group.world.Engine`.
+
+    Attributes:
+        upgrades: called when a consumer joins that speaks the consumer protocol (KIP-848).
+    """
+
+    upgrades: Callable[[int, float], None]
+
+    def __init__(self, world: World, decisions: Decisions) -> None:
+        self._world = world
+        self._members = Members(world.scenario.settings)
+        self._timers = Timers()
+        self._hearing = Hearing(world, self._members)
+        self._hearing.overdue = self._leave_when_overdue
+        self._group = Coordinator(world, decisions, self._members, self._timers, self._hearing)
+        self._group.expelled = self._expelled
+        self._settings = world.scenario.settings
+        self._costs = world.scenario.costs
+        self._protocols: dict[tuple[str, ...], list[bool]] = {}
+        self._member: dict[int, int] = {}  # the last membership of each consumer
+        self._plans: dict[int, list[Timer]] = {}  # what a consumer's process will do by itself
+
+    @property
+    def members(self) -> int:
+        """See `Engine`."""
+        return len(self._members)
+
+    @property
+    def member_pause_ms(self) -> float:
+        """See `Engine`."""
+        return self._group.generations.member_pause_ms
+
+    def start(self, consumer: int, now_ms: float) -> None:
+        """It finds the coordinator and sends JoinGroup, a dynamic one twice (KIP-394)."""
+        rounds = 1.5 if self._world.consumers[consumer].static else 2.5
+        arrives_ms = now_ms + rounds * self._costs.network_ms
+        self._plan(consumer, arrives_ms, lambda: self._arrive(consumer, now_ms))
+
+    def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
+        """Only a dynamic one that closes cleanly tells the coordinator (LeaveGroup)."""
+        self._forget_plans(consumer)
+        self._world.partitions.gone(consumer, now_ms)
+        member = self._member_of(consumer)
+        if member is None or not self._members.alive[member]:
+            return  # it is out already, or its session runs down
+        configured = self._world.consumers[consumer]
+        heard = cleanly and now_ms >= self._group.down_ms
+        tells = heard and not configured.static
+        text = f"{configured.name} left" if tells else f"session of {configured.name} timed out"
+        cause = self._world.partitions.cause(text)
+        reads = len(self._world.partitions.owned(member)) > 0
+        load = self._world.scenario.load
+        commits = heard and reads and (load is None or load.commit_on_revoke)
+        self._stand_still(
+            member, now_ms, Phase.PAUSED if tells else Phase.UNNOTICED, cause, committed=commits
+        )
+        if not tells:
+            heard_ms = now_ms if commits else self._members.last_heard_ms(member, now_ms, reads=reads)
+            self._group.silent(member, heard_ms, cause)
+            return
+        says_ms = now_ms + self._costs.network_ms / 2
+        if reads:
+            says_ms += draw(self._costs.revoke_ms, self._world.random)
+        if says_ms <= now_ms:
+            self._group.drop(member, text, cause)
+        else:
+            self._timers.at(says_ms, lambda: self._group.drop(member, text, cause))
+
+    def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
+        """Its partitions wait, and so does a barrier that it must pass; in the end it leaves by itself."""
+        member = self._member_of(consumer)
+        if member is None or not self._members.alive[member] or self._group.waits(member):
+            return  # who waits for an assignment is inside `poll`
+        if self._members.busy_ms[member] > now_ms:
+            self._forget_plans(consumer)
+        name = self._world.consumers[consumer].name
+        cause = self._world.partitions.cause(f"{name} was busy")
+        self._world.partitions.stop(member, now_ms, Phase.UNNOTICED, cause, committed=None)
+        self._members.busy_ms[member] = until_ms
+        if self._group.state is State.PREPARING and not self._members.in_background(member):
+            self._group.arrives(member, until_ms + self._costs.network_ms / 2, until_ms)
+        if not self._leave_when_overdue(member, now_ms, until_ms):
+            self._plan(consumer, until_ms, lambda: self._resume(member))
+
+    def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
+        """It says nothing; after more than its session it wakes up without knowing that it is out."""
+        self._postpone_plans(consumer, until_ms)
+        member = self._member_of(consumer)
+        if member is None or not self._members.alive[member]:
+            return
+        partitions = self._world.partitions
+        cause = partitions.cause(f"session of {self._world.consumers[consumer].name} timed out")
+        had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=None)
+        heard_ms = self._members.last_heard_ms(member, now_ms, reads=len(had) > 0)
+        self._group.silent(member, heard_ms, cause)
+        self._plan(consumer, until_ms, lambda: self._wake(consumer, member, had, cause))
+
+    def duplicate(self, consumer: int, now_ms: float) -> None:
+        """The second takes the member over; the first reads until its next heartbeat tells it."""
+        self._forget_plans(consumer)
+        arrives_ms = now_ms + 1.5 * self._costs.network_ms
+        self._plan(consumer, arrives_ms, lambda: self._take_over(consumer, now_ms))
+
+    def failover(self, now_ms: float, until_ms: float) -> None:
+        """Sessions begin anew when another broker has loaded the group."""
+        self._group.failover(now_ms, until_ms)
+
+    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:
+        """Somebody notices at a metadata refresh."""
+        self._group.metadata.grown(topic, now_ms, created=created)
+
+    def next_ms(self) -> float:
+        """See `Engine`."""
+        return min(self._group.barrier_ms(), self._timers.next_ms())
+
+    def advance(self) -> None:
+        """See `Engine`."""
+        if self._timers.next_ms() < self._group.barrier_ms():
+            self._timers.run()
+        else:
+            self._group.pass_barrier()
+
+    def settle(self, now_ms: float) -> None:
+        """Tell the partitions who has stopped for the barrier up to now."""
+        if self._group.state is State.PREPARING:
+            self._hearing.stop_all(now_ms, self._group.cause)
+
+    def begin(self) -> None:
+        """The consumers at time 0 are a stable group; their last rebalance was some time ago."""
+        scenario, random = self._world.scenario, self._world.random
+        for consumer, configured in enumerate(scenario.consumers):
+            member = self._describe(consumer, configured)
+            self._members.enter(member, 0.0, 0.0)
+            self._members.assigned_ms[member] = math.nan
+            self._members.commit_ms[member] = self._world.commits_ms(consumer)
+            self._members.metadata_ms[member] = random.uniform(0, self._settings.metadata_max_age_ms)
+        rows = self._members.rows
+        if len(rows) == 0:
+            return
+        if not self._group.generations.brain.supports(scenario.consumers[0], rows.tolist()):
+            raise ScenarioError(
+                "the consumers at the start have no assignor in common; give them one, such as 'range'"
+            )
+        self._group.begin()
+        self._members.base_ms[rows] = [
+            -scenario.settled_ms if each.beat_ms is None else each.beat_ms for each in scenario.consumers
+        ]
+
+    def hand_over(self) -> Handover:
+        """What another kind of group must know to go on."""
+        now_ms, members, partitions = self._world.now_ms, self._members, self._world.partitions
+        self.settle(now_ms)
+        plans = {
+            consumer: [timer.at_ms for timer in timers if timer.action is not None]
+            for consumer, timers in self._plans.items()
+        }
+        processes = []
+        for member in members.rows.tolist():
+            consumer = int(self._world.memberships.consumer[member])
+            planned = plans.pop(consumer, ())
+            silence = self._group.silence_of(member)
+            if silence is None and not members.alive[member]:
+                continue  # it has said that it leaves
+            gave_up = members.eager[member] and members.stands_ms[member] <= now_ms
+            processes.append(
+                Process(
+                    consumer,
+                    member,
+                    frozenset() if gave_up else frozenset(partitions.owned(member).tolist()),
+                    float(members.base_ms[member]),
+                    float(members.every_ms[member]),
+                    float(members.busy_ms[member]),
+                    max(planned, default=math.inf) if silence else -math.inf,
+                    silence[0] if silence else -math.inf,
+                    silence[1] if silence else None,
+                    self._group.waits(member),
+                )
+            )
+        joining = [(consumer, min(planned)) for consumer, planned in plans.items() if planned]
+        generations = self._group.generations
+        return Handover(
+            generations.number, processes, joining, self._group.down_ms, generations.member_pause_ms
+        )
+
+    def take_over(self, group: Handover, text: str, cause: int) -> None:
+        """Go on with the members of another kind of group, which rebalances now where a text says why."""
+        now_ms, members, world = self._world.now_ms, self._members, self._world
+        processes = group.members
+        self._group.generations.member_pause_ms = group.member_pause_ms
+        self._group.down_ms = group.down_ms
+        for process in processes:
+            configured = world.memberships.consumers[process.member]
+            self._enter(process.consumer, process.member, configured)
+            members.enter(process.member, now_ms, now_ms)
+            members.base_ms[process.member], members.every_ms[process.member] = (
+                process.base_ms,
+                process.every_ms,
+            )
+            members.metadata_ms[process.member] -= world.random.uniform(0, self._settings.metadata_max_age_ms)
+            members.busy_ms[process.member] = process.busy_ms
+            members.carries[process.member] = True
+            members.alive[process.member] = process.absence is None
+        self._group.adopt(group.generation, [sorted(process.owned) for process in processes])
+        if processes and text:
+            self._group.prepare(text, cause)
+        for process in processes:
+            consumer, member = process.consumer, process.member
+            if process.absence is not None:
+                self._group.silent(member, process.heard_ms, process.absence)
+                if process.wakes_ms < math.inf:
+                    had, absence = world.partitions.owned(member), process.absence
+                    self._plan(
+                        consumer, process.wakes_ms, partial(self._wake, consumer, member, had, absence)
+                    )
+            elif process.busy_ms > now_ms:
+                self._plan(consumer, process.busy_ms, partial(self._resume, member))
+            elif process.joining and text:
+                self._hearing.hear(member, now_ms)
+            elif process.joining:
+                self._give(process)
+        for consumer, at_ms in group.joining:
+            self._plan(consumer, max(at_ms, now_ms), partial(self._arrive, consumer, now_ms))
+
+    def _give(self, process: Process) -> None:
+        """A member that joins has its partitions, as no rebalance is needed for it."""
+        now_ms, partitions = self._world.now_ms, self._world.partitions
+        rows = rows_of(process.owned)
+        waiting = rows[partitions.now.phase[rows] != Phase.CONSUMING]
+        begins_ms = self._hearing.begins(np.array([process.member], np.int32), now_ms)
+        if len(waiting):
+            partitions.hand(
+                waiting.tolist(), process.member, now_ms, None if begins_ms is None else float(begins_ms[0])
+            )
+
+    def _describe(self, consumer: int, configured: Consumer) -> int:
+        """A new membership of a consumer."""
+        member = self._world.memberships.add(consumer, configured)
+        self._enter(consumer, member, configured)
+        return member
+
+    def _enter(self, consumer: int, member: int, configured: Consumer) -> None:
+        random, profile = self._world.random, PROFILES[configured.client]
+        self._member[consumer] = member
+        self._members.make(
+            member,
+            late_ms=float(random.uniform(*profile.late_ms)),
+            eager=any(self._speaks_eager(configured)),
+            profile=profile,
+        )
+
+    def _speaks_eager(self, consumer: Consumer) -> list[bool]:
+        strategies = strategies_of(consumer, self._world)
+        if strategies not in self._protocols:
+            self._protocols[strategies] = speaks_eager(strategies)
+        return self._protocols[strategies]
+
+    def _member_of(self, consumer: int) -> int | None:
+        """The membership of a consumer, if the coordinator counts it."""
+        member = self._member.get(consumer)
+        return member if member is not None and member in self._members else None
+
+    def _plan(self, consumer: int, at_ms: float, action: Callable[[], None]) -> None:
+        """A process will do this, if it is still there."""
+        if at_ms <= self._world.now_ms:
+            action()
+        else:
+            self._plans.setdefault(consumer, []).append(self._timers.at(at_ms, action))
+
+    def _forget_plans(self, consumer: int) -> None:
+        for timer in self._plans.pop(consumer, ()):
+            timer.cancel()
+
+    def _postpone_plans(self, consumer: int, until_ms: float) -> None:
+        for timer in self._plans.get(consumer, ()):
+            if timer.action is not None and timer.at_ms < until_ms:
+                self._plan(consumer, until_ms, timer.action)
+                timer.cancel()
+
+    def _arrive(self, consumer: int, since_ms: float) -> None:
+        """The JoinGroup of a process that has been ready since a time."""
+        if self._world.now_ms < self._group.down_ms:
+            self._plan(consumer, self._group.down_ms, lambda: self._arrive(consumer, since_ms))
+            return
+        configured = self._world.consumers[consumer]
+        if speaks_consumer_protocol(configured, self._world):
+            self.upgrades(consumer, since_ms)
+            return
+        eager = self._speaks_eager(configured)
+        member = self._member_of(consumer) if configured.static else None
+        brain, rows = self._group.generations.brain, self._members.rows
+        others = rows[rows != member] if member is not None else rows
+        if any(eager) and not all(eager) and not PROFILES[configured.client].mixes_protocols:
+            self._refuse(consumer, f"{configured.client} does not mix eager and cooperative assignors")
+        elif not brain.supports(configured, others.tolist()):
+            self._refuse(consumer, "INCONSISTENT_GROUP_PROTOCOL")
+        elif member is None:
+            self._group.join(self._describe(consumer, configured), since_ms)
+        else:
+            self._world.memberships.consumers[member] = configured
+            self._members.eager[member] = any(eager)
+            changed = brain.choose(rows.tolist()) != brain.strategy
+            self._group.rejoin(member, since_ms, changed=changed)
+
+    def _take_over(self, consumer: int, since_ms: float) -> None:
+        """The JoinGroup of a second process with an instance id, ready since a time."""
+        now_ms, partitions, members = self._world.now_ms, self._world.partitions, self._members
+        if now_ms < self._group.down_ms:
+            self._plan(consumer, self._group.down_ms, lambda: self._take_over(consumer, since_ms))
+            return
+        member = self._member_of(consumer)
+        if member is None or not members.alive[member]:
+            self._arrive(consumer, since_ms)
+            return
+        name = self._world.consumers[consumer].name
+        fenced_ms = members.next_beat(member, now_ms) + self._costs.network_ms
+        cause = partitions.cause(f"session of {name} timed out")
+        had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
+        partitions.zombie(had, member, now_ms, fenced_ms, reads=True)
+        self._group.silent(member, now_ms, cause)
+        self._arrive(consumer, since_ms)
+        partitions.causes[cause] = f"{name} was started twice"
+        self._plan(consumer, fenced_ms, lambda: self._world.note("fenced", name))
+
+    def _refuse(self, consumer: int, reason: str) -> None:
+        self._world.note("refused", self._world.consumers[consumer].name, reason=reason)
+        self._world.stopped(consumer)
+
+    def _stand_still(
+        self, member: int, now_ms: float, phase: Phase, cause: int, *, committed: bool | None
+    ) -> NDArray[np.int32]:
+        """A process does nothing from now on, or since it stopped for a barrier; gives what it read."""
+        members = self._members
+        stands_ms = float(members.stands_ms[member])
+        if stands_ms <= now_ms:
+            self._group.generations.member_pause_ms += now_ms - stands_ms
+            if members.eager[member]:
+                row = np.array([member], np.int32)
+                self._world.partitions.stop_all(row, members.stands_ms[row], self._group.cause)
+        members.stands_ms[member] = np.nan
+        members.alive[member] = False
+        return self._world.partitions.stop(member, now_ms, phase, cause, committed=committed)
+
+    def _resume(self, member: int) -> None:
+        """A process does again what it did before, if it may: an eager one that rejoins may not."""
+        if member not in self._members or not self._members.alive[member]:
+            return
+        now_ms, partitions = self._world.now_ms, self._world.partitions
+        if self._group.state is not State.STABLE and self._members.eager[member]:
+            partitions.notice(member, now_ms, self._group.cause, committed=True)
+        else:
+            partitions.resume(member, now_ms)
+
+    def _leave_when_overdue(self, member: int, polled_ms: float, polls_ms: float) -> bool:
+        """A client whose application does not poll in time leaves; gives whether that will happen."""
+        consumer = int(self._world.memberships.consumer[member])
+        leaves_ms = polled_ms + self._settings.max_poll_interval_ms
+        check_ms = PROFILES[self._world.consumers[consumer].client].poll_check_ms
+        if check_ms:
+            assigned_ms = float(self._members.assigned_ms[member])
+            since_ms = self._world.random.uniform(0, check_ms) if math.isnan(assigned_ms) else assigned_ms
+            leaves_ms = first_after(since_ms, check_ms, leaves_ms)
+        if leaves_ms >= polls_ms:
+            return False
+        leaves_ms = max(leaves_ms, self._world.now_ms)
+        self._plans.setdefault(consumer, []).append(
+            self._timers.at(leaves_ms, lambda: self._give_up(consumer, member, polls_ms))
+        )
+        return True
+
+    def _give_up(self, consumer: int, member: int, polls_ms: float) -> None:
+        """The client leaves; a static one only falls silent. Its application works on and knows nothing."""
+        if member not in self._members or not self._members.alive[member]:
+            return
+        now_ms, partitions = self._world.now_ms, self._world.partitions
+        configured = self._world.consumers[consumer]
+        tells = not configured.static and now_ms >= self._group.down_ms
+        name = configured.name
+        text = f"{name} did not poll in time" if tells else f"session of {name} timed out"
+        cause = partitions.cause(text)
+        self._world.note("left", name, reason="max.poll.interval.ms")
+        had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
+        if tells:
+            partitions.zombie(had, member, now_ms, polls_ms, reads=False)
+            self._group.drop(member, text, cause)
+        else:
+            heard_ms = self._members.last_heard_ms(member, now_ms, reads=False)
+            self._group.silent(member, heard_ms, cause)
+        self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
+
+    def _expelled(self, member: int, cause: int) -> None:
+        """The barrier waited long enough for a batch; its application works on and knows nothing."""
+        polls_ms = float(self._members.joins_ms[member])
+        if not self._members.alive[member] or polls_ms == math.inf:
+            return
+        consumer, now_ms = int(self._world.memberships.consumer[member]), self._world.now_ms
+        had = self._stand_still(member, now_ms, Phase.PAUSED, cause, committed=False)
+        self._world.partitions.zombie(had, member, now_ms, polls_ms, reads=False)
+        self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
+
+    def _return(self, consumer: int, member: int) -> None:
+        """The application polls at last."""
+        if member not in self._members:
+            self._world.note(
+                "commit-refused", self._world.consumers[consumer].name, error="UNKNOWN_MEMBER_ID"
+            )
+        self._arrive(consumer, self._world.now_ms)
+
+    def _wake(self, consumer: int, member: int, had: NDArray[np.int32], cause: int) -> None:
+        """A process goes on as if nothing had been; whether it may, its next request tells it."""
+        now_ms, partitions = self._world.now_ms, self._world.partitions
+        configured = self._world.consumers[consumer]
+        if member in self._members:
+            partitions.causes[cause] = f"{configured.name} stalled"
+            self._members.alive[member] = True
+            self._members.base_ms[member] = now_ms
+            if self._group.speaks(member):
+                self._hearing.hear(member, now_ms + self._costs.network_ms)
+                self._group.look_again()
+            self._resume(member)
+            return
+        _, left_ms = draw_batches(self._costs.poll_ms, self._world.random, 1)
+        told_ms = now_ms + PROFILES[configured.client].recheck_ms + self._costs.network_ms + float(left_ms[0])
+        partitions.zombie(had, member, now_ms, told_ms, reads=True)
+        self._plan(consumer, told_ms, lambda: self._return(consumer, member))

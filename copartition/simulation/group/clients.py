@@ -1,0 +1,121 @@
+"""How clients differ: what each is known to do, as data, and what is drawn from it.
+
+Figures: `benchmarks/rebalances/facts.md`, measured on a broker with librdkafka 2.16, kafka-python 3.0 and the
+Java client 4.3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from copartition.simulation.inputs.durations import LARGEST_EXPONENT, LATEST_MS, Exponential, Uniform
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from copartition.simulation.inputs.durations import Duration
+
+
+POLL_CHECK_MS = 501.0
+"""Twice a second, each time 1 ms late, as measured over 40 times in six runs."""
+WAKES_MS = (1_000.0, POLL_CHECK_MS)
+"""How often a client that keeps beating looks whether a heartbeat is due: as often as a timer wakes it that
+runs since its start, and the one that runs since its last assignment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What one client library does.
+
+    Attributes:
+        late_ms: how late its heartbeats are on average; each member's mean lies between these two.
+        consumer_late_ms: the same of one that speaks the consumer protocol (KIP-848); None: it does not.
+        keeps_beating: whether a rebalance leaves its heartbeats where they are, but for one that it owes,
+            which it sends with its assignment; otherwise they begin anew when JoinGroup is answered.
+        joins_in_background: whether it rejoins outside `poll` where it need not call back first, as under
+            the cooperative protocol.
+        poll_check_ms: how often since its last assignment it looks whether the application has polled within
+            `max.poll.interval.ms`; 0: all the time.
+        recheck_ms: how long a process that stood still takes to ask the coordinator after it woke up.
+        anyone_sees_growth: whether any member rejoins for new partitions, not only the leader.
+        asks_before_assigning: whether its leader fetches the topics' metadata before it assigns.
+        mixes_protocols: whether its strategies may be of the eager and the cooperative protocol at once.
+        keeps_lost: whether its leader keeps what lost members had for `scheduled.rebalance.max.delay.ms`
+            (KIP-415), under the cooperative protocol.
+        leaves_when_late: whether under the consumer protocol it leaves after `max.poll.interval.ms` without a
+            poll; else it falls silent.
+    """
+
+    late_ms: tuple[float, float]
+    consumer_late_ms: tuple[float, float] | None = None
+    keeps_beating: bool = False
+    joins_in_background: bool = False
+    poll_check_ms: float = 0
+    recheck_ms: float = 0
+    anyone_sees_growth: bool = False
+    asks_before_assigning: bool = False
+    mixes_protocols: bool = True
+    keeps_lost: bool = False
+    leaves_when_late: bool = True
+
+
+PROFILES = {
+    "java": Profile(late_ms=(1.3, 2.4), consumer_late_ms=(0.3, 0.5), recheck_ms=100),
+    "librdkafka": Profile(
+        late_ms=(2.9, 4.0),
+        consumer_late_ms=(0.6, 1.0),
+        keeps_beating=True,
+        joins_in_background=True,
+        poll_check_ms=POLL_CHECK_MS,
+        anyone_sees_growth=True,
+        asks_before_assigning=True,
+        mixes_protocols=False,
+        leaves_when_late=False,
+    ),
+    "kafka-python": Profile(late_ms=(1.2, 1.5), recheck_ms=100, mixes_protocols=False),
+    "connect": Profile(
+        late_ms=(1.3, 2.4), recheck_ms=100, keeps_lost=True
+    ),  # Java's client without a poll loop
+}
+"""Clients by name, as `Consumer.client` has them."""
+
+
+def draw_many(duration: Duration, random: Generator, count: int) -> NDArray[np.float64]:
+    """So many lengths of this duration."""
+    if isinstance(duration, int | float):
+        return np.full(count, float(duration))
+    if isinstance(duration, Uniform):
+        lengths = random.uniform(duration.low, duration.high, count)
+    elif isinstance(duration, Exponential):
+        lengths = random.exponential(duration.mean, count)
+    else:
+        exponents = math.log(duration.median) + random.standard_normal(count) * duration.sigma
+        lengths = np.exp(np.minimum(exponents, LARGEST_EXPONENT))
+    return np.minimum(lengths, LATEST_MS)
+
+
+def draw_batches(
+    duration: Duration, random: Generator, count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The batch that is in hand at some moment, for so many applications: its length, and what is left of it.
+
+    A moment falls into a long batch more often than into a short one, in proportion to its length.
+    """
+    if isinstance(duration, int | float):
+        whole = np.full(count, float(duration))
+    elif isinstance(duration, Uniform):
+        low, high = duration.low**2, duration.high**2
+        whole = np.sqrt(low + random.uniform(0, 1, count) * (high - low))
+    elif isinstance(duration, Exponential):
+        whole = random.gamma(2, duration.mean, count)
+    else:
+        sigma = duration.sigma
+        length = math.log(duration.median) + sigma**2 + random.standard_normal(count) * sigma
+        whole = np.exp(np.minimum(length, LARGEST_EXPONENT))
+    whole = np.minimum(whole, LATEST_MS)
+    return whole, whole * random.uniform(0, 1, count)

@@ -1,0 +1,448 @@
+"""A client of a consumer group (KIP-848): what it believes, and what it does about what it is told.
+
+Sources: ConsumerMembershipManager and ConsumerHeartbeatRequestManager of Kafka's own clients, and
+`benchmarks/rebalances/facts.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar
+
+from copartition.simulation.group.clients import PROFILES, draw_batches
+from copartition.simulation.group.consumer_group import NOTHING, Answer, Error
+from copartition.simulation.group.partitions import rows_of
+from copartition.simulation.inputs.durations import draw
+from copartition.simulation.outcome.timeline import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from numpy.random import Generator
+
+    from copartition.simulation.group.consumer_coordinator import ConsumerCoordinator
+    from copartition.simulation.group.timers import Timer, Timers
+    from copartition.simulation.group.world import World
+
+
+class Client:
+    """One process, from its start to its end.
+
+    Attributes:
+        classic: whether it speaks the classic protocol.
+        consumer: its number.
+        configured: how it is configured.
+        member: its membership.
+        every_ms: the time between two of its heartbeats.
+        session_ms: how long it may be silent.
+        owned: the partitions it has.
+        told: the partitions it was told to have.
+        stands_ms: since when it waits for its first partitions; None where it does not.
+        busy_ms: until when its application does not poll.
+        wakes_ms: until when it stands still, or did.
+        joins_ms: when its request to join arrives at the coordinator, or did.
+        gone: whether the process has ended.
+    """
+
+    classic: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        world: World,
+        coordinator: ConsumerCoordinator,
+        timers: Timers,
+        consumer: int,
+        member: int,
+    ) -> None:
+        self.consumer = consumer
+        self.configured = world.memberships.consumers[member]
+        self.member = member
+        self._profile = PROFILES[self.configured.client]
+        self._settings = world.scenario.settings
+        self.every_ms, self.session_ms = self._intervals(world.random)
+        self.owned = self.told = NOTHING
+        self.stands_ms: float | None = None
+        self.busy_ms = self.wakes_ms = self.joins_ms = -math.inf
+        self.gone = False
+        self._unacknowledged = False  # whether it was told anything that it has not done, and said so
+        self._life = 0  # how often it has begun anew, by which old answers are told from new ones
+        self._world = world
+        self._coordinator = coordinator
+        self._timers = timers
+        self._costs = world.scenario.costs
+        self._slept_ms = math.inf  # since when it has stood still
+        self._beat: Timer | None = None  # a heartbeat that is simulated
+        self._plans: list[Timer] = []  # what it will do by itself
+        self._step: Timer | None = None  # the next step of doing what it was told
+        self._reconciling = False  # whether it is about to poll for that, or inside callbacks
+        self._polled = False  # whether it is inside them
+        self._had = rows_of(NOTHING)  # what it had when the coordinator dropped it
+
+    def _intervals(self, random: Generator) -> tuple[float, float]:
+        """Of heartbeats, and of a session."""
+        late_ms = self._profile.consumer_late_ms
+        assert late_ms is not None
+        interval_ms = self._settings.group_consumer_heartbeat_interval_ms
+        return interval_ms + float(random.uniform(*late_ms)), self._settings.group_consumer_session_timeout_ms
+
+    def start(self, now_ms: float) -> None:
+        """Find the coordinator, and join."""
+        self.stands_ms = now_ms
+        self.joins_ms = now_ms + 1.5 * self._costs.network_ms
+        self._plan(self.joins_ms, self._arrive)
+
+    def stop(self, now_ms: float, *, cleanly: bool) -> None:
+        """The process ends."""
+        coordinator, partitions = self._coordinator, self._world.partitions
+        self.gone = True
+        self._count_pause()
+        self._forget_plans()
+        partitions.gone(self.consumer, now_ms)
+        if not self._is_member or not coordinator.beats.speaks(self.member):
+            return  # it is out already, or its session runs down
+        name, static = self.configured.name, self.configured.static
+        heard = cleanly and now_ms >= coordinator.down_ms
+        tells = heard and not static
+        text = f"{name} left" if tells else f"session of {name} timed out"
+        cause = partitions.cause(text)
+        says_ms = now_ms + self._costs.network_ms / 2
+        if self.owned and heard:
+            says_ms += draw(self._costs.revoke_ms, self._world.random)
+        self._release(
+            self.owned | self.told, Phase.PAUSED if tells else Phase.UNNOTICED, cause, commits=heard
+        )
+        if tells:
+            coordinator.beats.silence(self.member)
+            self._timers.soon(says_ms, now_ms, lambda: coordinator.leave(self.member, text, cause))
+            return
+        coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        if heard and not self.classic:
+            self._timers.soon(says_ms, now_ms, lambda: coordinator.leave_for_a_while(self.member))
+
+    def slow(self, now_ms: float, until_ms: float) -> None:
+        """The application works on one batch until then."""
+        partitions = self._world.partitions
+        if not self._is_member or self._asleep:
+            return
+        self._forget(self._plans)
+        cause = partitions.cause(f"{self.configured.name} was busy")
+        partitions.stop(self.member, now_ms, Phase.UNNOTICED, cause, committed=None)
+        self.busy_ms = until_ms
+        if not self._leaves_when_overdue(now_ms, until_ms):
+            self._plan(until_ms, self._resume)
+        if self._step is not None and not self._polled:
+            self._step.cancel()
+            self._do_at(until_ms, self._reconcile)
+
+    def stall(self, now_ms: float, until_ms: float) -> None:
+        """The process stands still until then."""
+        coordinator, partitions = self._coordinator, self._world.partitions
+        if self._asleep:
+            return
+        self._slept_ms, self.wakes_ms = now_ms, until_ms
+        if not self._is_member or not coordinator.beats.speaks(self.member):
+            self._postpone_plans(until_ms)
+            return
+        self._forget_plans()
+        cause = partitions.cause(f"session of {self.configured.name} timed out")
+        self._release(self.owned | self.told, Phase.UNNOTICED, cause, commits=None)
+        coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        self._plan(until_ms, self._wake)
+
+    def expelled(self) -> None:
+        """The coordinator has dropped the member; the client does not know."""
+        self._had = rows_of(self.owned)
+        self.owned = self.told = NOTHING
+        self._unacknowledged = False
+        if self.busy_ms > self._world.now_ms and not self.gone:
+            self._world.partitions.zombie(
+                self._had, self.member, self._world.now_ms, self.busy_ms, reads=False
+            )
+
+    def expects_news(self) -> None:
+        """The next heartbeat may tell it something."""
+        coordinator = self._coordinator
+        if self._beat is None and coordinator.beats.speaks(self.member):
+            beats_ms = coordinator.beats.next_ms(self.member, self._world.now_ms)
+            self._beat = self._timers.at(beats_ms, self.beat)
+
+    def beat(self) -> None:
+        """Send a heartbeat."""
+        self._forget_beat()
+        self._send(lambda: self._coordinator.heartbeat(self, None), self._hear)
+
+    # What it is told.
+
+    def _join(self) -> None:
+        self.joins_ms = self._world.now_ms + self._costs.network_ms / 2
+        self._later(self.joins_ms, self._arrive)
+
+    def _arrive(self) -> None:
+        """Its request to join is at the coordinator."""
+        self._ask(lambda: self._coordinator.join(self, NOTHING), self._hear, self._life)
+
+    def _send(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None]) -> None:
+        """Send a request, and hear its answer."""
+        life = self._life
+        self._later(self._world.now_ms + self._costs.network_ms / 2, lambda: self._ask(request, hear, life))
+
+    def _ask(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None], life: int) -> None:
+        """A request is at the coordinator; hear its answer, unless the client has begun anew meanwhile."""
+
+        def answer() -> None:
+            if self.gone or life != self._life:
+                return
+            told = request()
+            answered_ms = max(self._world.now_ms, self._coordinator.busy_ms)
+            self._later(answered_ms + self._costs.network_ms / 2, lambda: self._receive(told, life, hear))
+
+        self._coordinator.take(answer)
+
+    def _receive(self, answer: Answer | Error, life: int, hear: Callable[[Answer], None]) -> None:
+        if self.gone or life != self._life:
+            return
+        if self._asleep:
+            self._timers.at(self.wakes_ms, lambda: self._receive(answer, life, hear))
+        elif isinstance(answer, Error):
+            self._hear_error(answer)
+        elif self._is_member:  # else it is out since, and will be told
+            hear(answer)
+
+    def _hear(self, answer: Answer) -> None:
+        if answer.partitions is not None and answer.partitions != self.told:
+            self.told = answer.partitions
+            self._unacknowledged = True
+            self._await_partitions()
+            self._catch_up()
+        elif self._coordinator.has_nothing_for(self.member):
+            self._count_pause()
+
+    def _await_partitions(self) -> None:
+        """It knows what it is to have: from now on its partitions wait for it alone."""
+        self._world.partitions.stand(self.told - self.owned, self._world.now_ms, Phase.HANDOVER, None)
+        if self.told or self._coordinator.has_nothing_for(self.member):
+            self._count_pause()
+
+    def _hear_error(self, error: Error) -> None:
+        world = self._world
+        if error in (Error.UNRELEASED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL):
+            self.gone = True
+            self._count_pause()
+            world.note("refused", self.configured.name, reason=error.name)
+            world.stopped(self.consumer)
+        elif self.busy_ms <= world.now_ms:
+            world.note("fenced", self.configured.name)
+            self._reconciling = False
+            self._do_at(self._polls_ms(), self._rejoin)
+
+    # What it does about it.
+
+    def _reconcile(self) -> None:
+        """The application polls: it gives up what it lost, and opens what it won."""
+        now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
+        self._step, self._polled = None, True
+        told, done_ms = self.told, now_ms
+        lost, won = self.owned - told, told - self.owned
+        if lost:
+            self._release(lost, Phase.PAUSED, self._coordinator.epochs.cause, commits=True)
+            done_ms += draw(costs.revoke_ms, random)
+        if won:
+            done_ms += draw(costs.assign_ms, random)
+            begins_ms = done_ms + draw(costs.first_fetch_ms, random)
+            starts_ms = begins_ms if begins_ms > now_ms else None
+            self._world.partitions.hand(won, self.member, now_ms, starts_ms)
+        self.owned = told
+        self._do_at(done_ms, lambda: self._acknowledge(told))
+
+    def _acknowledge(self, told: frozenset[int]) -> None:
+        """Tell the coordinator what it has now, in a heartbeat of its own."""
+        self._step, self._polled, self._reconciling = None, False, False
+        self._unacknowledged = self.told != told
+        self._forget_beat()
+        if self._is_member:
+            self._coordinator.beats.restart(self.member, self._world.now_ms)
+        self._send(lambda: self._coordinator.heartbeat(self, told), self._hear)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Do what it was told meanwhile."""
+        if self._unacknowledged and not self._reconciling:
+            self._reconciling = True
+            self._do_at(self._polls_ms(), self._reconcile)
+
+    def _rejoin(self) -> None:
+        """It has heard that it is out, and has given everything up."""
+        self._forget_plans()
+        self._life += 1
+        self.owned = self.told = NOTHING
+        self._unacknowledged = False
+        self.stands_ms = self._world.now_ms
+        self._join()
+
+    def _polls_ms(self) -> float:
+        """When the application polls next."""
+        now_ms = self._world.now_ms
+        if self.busy_ms > now_ms:
+            return self.busy_ms
+        if not self._costs.poll_ms or not self.owned:
+            return now_ms  # without partitions there is no batch to work on
+        whole_ms, left_ms = (
+            float(each[0]) for each in draw_batches(self._costs.poll_ms, self._world.random, 1)
+        )
+        if whole_ms > self._settings.max_poll_interval_ms:
+            self._leaves_when_overdue(now_ms + left_ms - whole_ms, now_ms + left_ms)
+        return now_ms + left_ms
+
+    # What befalls its process.
+
+    def _resume(self) -> None:
+        """The application polls again in time."""
+        if self._is_member:
+            self._world.partitions.go_on(self.owned, self._world.now_ms)
+
+    def _wake(self) -> None:
+        """The process goes on as if nothing had been; its next heartbeat tells it."""
+        now_ms, world, coordinator = self._world.now_ms, self._world, self._coordinator
+        self.busy_ms = -math.inf
+        if not self._is_member:
+            told_ms = max(self._polls_ms(), now_ms + self._costs.network_ms)
+            world.partitions.zombie(self._had, self.member, now_ms, told_ms, reads=True)
+            self._plan(told_ms, self._return)
+            return
+        absence = coordinator.speaks(self.member)
+        if absence is not None:
+            world.partitions.causes[absence] = f"{self.configured.name} stalled"
+        if coordinator.beats.next_ms(self.member, self._slept_ms) <= now_ms:
+            coordinator.beats.restart(self.member, now_ms)
+            self.beat()
+        else:
+            self.expects_news()
+        world.partitions.go_on(self.owned, now_ms)
+        self._catch_up()
+
+    def _leaves_when_overdue(self, polled_ms: float, polls_ms: float) -> bool:
+        """A client whose application does not poll in time leaves; gives whether that will happen."""
+        overdue_ms = polled_ms + self._settings.max_poll_interval_ms
+        if self.classic:
+            overdue_ms += float(self._world.random.uniform(0, self._profile.poll_check_ms))
+        elif self._profile.leaves_when_late:
+            overdue_ms = self._coordinator.beats.next_ms(self.member, overdue_ms)
+        if overdue_ms >= polls_ms:
+            return False
+        self.busy_ms = polls_ms
+        self._plan(max(overdue_ms, self._world.now_ms), self._give_up)
+        return True
+
+    def _give_up(self) -> None:
+        """The client leaves, or falls silent; its application works on and knows nothing."""
+        now_ms, coordinator, partitions = self._world.now_ms, self._coordinator, self._world.partitions
+        name = self.configured.name
+        self._forget_step()  # when it polls, it begins anew
+        self._plan(self.busy_ms, self._return)
+        self._had = rows_of(self.owned)
+        if not self._is_member:
+            return
+        self._world.note("left", name, reason="max.poll.interval.ms")
+        tells = (self.classic or self._profile.leaves_when_late) and now_ms >= coordinator.down_ms
+        if tells and not self.configured.static:
+            text = f"{name} did not poll in time"
+            cause = partitions.cause(text)
+            self._release(self.owned | self.told, Phase.PAUSED, cause, commits=False)
+            self.expelled()
+            coordinator.leave(self.member, text, cause)
+            return
+        cause = partitions.cause(f"session of {name} timed out")
+        self._release(self.owned | self.told, Phase.UNNOTICED, cause, commits=False)
+        coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        if tells and not self.classic:
+            coordinator.leave_for_a_while(self.member)
+            kept = coordinator.group.members[self.member].assigned
+            lost = rows_of(self.owned - kept)
+            partitions.zombie(lost, self.member, now_ms, self.busy_ms, reads=False)
+            self.owned &= kept
+
+    def _return(self) -> None:
+        """The application polls at last, of a member that is out or has to begin anew."""
+        name = self.configured.name
+        if len(self._had):
+            self._world.note("commit-refused", name, error=Error.UNKNOWN_MEMBER_ID.name)
+        if self._is_member and self.configured.static:
+            self._coordinator.leave_for_a_while(self.member)
+        elif self._is_member:
+            text = f"{name} did not poll in time"
+            self._coordinator.leave(self.member, text, self._world.partitions.cause(text))
+        self._rejoin()
+
+    # Small things.
+
+    @property
+    def leaving(self) -> bool:
+        """Whether its process has ended and said so, which the coordinator has not heard yet."""
+        return self.gone and self._coordinator.absence_of(self.member) is None
+
+    @property
+    def _is_member(self) -> bool:
+        """Whether the coordinator counts it."""
+        return self.member in self._coordinator.group.members
+
+    @property
+    def _asleep(self) -> bool:
+        return self._slept_ms <= self._world.now_ms < self.wakes_ms
+
+    def _release(
+        self, partitions: Collection[int], phase: Phase, cause: int, *, commits: bool | None
+    ) -> None:
+        """Stop reading these; see `Flow.stops` for what `commits` says."""
+        self._world.partitions.halt(partitions, self._world.now_ms, phase, cause, committed=commits)
+
+    def _count_pause(self) -> None:
+        if self.stands_ms is not None:
+            self._coordinator.member_pause_ms += self._world.now_ms - self.stands_ms
+            self.stands_ms = None
+
+    def _later(self, at_ms: float, action: Callable[[], None]) -> None:
+        self._timers.soon(at_ms, self._world.now_ms, action)
+
+    def _do_at(self, at_ms: float, action: Callable[[], None]) -> None:
+        """Take the next step at that time."""
+        if at_ms <= self._world.now_ms:
+            action()
+        else:
+            self._step = self._timers.at(at_ms, action)
+
+    def _plan(self, at_ms: float, action: Callable[[], None]) -> None:
+        """The process will do this by itself, if it is still there."""
+        if at_ms <= self._world.now_ms:
+            action()
+        else:
+            self._plans.append(self._timers.at(at_ms, action))
+
+    def _postpone_plans(self, until_ms: float) -> None:
+        """What it would do by itself, it does later."""
+        plans, self._plans = self._plans, []
+        for timer in plans:
+            if timer.action is not None:
+                self._plan(max(timer.at_ms, until_ms), timer.action)
+                timer.cancel()
+
+    def _forget_beat(self) -> None:
+        if self._beat is not None:
+            self._beat.cancel()
+            self._beat = None
+
+    def _forget_plans(self) -> None:
+        self._forget_beat()
+        self._forget_step()
+        self._forget(self._plans)
+
+    def _forget_step(self) -> None:
+        if self._step is not None:
+            self._step.cancel()
+            self._step = None
+        self._reconciling = self._polled = False
+
+    @staticmethod
+    def _forget(plans: list[Timer]) -> None:
+        for timer in plans:
+            timer.cancel()
+        plans.clear()

@@ -1,0 +1,420 @@
+"""The coordinator of a consumer group (KIP-848) at work: requests, timers, and what they lead to."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.group import Member
+from copartition.simulation.group.beats import Beats
+from copartition.simulation.group.consumer_group import Answer, ConsumerGroup, Error, GroupMember
+from copartition.simulation.group.epochs import Epochs
+from copartition.simulation.group.leader import strategies_of, topics_with
+from copartition.simulation.group.targets import Targets
+from copartition.simulation.outcome.timeline import Phase
+from partitioning.java import TimelineKeys, string_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from numpy.typing import NDArray
+
+    from assignors.group import Topic
+    from copartition.simulation.group.classic_client import ClassicClient
+    from copartition.simulation.group.consumer_client import Client
+    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.timers import Timer, Timers
+    from copartition.simulation.group.world import World
+
+DEFAULT = "uniform"
+"""The assignor of a group whose members name none: the first of `group.consumer.assignors`."""
+
+
+class ConsumerCoordinator:
+    """A consumer group on its broker.
+
+    Attributes:
+        group: what it knows.
+        beats: when members send heartbeats.
+        epochs: the rebalances.
+        clients: the client behind each member.
+        down_ms: until when it answers nobody.
+        busy_ms: until when its assignor is at work.
+        member_pause_ms: how long running consumers waited for their first partitions, summed.
+        downgrades: called when only members of the classic protocol are left, with why it must rebalance and
+            the number of that cause; an empty text where it need not.
+    """
+
+    downgrades: Callable[[str, int], None]
+
+    def __init__(self, world: World, decisions: Decisions, timers: Timers) -> None:
+        partitions, settings = world.partitions, world.scenario.settings
+        self._world = world
+        self._timers = timers
+        self._names = tuple(topic.name for topic in world.scenario.topics)
+        self._targets = Targets(
+            decisions, self._strategy, self._topics, partitions.first, partitions.topics, self._describe
+        )
+        self.group = ConsumerGroup(
+            int(partitions.first[-1]),
+            settings.group_consumer_assignment_interval_ms,
+            self._assign,
+            self._matching,
+            TimelineKeys(lambda number: string_hash(self._describe(number).id)),
+        )
+        self.beats = Beats()
+        self.epochs = Epochs(world, self.group, self.beats, timers)
+        self.clients: dict[int, Client] = {}
+        self.down_ms = 0.0
+        self.busy_ms = 0.0
+        self.member_pause_ms = 0.0
+        self._computed = False
+        self._epoch = self.group.epoch
+        self._sessions: dict[
+            int, tuple[Timer, int]
+        ] = {}  # of members that are silent, and why they do not read
+        self._deadlines: dict[int, Timer] = {}
+        self._watch: tuple[Timer, float, int] | None = None
+
+    def has_nothing_for(self, member: int) -> bool:
+        """Whether a member is to have no partitions, as far as anything is decided."""
+        return self.group.epoch == self.group.target_epoch and not self.group.targets.get(member)
+
+    # Requests.
+
+    def take(self, request: Callable[[], None]) -> None:
+        """A request arrives; the coordinator turns to it when it can."""
+        free_ms = max(self.down_ms, self.busy_ms)
+        if free_ms > self._world.now_ms:
+            self._timers.at(free_ms, lambda: self.take(request))
+        else:
+            request()
+
+    def join(self, client: Client, owned: Collection[int]) -> Answer | Error:
+        """A member's first heartbeat, or JoinGroup."""
+        world, group, now_ms = self._world, self.group, self._world.now_ms
+        if client.classic and not self._has_in_common(client):
+            return Error.INCONSISTENT_GROUP_PROTOCOL
+        member = self._member(client)
+        before = None if member.instance is None else group.static.get(member.instance)
+        known = client.member in group.members
+        migrates = before is not None and not group.members[before].classic
+        answer = group.join(member, now_ms, owned)
+        if isinstance(answer, Error):
+            return answer
+        self.clients[client.member] = client
+        if before is not None:
+            absence = self._forget_session(before)
+            if absence is not None:
+                world.partitions.causes[absence] = f"{client.configured.name} was away"
+            self._watch_deadline(before, math.inf)
+            self.beats.remove(before)
+        if before is not None or not known:
+            self.beats.add(client.member, now_ms, client.every_ms, moves=not client.classic)
+        text = f"{client.configured.name} joined"
+        self._follow(text, None, client.member, certain=before is None and not known)
+        if migrates and group.only_classic:
+            self.downgrades("", 0)
+        return answer
+
+    def ask(self, client: Client) -> Answer | Error:
+        """A heartbeat of the classic protocol."""
+        member = self.group.members.get(client.member)
+        if member is None:
+            return Error.UNKNOWN_MEMBER_ID
+        error = self.group.classic_heartbeat(client.member, member.epoch, self._world.now_ms)
+        self._follow("", None, client.member)
+        return error or Answer(member.epoch, None)
+
+    def sync(self, client: Client) -> Answer | Error:
+        """SyncGroup: what a member of the classic protocol may have; None: it must join again."""
+        member = self.group.members.get(client.member)
+        if member is None:
+            return Error.UNKNOWN_MEMBER_ID
+        assigned = self.group.sync(client.member, member.epoch, self._world.now_ms)
+        self._follow("", None, client.member)
+        return Answer(member.epoch, None if isinstance(assigned, Error) else assigned)
+
+    def _has_in_common(self, client: Client) -> bool:
+        """Whether a client has an assignor that all members of the classic protocol have."""
+        others = (
+            each.configured
+            for number, each in self.clients.items()
+            if each.classic and number in self.group.members and each is not client
+        )
+        mine = set(strategies_of(client.configured, self._world))
+        return bool(mine.intersection(*(strategies_of(each, self._world) for each in others)))
+
+    def _member(self, client: Client) -> GroupMember:
+        consumer = client.configured
+        return GroupMember(
+            client.member,
+            consumer.pattern or (self._names if consumer.topics is None else consumer.topics),
+            client.consumer if consumer.static else None,
+            self._world.scenario.settings.max_poll_interval_ms,
+            client.classic,
+            not client.classic and strategies_of(consumer, self._world)[0] != DEFAULT,
+        )
+
+    def heartbeat(self, client: Client, owned: Collection[int] | None) -> Answer | Error:
+        """A member is alive, or has done what it was told."""
+        member = self.group.members.get(client.member)
+        if member is None:
+            return Error.UNKNOWN_MEMBER_ID
+        answer = self.group.heartbeat(client.member, member.epoch, owned, self._world.now_ms)
+        self._follow("", None, client.member)
+        return answer
+
+    def leave(self, member: int, text: str, cause: int) -> None:
+        """A member has left, or is expelled; its partitions wait for others from now on."""
+        if member not in self.group.members:
+            return
+        self._forget_session(member)
+        self._watch_deadline(member, math.inf)
+        self.beats.remove(member)
+        self.group.leave(member)
+        self._world.partitions.notice(member, self._world.now_ms, cause)
+        if self.group.only_classic:
+            self.downgrades(text, cause)
+            return
+        self.epochs.reached(member)
+        self._follow(text, cause, member)
+        if not self.group.members:
+            self.epochs.emptied()
+
+    def leave_for_a_while(self, member: int) -> None:
+        """A static member says that it will be back."""
+        if member in self.group.members:
+            self.group.leave_for_a_while(member)
+            self._follow("", None, member)
+
+    def silent(self, member: int, heard_ms: float, absence: int) -> None:
+        """A member says nothing any more; it is missed when its session is over.
+
+        Args:
+            member: who.
+            heard_ms: its last heartbeat.
+            absence: the cause of what it does not read.
+        """
+        self.beats.silence(member)
+        self.epochs.reached(member)
+        self._watch_session(member, heard_ms, absence)
+        self._look_ahead()
+
+    def speaks(self, member: int) -> int | None:
+        """A silent member speaks again; gives the cause of what it did not read."""
+        self.beats.speak(member)
+        absence = self._forget_session(member)
+        self._look_ahead()
+        return absence
+
+    def failover(self, now_ms: float, until_ms: float) -> None:
+        """Nobody is answered until then; sessions begin anew when the group is loaded."""
+        self.down_ms = until_ms
+        self.beats.postpone(now_ms, until_ms, self._world.random)
+        for member, (timer, absence) in list(self._sessions.items()):
+            timer.cancel()
+            self._watch_session(member, until_ms, absence)
+        self._look_ahead()
+
+    def grown(self, topic: int, *, created: bool) -> None:
+        """A topic has more partitions, or is there at last."""
+        self.group.topic_changed(self._world.partitions.topics[topic], created=created)
+        self._look_ahead()
+
+    def enter(self, client: Client, beats_ms: float) -> None:
+        """One of the members at time 0; `begin` makes a group of them."""
+        self.clients[client.member] = client
+        self.beats.add(client.member, beats_ms, client.every_ms, moves=not client.classic)
+
+    def begin(self) -> None:
+        """The members there are, are the stable group at time 0."""
+        if not self.clients:
+            return
+        world, group = self._world, self.group
+        group.begin(map(self._member, self.clients.values()), -world.scenario.settled_ms)
+        self._epoch, self._computed, self.busy_ms = group.epoch, False, 0.0
+        self.epochs.begin(self._targets.position)
+        owner = group.target.astype(np.int32)
+        world.partitions.give(owner, self._targets.position, 0.0, self.epochs.cause)
+        world.partitions.start(0.0)
+        for number, client in self.clients.items():
+            client.owned = client.told = group.members[number].assigned
+
+    def adopt(self, clients: Iterable[ClassicClient], generation: int) -> None:
+        """These were the members of a classic group, and are those of this one, which has none yet."""
+        group, partitions = self.group, self._world.partitions
+        members = []
+        for client in clients:
+            self.clients[client.member] = client
+            member = self._member(client)
+            assigned = partitions.owned(client.member)
+            member.assigned = frozenset(assigned.tolist())
+            self._targets.adopt(client.member, assigned, partitions.now.position[assigned])
+            members.append(member)
+        group.adopt(members, generation)
+        self._epoch = group.epoch
+
+    # What requests lead to.
+
+    def _follow(self, text: str, cause: int | None, member: int, *, certain: bool = True) -> None:
+        """The group may have moved: note why, lead others on, set timers.
+
+        Args:
+            text: what has happened.
+            cause: its number; None: it has none yet.
+            member: to whom.
+            certain: whether that raises the epoch, and not only new partitions that were noticed meanwhile.
+        """
+        group = self.group
+        if group.epoch != self._epoch:
+            self._epoch = group.epoch
+            for reason, number in self._reasons(text, cause, certain=certain):
+                self.epochs.asked(reason, number)
+        if self._computed:
+            self._computed = False
+            self._target_made()
+            if group.epoch > group.target_epoch:
+                self.epochs.asked(text, self.epochs.cause)
+        known = group.members.get(member)
+        if known is not None:
+            if group.reconciled(known):
+                self.epochs.reached(member)
+            self._watch_deadline(member, min(known.deadline_ms, known.join_by_ms))
+        news, group.news = group.news, set()
+        for number in news & group.members.keys():
+            self.clients[number].expects_news()
+        self._look_ahead()
+
+    def _reasons(self, text: str, cause: int | None, *, certain: bool) -> list[tuple[str, int]]:
+        """Why the epoch rose: the topics that were noticed, and whoever came or went."""
+        partitions, now_ms = self._world.partitions, self._world.now_ms
+        reasons = []
+        noticed, self.group.noticed = sorted(self.group.noticed), set()
+        if noticed:
+            numbers = [partitions.topic(name) for name in noticed]
+            what = ", ".join(f"{partitions.topics[each]} to {partitions.counts[each]}" for each in numbers)
+            added = partitions.cause(f"partitions added ({what})")
+            for each in numbers:
+                rows = np.arange(partitions.first[each], partitions.first[each + 1], dtype=np.int32)
+                new = (partitions.now.phase[rows] == Phase.UNNOTICED) & (partitions.now.owner[rows] < 0)
+                partitions.stand(rows[new].tolist(), now_ms, Phase.PAUSED, added)
+            reasons.append((partitions.causes[added], added))
+        if text and (certain or not reasons):
+            reasons.append((text, partitions.cause(text) if cause is None else cause))
+        return reasons
+
+    def _target_made(self) -> None:
+        world, partitions = self._world, self._world.partitions
+        # A member of the classic protocol joins again for every target.
+        self.group.news |= {number for number, each in self.group.members.items() if each.classic}
+        change = self.epochs.made(self._targets.position, self.group.news)
+        if self.busy_ms <= world.now_ms:
+            return
+        waiting = change.partitions[partitions.now.phase[change.partitions] == Phase.PAUSED]
+        partitions.stand(waiting.tolist(), world.now_ms, Phase.COMPUTING, None)
+        self._timers.at(self.busy_ms, lambda: self._done_computing(waiting))
+
+    def _done_computing(self, partitions: NDArray[np.int32]) -> None:
+        still = partitions[self._world.partitions.now.phase[partitions] == Phase.COMPUTING]
+        self._world.partitions.stand(still.tolist(), self._world.now_ms, Phase.PAUSED, None)
+
+    def _look_ahead(self) -> None:
+        """Where any heartbeat would move the group, the next one of anybody must be sent."""
+        due_ms = self.group.due_ms()
+        at_ms, member = math.inf, -1
+        if due_ms < math.inf:
+            at_ms, member = self.beats.first_of_all(max(due_ms, self._world.now_ms))
+        if self._watch is not None:
+            if self._watch[1:] == (at_ms, member):
+                return
+            self._watch[0].cancel()
+            self._watch = None
+        if at_ms < math.inf:
+            self._watch = self._timers.at(at_ms, self._let_anybody_beat), at_ms, member
+
+    def _let_anybody_beat(self) -> None:
+        assert self._watch is not None
+        _, _, member = self._watch
+        self._watch = None
+        self.clients[member].beat()
+
+    # The assignor.
+
+    def _assign(self, group: ConsumerGroup) -> NDArray[np.int64]:
+        began = time.perf_counter()
+        owner = self._targets(group)
+        cost = self._world.scenario.costs.assignor_ms
+        took_ms = (time.perf_counter() - began) * 1000 if cost == "measured" else cost
+        self.busy_ms = self._world.now_ms + took_ms
+        self._computed = True
+        return owner
+
+    def _strategy(self) -> str:
+        """The broker's own assignor that most of those members want who want a certain one."""
+        if not self._world.varied:
+            return self._world.scenario.assignor
+        consumers = self._world.memberships.consumers
+        first = (strategies_of(consumers[number], self._world)[0] for number in self.group.members)
+        wanted = Counter(name for name in first if name != DEFAULT and not self._world.protocols(name))
+        return max(wanted, key=lambda name: wanted[name]) if wanted else DEFAULT
+
+    def _topics(self) -> list[Topic]:
+        return topics_with(self._world, self._world.partitions.counts)
+
+    def _matching(self, pattern: str) -> frozenset[str]:
+        partitions = self._world.partitions
+        return frozenset(
+            name
+            for name, count in zip(partitions.topics, partitions.counts, strict=True)
+            if count and re.fullmatch(pattern, name)
+        )
+
+    def _describe(self, member: int) -> Member:
+        memberships = self._world.memberships
+        consumer = memberships.consumers[member]
+        instance_id = consumer.name if consumer.static else None
+        return Member(memberships.ids[member], (), instance_id=instance_id, rack=consumer.rack)
+
+    # Sessions.
+
+    def _watch_session(self, member: int, heard_ms: float, absence: int) -> None:
+        ends_ms = max(heard_ms + self.clients[member].session_ms, self._world.now_ms)
+        self._sessions[member] = self._timers.at(ends_ms, lambda: self._expire(member, absence)), absence
+
+    def _expire(self, member: int, absence: int) -> None:
+        name = self._world.memberships.consumers[member].name
+        self._world.note("session-expired", name)
+        self.clients[member].expelled()
+        self.leave(member, f"session of {name} timed out", absence)
+
+    def absence_of(self, member: int) -> int | None:
+        """The cause of what a silent member does not read; None where it is not silent."""
+        return self._sessions[member][1] if member in self._sessions else None
+
+    def _forget_session(self, member: int) -> int | None:
+        timer, absence = self._sessions.pop(member, (None, None))
+        if timer is not None:
+            timer.cancel()
+        return absence
+
+    def _watch_deadline(self, member: int, deadline_ms: float) -> None:
+        timer = self._deadlines.pop(member, None)
+        if timer is not None:
+            timer.cancel()
+        if deadline_ms < math.inf:
+            self._deadlines[member] = self._timers.at(deadline_ms, lambda: self._expel(member))
+
+    def _expel(self, member: int) -> None:
+        """A member has not given its partitions up in time."""
+        name = self._world.memberships.consumers[member].name
+        text = f"{name} did not give its partitions up in time"
+        cause = self._world.partitions.cause(text)
+        self._world.partitions.stop(member, self._world.now_ms, Phase.PAUSED, cause, committed=False)
+        self.clients[member].expelled()
+        self.leave(member, text, cause)

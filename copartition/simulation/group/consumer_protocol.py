@@ -1,0 +1,174 @@
+"""A group of the consumer protocol (KIP-848), as the main loop sees it.
+
+Sources: `copartition.simulation.group.consumer_group` for the coordinator; for clients Kafka's own
+ConsumerMembershipManager and ConsumerHeartbeatRequestManager, and `benchmarks/rebalances/facts.md`.
+
+A heartbeat is simulated only where it may tell a member something, or moves the group; all others only prove
+that somebody is alive.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from assignors.errors import ScenarioError
+from copartition.simulation.group.classic_client import ClassicClient
+from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.consumer_client import Client
+from copartition.simulation.group.consumer_coordinator import ConsumerCoordinator
+from copartition.simulation.group.consumer_group import Error
+from copartition.simulation.group.leader import speaks_consumer_protocol
+from copartition.simulation.group.processes import Handover
+from copartition.simulation.group.timers import Timers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.world import World
+
+
+class ConsumerProtocol:
+    """A consumer group at a moment in time; see `copartition.simulation.group.world.Engine`.
+
+    Attributes:
+        downgrades: called when the group becomes a classic one; see `ConsumerCoordinator`.
+    """
+
+    downgrades: Callable[[str, int], None]
+
+    def __init__(self, world: World, decisions: Decisions) -> None:
+        self._world = world
+        self._timers = Timers()
+        self._coordinator = ConsumerCoordinator(world, decisions, self._timers)
+        self._coordinator.downgrades = self._downgrade
+        self._clients: dict[int, Client] = {}
+
+    @property
+    def members(self) -> int:
+        """See `Engine`."""
+        return len(self._coordinator.group.members)
+
+    @property
+    def member_pause_ms(self) -> float:
+        """See `Engine`."""
+        return self._coordinator.member_pause_ms
+
+    def start(self, consumer: int, now_ms: float) -> None:
+        """Its first heartbeat is its join."""
+        configured = self._world.consumers[consumer]
+        classic = not speaks_consumer_protocol(configured, self._world)
+        if not classic and PROFILES[configured.client].consumer_late_ms is None:
+            self._world.note("refused", configured.name, reason=_speaks_not(configured.client))
+            self._world.stopped(consumer)
+        elif classic and not self.members:
+            self.downgrades("", 0)
+            self._world.engine.start(consumer, now_ms)
+        else:
+            member = self._world.memberships.add(consumer, configured)
+            self._clients[consumer] = self._client(consumer, member, classic=classic)
+            self._clients[consumer].start(now_ms)
+
+    def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
+        """One that closes says so; a static one that it will be back."""
+        client = self._clients.pop(consumer, None)
+        if client is not None:
+            client.stop(now_ms, cleanly=cleanly)
+
+    def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
+        """Its partitions wait, and so does what it is asked to give up; nobody else does."""
+        if consumer in self._clients:
+            self._clients[consumer].slow(now_ms, until_ms)
+
+    def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
+        """It says nothing; after more than its session it wakes up without knowing that it is out."""
+        if consumer in self._clients:
+            self._clients[consumer].stall(now_ms, until_ms)
+
+    def duplicate(self, consumer: int, now_ms: float) -> None:
+        """The second is refused, and ends; the first hears nothing of it."""
+        name = self._world.consumers[consumer].name
+        self._world.note("refused", name, now_ms, reason=Error.UNRELEASED_INSTANCE_ID.name)
+
+    def failover(self, now_ms: float, until_ms: float) -> None:
+        """Sessions begin anew when another broker has loaded the group."""
+        self._coordinator.failover(now_ms, until_ms)
+
+    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:  # noqa: ARG002 - whenever it is
+        """The coordinator sees it at the next heartbeat."""
+        self._coordinator.grown(topic, created=created)
+
+    def next_ms(self) -> float:
+        """See `Engine`."""
+        return self._timers.next_ms()
+
+    def advance(self) -> None:
+        """See `Engine`."""
+        self._timers.run()
+
+    def settle(self, now_ms: float) -> None:
+        """Nothing is told late."""
+
+    def begin(self) -> None:
+        """The consumers at time 0 are a stable group, each with a heartbeat timer of its own."""
+        scenario, random = self._world.scenario, self._world.random
+        for number, configured in enumerate(scenario.consumers):
+            classic = not speaks_consumer_protocol(configured, self._world)
+            if not classic and PROFILES[configured.client].consumer_late_ms is None:
+                raise ScenarioError(f"consumer {configured.name!r}: {_speaks_not(configured.client)}")
+            member = self._world.memberships.add(number, configured)
+            client = self._clients[number] = self._client(number, member, classic=classic)
+            self._world.commits_ms(number)
+            drawn_ms = float(random.uniform(-client.every_ms, 0))
+            beat_ms = configured.beat_ms
+            self._coordinator.enter(client, drawn_ms if beat_ms is None else beat_ms - client.every_ms)
+        self._coordinator.begin()
+
+    def hand_over(self) -> Handover:
+        """What a classic group must know to go on."""
+        coordinator = self._coordinator
+        coordinator.epochs.end()
+        members = [coordinator.clients[member] for member in coordinator.group.members]
+        staying = [client for client in members if not client.leaving]
+        joining = [
+            (consumer, max(client.joins_ms, client.busy_ms, client.wakes_ms))
+            for consumer, client in self._clients.items()
+            if client.member not in coordinator.group.members and not client.gone
+        ]
+        group = Handover(
+            coordinator.group.epoch,
+            [client.process() for client in staying if isinstance(client, ClassicClient)],
+            joining,
+            coordinator.down_ms,
+            coordinator.member_pause_ms,
+        )
+        for client in coordinator.clients.values():
+            client.gone = True  # what is still on its way to it is another one's from here on
+        return group
+
+    def take_over(self, group: Handover) -> None:
+        """Go on with the members of a classic group."""
+        coordinator = self._coordinator
+        coordinator.down_ms, coordinator.member_pause_ms = group.down_ms, group.member_pause_ms
+        clients = [
+            ClassicClient(self._world, coordinator, self._timers, each.consumer, each.member)
+            for each in group.members
+        ]
+        self._clients.update((client.consumer, client) for client in clients)
+        coordinator.adopt(clients, group.generation)
+        for client, process in zip(clients, group.members, strict=True):
+            client.go_on(process)
+        for consumer, at_ms in group.joining:
+            self._timers.soon(at_ms, self._world.now_ms, partial(self.start, consumer, at_ms))
+
+    def _downgrade(self, text: str, cause: int) -> None:
+        self.downgrades(text, cause)
+
+    def _client(self, consumer: int, member: int, *, classic: bool) -> Client:
+        kind = ClassicClient if classic else Client
+        return kind(self._world, self._coordinator, self._timers, consumer, member)
+
+
+def _speaks_not(client: str) -> str:
+    return f"{client} does not speak the consumer protocol (KIP-848)"

@@ -1,0 +1,421 @@
+"""The classic group coordinator: who is in, who waits for whom, who gets what.
+
+Sources: KIP-62 (heartbeats), KIP-134 (initial delay), KIP-345 and KIP-814 (static members), KIP-429
+(cooperative), and the classic group of the broker's `GroupMetadataManager`.
+
+A rebalance is a few operations on columns: everybody hears at its next heartbeat, joins, is answered, opens
+what it got. What befalls a single member meanwhile edits its row.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from copartition.simulation.group.beats import RETRY_MS
+from copartition.simulation.group.generations import Generations
+from copartition.simulation.group.leader import Leader
+from copartition.simulation.group.metadata import Metadata
+from copartition.simulation.group.state import State
+from copartition.simulation.outcome.timeline import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.hearing import Hearing
+    from copartition.simulation.group.leader import Answer
+    from copartition.simulation.group.members import Members
+    from copartition.simulation.group.timers import Timer, Timers
+    from copartition.simulation.group.world import World
+
+
+class Coordinator:
+    """A classic group on its broker.
+
+    Attributes:
+        state: what the group is doing.
+        cause: the number of what began the rebalance under way.
+        down_ms: until when it answers nobody.
+        generations: the leader, and what it decides.
+        metadata: who notices new partitions, and when.
+        expelled: told of a member that the barrier waits for no longer, and the cause of what is not read; a
+            static one is still a member, and has what it was given when it joins again.
+    """
+
+    expelled: Callable[[int, int], object]
+
+    def __init__(
+        self, world: World, decisions: Decisions, members: Members, timers: Timers, hearing: Hearing
+    ) -> None:
+        self.state = State.EMPTY
+        self.cause = 0
+        self.down_ms = -math.inf
+        self.generations = Generations(world, members, hearing, Leader(world, decisions))
+        self.metadata = Metadata(world, self, members, timers, hearing)
+        self._world = world
+        self._members = members
+        self._timers = timers
+        self._hearing = hearing
+        self._settings = world.scenario.settings
+        self._costs = world.scenario.costs
+        self._sessions: dict[int, Timer] = {}  # of members that are silent
+        self._absence: dict[int, int] = {}  # why they do not read
+        self._causes: list[str] = []
+        self._started_ms = 0.0
+        self._deadline_ms = math.inf
+        self._delay_ms: float | None = None  # end of the initial delay of a group that was empty
+        self._delay_left_ms = 0.0
+        self._newcomer = False
+        self._joined_ms: float | None = None  # when the last member joins; None: look it up
+        self._answer: Timer | None = None  # when the leader's is there
+        self._computed_ms = 0.0
+        self._revoking: tuple[NDArray[np.int32], NDArray[np.float64]] | None = None  # who rejoins, when
+        self._follow_up: Timer | None = None
+
+    def begin(self) -> None:
+        """The members there are, all of them newcomers, are the stable group at time 0."""
+        self._causes = ["the group at the start"]
+        self.cause = self._world.partitions.cause(self._causes[0])
+        self._members.joins_ms[self._members.rows] = 0.0
+        self.generations.elect()
+        answer = self.generations.decide(self.metadata.counts())
+        self.state = State.STABLE
+        self._world.history.begin(
+            self.generations.apply(answer, self.cause, 0.0, tuple(self._causes), {}, at_rest=True)
+        )
+        self.metadata.watch()
+
+    def adopt(self, generation: int, owned: Sequence[Sequence[int]]) -> None:
+        """The members there are come from another kind of group, with what they own; the group is stable."""
+        partitions, rows = self._world.partitions, self._members.rows.tolist()
+        self.generations.number = generation
+        if rows:
+            lists = [[partitions.name(each) for each in mine] for mine in owned]
+            self.generations.brain.adopt(rows, lists, generation)
+            self.state = State.STABLE
+            self.metadata.watch()
+
+    # Messages and sessions.
+
+    def join(self, member: int, since_ms: float) -> None:
+        """A new member's JoinGroup; it has waited since it started."""
+        name = self._world.memberships.consumers[member].name
+        cause = self._world.partitions.cause(f"{name} joined")
+        if self.state is State.EMPTY:
+            self._open_initial(cause)
+        elif self._delay_ms is not None:
+            self._newcomer = True
+        self.prepare(f"{name} joined", cause)
+        self._members.enter(member, self._world.now_ms, since_ms)
+        self._members.stands_ms[member] = since_ms
+        self._joined_ms = None
+
+    def rejoin(self, member: int, since_ms: float, *, changed: bool) -> None:
+        """A static member is back under its instance id: in a stable group nobody else hears of it.
+
+        Args:
+            member: its membership, which is its own once more.
+            since_ms: when its process started.
+            changed: whether the group's strategy will be another one with it.
+        """
+        members, now_ms = self._members, self._world.now_ms
+        name = self._world.memberships.consumers[member].name
+        absence = self._forget_session(member)
+        members.wake(member, now_ms, since_ms)
+        if member == self.generations.leader:
+            self.generations.brain.new = True
+        if self.state is State.STABLE and not changed:
+            if absence is not None:
+                self._world.partitions.causes[absence] = f"{name} was away"
+            self.generations.open(np.array([member], np.int32), self.cause if absence is None else absence)
+            if member == self.generations.leader:
+                # It takes the topics it finds for those that are assigned, so it overlooks what grew while it
+                # was away (KIP-814).
+                self.generations.brain.counts = list(self._world.partitions.counts)
+            self.metadata.watch()
+            return
+        if members.carries[member]:
+            self.generations.brain.gone.add(self._world.memberships.ids[member])
+            members.carries[member] = False
+        cause = self._world.partitions.cause(f"{name} joined") if absence is None else absence
+        self._world.partitions.notice(member, now_ms, cause)
+        if self.state is not State.PREPARING:
+            self.prepare(f"{name} joined", cause)
+        members.joins_ms[member] = now_ms
+        members.stands_ms[member] = since_ms
+        self._joined_ms = None
+
+    def drop(self, member: int, text: str, cause: int) -> None:
+        """The group loses a member: it left, or its session is over."""
+        self._forget_session(member)
+        self._members.remove(member)
+        if self._members.carries[member]:
+            self.generations.brain.gone.add(self._world.memberships.ids[member])
+        if member == self.generations.leader:
+            self.generations.leader = None
+        self._world.partitions.notice(member, self._world.now_ms, cause)
+        if len(self._members):
+            self.prepare(text, cause)
+            return
+        self._cancel_answer()
+        self.state = State.EMPTY
+        self.generations.brain.over = True
+        self.generations.brain.gone.clear()
+        self._delay_ms = None
+        self._world.note("empty")
+
+    def silent(self, member: int, heard_ms: float, absence: int) -> None:
+        """A member says nothing any more; it is missed when its session is over.
+
+        Args:
+            member: who.
+            heard_ms: when it was last heard of.
+            absence: the cause of what it does not read.
+        """
+        self._absence[member] = absence
+        if self.state is State.PREPARING:
+            if self._members.joins_ms[member] <= self._world.now_ms:
+                return  # who waits at the barrier has no session to lose; it gets one with the assignment
+            self._members.joins_ms[member] = math.inf
+            self._joined_ms = None
+        elif self.state is State.COMPLETING:
+            if member != self.generations.leader:
+                return
+            self._cancel_answer()
+        self._watch_session(member, max(heard_ms, self.down_ms))
+
+    def speaks(self, member: int) -> bool:
+        """A silent member speaks again before it was missed; gives whether it finds a barrier to pass."""
+        self._forget_session(member)
+        if self.state is State.COMPLETING and member == self.generations.leader and self._answer is None:
+            self._complete()
+            return False
+        self.metadata.watch()
+        return self.state is State.PREPARING and not self._members.joins_ms[member] <= self._world.now_ms
+
+    def silence_of(self, member: int) -> tuple[float, int] | None:
+        """When a silent member was last heard of, and the cause of what it does not read; None for others."""
+        if member not in self._absence:
+            return None
+        timer = self._sessions.get(member)
+        ends_ms = math.inf if timer is None else timer.at_ms
+        heard_ms = min(self._world.now_ms, ends_ms - self._settings.session_timeout_ms)
+        return heard_ms, self._absence[member]
+
+    def arrives(self, member: int, joins_ms: float, stands_ms: float) -> None:
+        """A member will pass the barrier at another time than was thought."""
+        self._members.joins_ms[member] = joins_ms
+        if self._members.eager[member]:
+            self._members.stands_ms[member] = stands_ms
+        self._joined_ms = None
+
+    def waits(self, member: int) -> bool:
+        """Whether a member has joined and waits for its assignment."""
+        if self.state is State.PREPARING:
+            return bool(self._members.joins_ms[member] <= self._world.now_ms)
+        return self.state is State.COMPLETING
+
+    def look_again(self) -> None:
+        """Members have other times of joining than before."""
+        self._joined_ms = None
+
+    def failover(self, now_ms: float, until_ms: float) -> None:
+        """Nobody is answered until then; sessions begin anew when the group is loaded."""
+        self.down_ms = until_ms
+        members = self._members
+        for member in list(self._sessions):
+            self._watch_session(member, until_ms)
+        living = members.living()
+        late = living[members.next_beats(living, now_ms) < until_ms]
+        members.base_ms[late] = until_ms + self._world.random.uniform(0, RETRY_MS, len(late))
+        if self.state is State.COMPLETING:
+            self.prepare("coordinator failed over", self._world.partitions.cause("coordinator failed over"))
+        if self.state is State.PREPARING:
+            rows = members.rows
+            members.joins_ms[rows] = np.maximum(members.joins_ms[rows], until_ms)
+            self._deadline_ms = until_ms + self._settings.max_poll_interval_ms
+            self._joined_ms = None
+            if self._delay_ms is not None:
+                self._delay_ms = max(self._delay_ms, until_ms)
+
+    # The barrier.
+
+    def barrier_ms(self) -> float:
+        """When the join barrier opens; infinite where there is none."""
+        if self.state is not State.PREPARING:
+            return math.inf
+        if self._delay_ms is not None:
+            return self._delay_ms
+        if self._joined_ms is None:
+            self._joined_ms = float(self._members.joins_ms[self._members.rows].max())
+        return max(min(self._joined_ms, self._deadline_ms), self._world.now_ms)
+
+    def prepare(self, text: str, cause: int) -> None:
+        """Open the join barrier, or note one more reason for the open one."""
+        now_ms = self._world.now_ms
+        members = self._members
+        if self.state is State.STABLE:
+            self._open_barrier(cause)
+        elif self.state is State.COMPLETING:
+            # Who waits for its assignment is sent back; the leader hears of it when its assignor is done.
+            self._cancel_answer()
+            self.cause = cause
+            self._world.partitions.turn(Phase.COMPUTING, now_ms, Phase.PAUSED, cause)
+            members.joins_ms[members.rows] = math.inf
+            members.joins_ms[members.living()] = now_ms + self._costs.network_ms
+            if self.generations.leader is not None and members.alive[self.generations.leader]:
+                members.joins_ms[self.generations.leader] = (
+                    max(now_ms, self._computed_ms) + self._costs.network_ms
+                )
+            self.state = State.PREPARING
+            self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
+        self._causes.append(text)
+        self._joined_ms = None
+
+    def pass_barrier(self) -> None:
+        """Everybody is here, or has been waited for long enough."""
+        now_ms, members = self._world.now_ms, self._members
+        if self._delay_ms is not None and self._newcomer and self._delay_left_ms > 0:
+            delay_ms = min(self._settings.group_initial_rebalance_delay_ms, self._delay_left_ms)
+            self._delay_left_ms -= delay_ms
+            self._delay_ms += delay_ms
+            self._newcomer = False
+            return
+        self._delay_ms = None
+        late = members.rows[members.joins_ms[members.rows] > now_ms]
+        for member in late.tolist():
+            consumer = self._world.memberships.consumers[member]
+            text = f"{consumer.name} did not rejoin in time"
+            if not consumer.static:  # a static one stays, to be missed when its session is over
+                cause = self._world.partitions.cause(text)
+                self.expelled(member, cause)
+                self.drop(member, text, cause)
+            elif members.alive[member]:
+                cause = self._world.partitions.cause(text)
+                self.expelled(member, cause)
+                self.silent(member, now_ms, cause)
+        if self.state is not State.PREPARING:
+            return
+        if len(late) and (members.joins_ms[members.rows] > now_ms).all():
+            self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
+            return
+        self.generations.elect()
+        self._complete()
+
+    def _open_initial(self, cause: int) -> None:
+        self._open_barrier(cause)
+        delay_ms = self._settings.group_initial_rebalance_delay_ms
+        self._delay_ms = self._world.now_ms + delay_ms
+        self._delay_left_ms = max(self._settings.max_poll_interval_ms - delay_ms, 0)
+        self._newcomer = False
+
+    def _open_barrier(self, cause: int) -> None:
+        members, now_ms = self._members, self._world.now_ms
+        self.state = State.PREPARING
+        self.cause = cause
+        self._causes = []
+        self._started_ms = now_ms
+        self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
+        members.joins_ms[members.rows] = math.inf
+        self._hearing.wave(now_ms)
+        if self._revoking is not None:
+            rows, joins_ms = self._revoking
+            members.joins_ms[rows] = np.where(members.alive[rows], joins_ms, math.inf)
+        self._forget_follow_up()
+        self.metadata.forget()
+        self._world.note("rebalance", cause=self._world.partitions.causes[cause])
+
+    # The assignment.
+
+    def _complete(self) -> None:
+        """The members are known: JoinGroup is answered, and the leader's assignor is at work."""
+        now_ms, members = self._world.now_ms, self._members
+        joined = members.rows[members.joins_ms[members.rows] <= now_ms]
+        self._hearing.stop_all(now_ms, self.cause)
+        answer = self.generations.decide(self.metadata.counts())
+        self._computed_ms = now_ms + self._costs.network_ms / 2 + answer.took_ms
+        known_ms = self._computed_ms + self._costs.network_ms
+        members.restart_beats(joined, now_ms + self._costs.network_ms / 2, known_ms)
+        if known_ms <= now_ms:
+            self._sync(answer)
+            return
+        self.state = State.COMPLETING
+        self._world.partitions.turn(Phase.PAUSED, now_ms, Phase.COMPUTING, self.cause)
+        self._answer = self._timers.at(known_ms, lambda: self._sync(answer))
+
+    def _sync(self, answer: Answer) -> None:
+        """Everybody has the assignment."""
+        now_ms = self._world.now_ms
+        self._answer = None
+        self.state = State.STABLE
+        self._world.history.add(
+            self.generations.apply(answer, self.cause, self._started_ms, tuple(self._causes), self._absence)
+        )
+        for member in self._absence:
+            self._watch_session(member, now_ms)
+        if answer.held:
+            self._timers.at(self.generations.brain.holds_ms or now_ms, self._stop_holding)
+        revoking = self.generations.revoking
+        if len(revoking) == 0:
+            self.metadata.watch()
+            return
+        rejoins_ms = self._hearing.after_revoking(revoking, now_ms)
+        self._revoking = revoking, rejoins_ms
+        first_ms = float(rejoins_ms.min())
+        if first_ms <= now_ms:
+            self._rejoin_first()
+        else:
+            self._follow_up = self._timers.at(first_ms, self._rejoin_first)
+            self.metadata.watch()
+
+    def _stop_holding(self) -> None:
+        """What lost members had is given to others: all members know the time, and rejoin."""
+        holds_ms, now_ms = self.generations.brain.holds_ms, self._world.now_ms
+        if self.state is State.STABLE and holds_ms is not None and holds_ms <= now_ms:
+            text = "scheduled.rebalance.max.delay.ms is over"
+            self.prepare(text, self._world.partitions.cause(text))
+            for member in self._members.living().tolist():
+                self._hearing.hear(member, now_ms)
+            self._joined_ms = None
+
+    def _rejoin_first(self) -> None:
+        """The first of those that gave something up is back, so that its next owner can have it."""
+        if self._world.now_ms < self.down_ms:
+            self._follow_up = self._timers.at(self.down_ms, self._rejoin_first)
+            return
+        self.prepare("partitions revoked", self.cause)
+
+    # Sessions.
+
+    def _watch_session(self, member: int, heard_ms: float) -> None:
+        if member in self._sessions:
+            self._sessions[member].cancel()
+        ends_ms = max(heard_ms + self._settings.session_timeout_ms, self._world.now_ms)
+        self._sessions[member] = self._timers.at(ends_ms, lambda: self._expire(member))
+
+    def _expire(self, member: int) -> None:
+        name = self._world.memberships.consumers[member].name
+        self._world.note("session-expired", name)
+        self.drop(member, f"session of {name} timed out", self._absence[member])
+
+    def _forget_session(self, member: int) -> int | None:
+        timer = self._sessions.pop(member, None)
+        if timer is not None:
+            timer.cancel()
+        return self._absence.pop(member, None)
+
+    def _cancel_answer(self) -> None:
+        if self._answer is not None:
+            self._answer.cancel()
+            self._answer = None
+
+    def _forget_follow_up(self) -> None:
+        self._revoking = None
+        if self._follow_up is not None:
+            self._follow_up.cancel()
+            self._follow_up = None

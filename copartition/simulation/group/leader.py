@@ -1,0 +1,268 @@
+"""The leader of a classic group: which strategy it uses, what it is told, what it decides."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from assignors.assignment import Assignment
+from assignors.group import Group, Member, Topic
+from assignors.interface import RebalanceProtocol
+from assignors.registry import get_assignor
+from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.decisions import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.world import World
+    from copartition.simulation.inputs.events import Consumer
+    from partitioning.topic_partition import TopicPartition
+
+FORGETFUL = frozenset({"range", "roundrobin"})
+"""Strategies that do not look at what members had before, which so need not be told."""
+
+
+class Answer(NamedTuple):
+    """What a leader decided.
+
+    Attributes:
+        assignment: who gets what.
+        took_ms: how long its assignor was at work.
+        strategy: its strategy.
+        counts: partitions of each topic as the leader knew them.
+        decision: all of it, to go on from.
+        held: whether it is put off, and everybody keeps what they have meanwhile.
+    """
+
+    assignment: Assignment
+    took_ms: float
+    strategy: str
+    counts: list[int]
+    decision: Decision
+    held: bool = False
+
+
+class Leader:
+    """What there is of a leader beside its membership: its memory, its strategy, the topics it has seen.
+
+    Attributes:
+        strategy: the strategy of the last decision; empty before the first.
+        counts: partitions of each topic as they were at the last decision.
+        new: whether the next decision is that of a leader that remembers nothing.
+        over: whether the group starts from nothing.
+        gone: ids of members that are gone since the last decision.
+        holds_ms: until when decisions are put off (KIP-415); None where they are not.
+    """
+
+    def __init__(self, world: World, decisions: Decisions) -> None:
+        self.strategy = ""
+        self.counts: list[int] = list(world.partitions.counts)
+        self.new = True
+        self.over = True
+        self.gone: set[str] = set()
+        self.holds_ms: float | None = None
+        self._world = world
+        self._decisions = decisions
+        self._decision = decisions.start
+
+    def adopt(
+        self, members: Sequence[int], owned: Sequence[Sequence[TopicPartition]], generation: int
+    ) -> None:
+        """These come from another kind of group, with what they own."""
+        memberships, counts = self._world.memberships, self._world.partitions.counts
+        ids = [memberships.ids[member] for member in members]
+        told = Group(
+            topics_with(self._world, counts), self._newcomers(members, counts), generation=generation
+        )
+        self._decision = Decision(told, Assignment.of(dict(zip(ids, owned, strict=True))))
+        self.strategy, self.counts, self.over = self.choose(members), list(counts), False
+
+    def decide(
+        self,
+        members: Sequence[int],
+        joining: Sequence[int],
+        counts: list[int],
+        generation: int,
+        bare: Collection[int],
+    ) -> Answer:
+        """What the leader makes of the members.
+
+        Args:
+            members: the memberships of the group, in order.
+            joining: those among them that come without what the last assignment gave them.
+            counts: partitions of each topic as the leader knows them.
+            generation: the group's last one.
+            bare: members that gave everything up under a strategy that lets others keep it.
+        """
+        memberships = self._world.memberships
+        strategy = self.choose(members)
+        fresh = self.new or strategy != self.strategy
+        ids = memberships.ids
+        if self._holds(memberships.consumers[members[0]], strategy, fresh=fresh):
+            last = self._decision.assignment
+            assert last is not None
+            told = self._group(strategy, joining, self.counts, generation, ())
+            kept = {member.id: last[member.id] for member in told.members if member.id in last}
+            return Answer(
+                Assignment.for_group(told, kept), 0.0, strategy, self.counts, self._decision, held=True
+            )
+        # Nothing else tells the next group from another one with the same history.
+        change = (
+            generation if self.over else None,
+            tuple(ids[member] for member in joining),
+            frozenset(self.gone),
+            tuple(counts),
+            tuple(ids[member] for member in bare),
+        )
+        began = time.perf_counter()
+        decision = self._decisions.decide(
+            self._decision,
+            change,
+            strategy,
+            lambda: self._group(strategy, joining, counts, generation, {ids[member] for member in bare}),
+            new_leader=fresh,
+        )
+        cost = self._world.scenario.costs.assignor_ms
+        took_ms = (time.perf_counter() - began) * 1000 if cost == "measured" else cost
+        assert decision.assignment is not None
+        return Answer(decision.assignment, took_ms, strategy, counts, decision)
+
+    def settle(self, answer: Answer) -> None:
+        """The group goes by this answer; one that came too late is forgotten."""
+        if answer.held:
+            return
+        self._decision, self.strategy, self.counts = answer.decision, answer.strategy, answer.counts
+        self.new = self.over = False
+        self.gone.clear()
+
+    def choose(self, members: Sequence[int]) -> str:
+        """The strategy that most members vote for, each for the first of its own that all of them have."""
+        if not self._world.varied:
+            return self._world.scenario.assignor
+        lists = Counter(
+            strategies_of(self._world.memberships.consumers[each], self._world) for each in members
+        )
+        common = set.intersection(*(set(each) for each in lists))
+        votes: Counter[str] = Counter()
+        for strategies, count in lists.items():
+            votes[next(name for name in strategies if name in common)] += count
+        return max(votes, key=lambda name: votes[name])
+
+    def supports(self, consumer: Consumer, members: Sequence[int]) -> bool:
+        """Whether a consumer has a strategy that all of these have."""
+        if not self._world.varied:
+            return True
+        lists = {strategies_of(self._world.memberships.consumers[each], self._world) for each in members}
+        return bool(set(strategies_of(consumer, self._world)).intersection(*lists))
+
+    def _holds(self, consumer: Consumer, strategy: str, *, fresh: bool) -> bool:
+        """Whether what lost members had is kept for them: workers of Connect may return soon.
+
+        A worker that comes meanwhile waits, too. To a leader that remembers nothing what is lost is new.
+        """
+        now_ms = self._world.now_ms
+        delay_ms = self._world.scenario.settings.scheduled_rebalance_max_delay_ms
+        if self.holds_ms is None and delay_ms and PROFILES[consumer.client].keeps_lost:
+            last = self._decision.assignment
+            lost = last is not None and any(len(last.get(member, ())) for member in self.gone)
+            if lost and not any(speaks_eager([strategy])):
+                self.holds_ms = now_ms + delay_ms
+        if self.holds_ms is not None and (fresh or self.over or now_ms >= self.holds_ms):
+            self.holds_ms = None
+        return self.holds_ms is not None
+
+    def _group(
+        self,
+        strategy: str,
+        joining: Sequence[int],
+        counts: Sequence[int],
+        generation: int,
+        bare: Collection[str],
+    ) -> Group:
+        names = self._world.partitions.topics
+        topics = topics_with(self._world, counts)
+        memberships = self._world.memberships
+        newcomers = self._newcomers(joining, counts)
+        group, assignment = self._decision.group, self._decision.assignment
+        if self.over or group is None or assignment is None:
+            return Group(topics, newcomers, generation=generation)
+        if strategy in FORGETFUL:
+            staying = [member for member in group.members if member.id not in self.gone]
+            told = Group(topics, [*staying, *newcomers], generation=group.generation + 1)
+        else:
+            told = group.next(assignment, join=newcomers, leave=self.gone, topics=topics)
+        if not bare and len(names) == len(self._world.scenario.topics):
+            return told
+        consumers = dict(zip(memberships.ids, memberships.consumers, strict=True))
+        return replace(
+            told,
+            members=[
+                replace(
+                    member,
+                    topics=subscription(consumers[member.id], self._world, counts),
+                    owned=() if member.id in bare else member.owned,
+                )
+                for member in told.members
+            ],
+        )
+
+    def _newcomers(self, members: Sequence[int], counts: Sequence[int]) -> list[Member]:
+        memberships = self._world.memberships
+        return [
+            Member(
+                memberships.ids[each],
+                subscription(consumer := memberships.consumers[each], self._world, counts),
+                instance_id=consumer.name if consumer.static else None,
+                rack=consumer.rack,
+            )
+            for each in members
+        ]
+
+
+def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
+    """Whether a consumer's strategy is one of the broker's, so that it speaks the protocol of KIP-848."""
+    return not world.protocols(strategies_of(consumer, world)[0])
+
+
+def topics_with(world: World, counts: Sequence[int]) -> list[Topic]:
+    """The topics that exist where they have so many partitions; what has grown has no racks."""
+    known = {topic.name: topic for topic in world.scenario.topics}
+    topics = []
+    for name, count in zip(world.partitions.topics, counts, strict=True):
+        topic = known.get(name)
+        if topic is None or topic.partitions != count:
+            topic = Topic(name, count, id=None if topic is None else topic.id)
+        if count:
+            topics.append(topic)
+    return topics
+
+
+def strategies_of(consumer: Consumer, world: World) -> tuple[str, ...]:
+    """A consumer's strategies, the preferred one first."""
+    return consumer.assignors or (world.scenario.assignor,)
+
+
+def speaks_eager(strategies: Iterable[str]) -> list[bool]:
+    """Of each strategy, whether it makes a client give everything up before it rejoins.
+
+    A client does so where one of its strategies does (Java), or does not start with both kinds (librdkafka).
+    """
+    return [RebalanceProtocol.COOPERATIVE not in get_assignor(name).protocols for name in strategies]
+
+
+def subscription(consumer: Consumer, world: World, counts: Sequence[int]) -> tuple[str, ...]:
+    """The topics a consumer subscribes to; a pattern's are those among the topics with partitions."""
+    if consumer.pattern is not None:
+        return tuple(
+            name
+            for name, count in zip(world.partitions.topics, counts, strict=True)
+            if count and re.fullmatch(consumer.pattern, name)
+        )
+    if consumer.topics is not None:
+        return consumer.topics
+    return world.topics

@@ -1,0 +1,343 @@
+"""Every partition of a scenario: whether it exists, who was given it, and what happens to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from copartition.simulation.inputs.events import Create, Grow
+from copartition.simulation.outcome.merging import Told, do_all
+from copartition.simulation.outcome.phases import Phases
+from copartition.simulation.outcome.timeline import Phase, Zombies, build_timeline
+from copartition.simulation.records.flow import Flow
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+    from assignors.assignment import Assignment
+    from copartition.simulation.group.memberships import Memberships
+    from copartition.simulation.inputs.scenario import Scenario
+    from copartition.simulation.outcome.merging import Call
+    from copartition.simulation.outcome.timeline import Rows, Timeline
+
+
+class Change(NamedTuple):
+    """What one assignment changed: the partitions, the member that has each now, its place in its list."""
+
+    partitions: NDArray[np.int32]
+    owner: NDArray[np.int32]
+    position: NDArray[np.int32]
+
+
+def rows_where(mask: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The partitions of a mask, as they are written down."""
+    return mask.nonzero()[0].astype(np.int32)
+
+
+def rows_of(partitions: Collection[int]) -> NDArray[np.int32]:
+    """A set of partitions, as they are written down."""
+    return np.array(sorted(partitions), np.int32)
+
+
+@dataclass(slots=True)
+class Zombie:
+    """A consumer that reads on what is no longer its own; `told` is its number in the flow."""
+
+    partitions: NDArray[np.int32]
+    start_ms: float
+    end_ms: float
+    consumer: int
+    told: int | None = None
+
+
+class Partitions:
+    """The partitions by flat index, `first[topic] + number`; members are those of `Memberships`.
+
+    Everything that happens to them is written down, so that a timeline can be made from it when one is asked
+    for, and summed up at once.
+
+    Attributes:
+        topics: topic names, those that are created later at the end.
+        first: index of each topic's first partition, and the number of all.
+        counts: how many partitions each topic has now; 0 before it is created.
+        causes: what pauses are for, by number; a text may be bettered while the run goes on.
+    """
+
+    def __init__(self, scenario: Scenario, memberships: Memberships) -> None:
+        counts = {topic.name: topic.partitions for topic in scenario.topics}
+        most = dict(counts)
+        for event in scenario.events:
+            if isinstance(event, Create | Grow):
+                counts.setdefault(event.topic, 0)
+                most[event.topic] = max(most.get(event.topic, 0), event.partitions)
+        self.topics = tuple(counts)
+        self.counts = list(counts.values())
+        self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
+        self.causes: list[str] = []
+        self._flow = None if scenario.load is None else Flow(scenario, self.first, self.topics)
+        self._number = {name: number for number, name in enumerate(self.topics)}
+        self._memberships = memberships
+        self._partition_ms = scenario.costs.partition_ms
+        self._total = int(self.first[-1])
+        self._last_consumer = np.full(self._total, -1, np.int32)
+        self._log: list[Call] = []
+        self._done = 0  # how much of the log has been done
+        self._zombies: list[Zombie] = []
+        self._phases = Phases(self._total, memberships, self._partition_ms, flow=self._flow)
+        there = np.concatenate(
+            [np.arange(0)]
+            + [np.arange(start, start + count) for start, count in zip(self.first, self.counts, strict=False)]
+        )
+        self._do("born", there.astype(np.int32), 0.0, Phase.PAUSED, self.cause("nobody in the group"))
+
+    @property
+    def now(self) -> Phases:
+        """What every partition is doing, after all that was told."""
+        self._catch_up()
+        return self._phases
+
+    @property
+    def flow(self) -> Flow | None:
+        """The records, after all that was told; None without a load."""
+        self._catch_up()
+        return self._flow
+
+    @property
+    def unread(self) -> int:
+        """Partitions that exist and nobody reads, as far as it was told."""
+        return self.now.unread
+
+    def topic(self, name: str) -> int:
+        """A topic's number."""
+        return self._number[name]
+
+    def name(self, partition: int) -> TopicPartition:
+        """A partition's topic and number there."""
+        topic = int(np.searchsorted(self.first, partition, side="right")) - 1
+        return TopicPartition(self.topics[topic], partition - int(self.first[topic]))
+
+    def cause(self, text: str) -> int:
+        """A number for one more thing that keeps partitions from being read."""
+        self.causes.append(text)
+        return len(self.causes) - 1
+
+    def owned(self, member: int) -> NDArray[np.int32]:
+        """What the member was given."""
+        return rows_where(self.now.owner == member)
+
+    def grow(self, topic: str, count: int, now_ms: float) -> int:
+        """A topic is created or gets more partitions, which nobody has noticed; gives the topic's number."""
+        number = self._number[topic]
+        start = int(self.first[number])
+        new = np.arange(start + self.counts[number], start + count, dtype=np.int32)
+        self.counts[number] = count
+        self._do("born", new, now_ms, Phase.UNNOTICED, self.cause(f"{topic} has {count} partitions"))
+        return number
+
+    def stop(
+        self, member: int, at_ms: float, phase: Phase, cause: int, *, committed: bool | None = True
+    ) -> NDArray[np.int32]:
+        """What the member reads, it no longer does; gives what that is."""
+        had = self.owned(member)
+        read = had[self.now.read_by_owner(had, at_ms)]
+        self._do("stop", had, at_ms, phase, cause, committed)
+        return read
+
+    def halt(
+        self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int, *, committed: bool | None
+    ) -> None:
+        """Nobody reads these any more, or opens them, or may go on where it was."""
+        if len(partitions):
+            self._log.append(Told("halt", partitions, at_ms, (phase, cause, committed)))
+
+    def stand(self, partitions: Collection[int], at_ms: float, phase: Phase, cause: int | None) -> None:
+        """These stand still, and now for another reason; None keeps the cause of each."""
+        if len(partitions):
+            self._log.append(Told("wait", partitions, at_ms, (phase, cause)))
+
+    def hand(self, partitions: Collection[int], member: int, at_ms: float, begins_ms: float | None) -> None:
+        """A member opens these, which nobody reads; it begins to read then, None: at once.
+
+        It opens one after the other by their numbers.
+        """
+        self._log.append(Told("hand", partitions, at_ms, (begins_ms is None,), member, begins_ms))
+
+    def go_on(self, partitions: Collection[int], at_ms: float) -> None:
+        """Those of these whose reader was away, unnoticed, are read by it again."""
+        rows = rows_of(partitions)
+        again = rows[self.now.phase[rows] == Phase.UNNOTICED]
+        if len(again):
+            self._do("resume", again, at_ms)
+
+    def stop_all(self, members: NDArray[np.int32], at_ms: NDArray[np.float64], cause: int) -> None:
+        """Members stop for a rebalance, each at its time."""
+        self._do("stop_all", members, at_ms, Phase.PAUSED, cause)
+
+    def wait(self, member: int, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
+        """What this member has, or nobody where it is -1, and is in one phase, is in another from now on."""
+        now = self.now
+        partitions = rows_where((now.owner == member) & (now.phase == old))
+        if len(partitions):
+            self._do("wait", partitions, at_ms, phase, cause)
+
+    def notice(self, member: int, at_ms: float, cause: int, *, committed: bool = False) -> None:
+        """The group learns that what this member had, or nobody where it is -1, is not read."""
+        now = self.now
+        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
+        if len(partitions):
+            self._do("wait", partitions, at_ms, Phase.PAUSED, cause)
+            if self.flow is not None:
+                self.flow.stops(partitions, at_ms, committed=committed)
+
+    def resume(self, member: int, now_ms: float) -> None:
+        """A member that was away reads again what it was given."""
+        now = self.now
+        partitions = rows_where((now.owner == member) & (now.phase == Phase.UNNOTICED))
+        if len(partitions):
+            self._do("resume", partitions, now_ms)
+
+    def start(self, now_ms: float) -> None:
+        """Whoever has partitions has opened them long ago."""
+        rows = rows_where(self.now.owner >= 0)
+        self._do("resume", rows, now_ms)
+        if self.flow is not None:
+            self.flow.has_read(rows, self._memberships.consumer[self.now.owner[rows]])
+
+    def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
+        """Everything that stands still in one phase does so in another from now on."""
+        self._do("turn", old, at_ms, phase, cause)
+
+    def open_all(
+        self, members: NDArray[np.int32], at_ms: float, begins_ms: NDArray[np.float64] | None, cause: int
+    ) -> None:
+        """Members read what they were given; see `Phases.open_all`."""
+        self._do("open_all", members, at_ms, begins_ms, cause)
+
+    def zombie(
+        self, partitions: NDArray[np.int32], member: int, start_ms: float, end_ms: float, *, reads: bool
+    ) -> None:
+        """A member reads on what is no longer its own.
+
+        Args:
+            partitions: what.
+            member: who.
+            start_ms: from when.
+            end_ms: until when; nothing happens where that is not later.
+            reads: whether it gets new records, or is only busy with those in its hands.
+        """
+        if len(partitions) == 0 or start_ms >= end_ms:
+            return
+        consumer = int(self._memberships.consumer[member])
+        self.now.watch(partitions)
+        told = None
+        if reads and self.flow is not None:
+            told = self.flow.zombie(partitions, consumer, start_ms, end_ms)
+        self._zombies.append(Zombie(partitions, start_ms, end_ms, consumer, told))
+
+    def gone(self, consumer: int, at_ms: float) -> None:
+        """The consumer's process has ended: what it read on, it no longer does."""
+        for zombie in self._zombies:
+            if zombie.consumer == consumer and zombie.end_ms > at_ms:
+                zombie.end_ms = at_ms
+                if zombie.told is not None and self.flow is not None:
+                    self.flow.lay(zombie.told, at_ms)
+
+    def settle(self, now_ms: float) -> None:
+        """Let handovers that are over be over, and the records know."""
+        self._do("settle", now_ms)
+        if self.flow is not None:
+            self.flow.advance(now_ms)
+
+    def places(self, assignment: Assignment) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """An assignment as the member of each partition, -1 for nobody, and its place in that one's list."""
+        ids, topics, member, topic, partition = assignment.to_arrays()
+        owner = np.full(self._total, -1, np.int32)
+        position = np.zeros(self._total, np.int32)
+        if len(member):
+            rows = self.first[[self._number[name] for name in topics]][topic]
+            rows += partition
+            serials = np.array([self._memberships.serials[each] for each in ids], np.int32)
+            owner[rows] = serials[member]
+            starts = member.searchsorted(np.arange(len(ids), dtype=np.int32))
+            position[rows] = np.arange(len(member)) - starts[member]
+        return owner, position
+
+    def give(
+        self, owner: NDArray[np.int32], position: NDArray[np.int32], at_ms: float, cause: int
+    ) -> tuple[Change, int]:
+        """From now on partitions belong to these members; who loses one it reads, stops.
+
+        Args:
+            owner: the member of each partition, -1 for nobody.
+            position: its place in that one's list.
+            at_ms: when.
+            cause: what for.
+
+        Returns:
+            What differs, and how many partitions went from one consumer to another.
+        """
+        rows = rows_where((owner != self.now.owner) | (position != self.now.position))
+        change = Change(rows, owner[rows], position[rows])
+        self._do("own", *change, at_ms, cause)
+        return change, self.moved(change)
+
+    def moved(self, change: Change) -> int:
+        """How many partitions go from one consumer to another by this, the last before it in mind."""
+        given = change.owner >= 0
+        partitions = change.partitions[given]
+        consumer = self._memberships.consumer[change.owner[given]]
+        last = self._last_consumer[partitions]
+        self._last_consumer[partitions] = consumer
+        return int(np.count_nonzero((last >= 0) & (last != consumer)))
+
+    def finish(self, now_ms: float) -> float:
+        """The run ends; gives how long partitions had two readers, in milliseconds, summed."""
+        self._do("finish", now_ms)
+        if not self._zombies:
+            return 0.0
+        partition, start, end = self.now.reads_of_watched()
+        twice = 0.0
+        for zombie in self._zombies:
+            of = np.isin(partition, zombie.partitions)
+            both = np.minimum(end[of], min(zombie.end_ms, now_ms)) - np.maximum(start[of], zombie.start_ms)
+            twice += float(both[both > 0].sum())
+        return twice
+
+    def timeline(self, consumers: tuple[str, ...], until_ms: float) -> Timeline:
+        """Everything that happened, once more."""
+        rows: Rows = []
+        again = Phases(self._total, self._memberships, self._partition_ms, rows=rows)
+        do_all(self._log, again, None)
+        seen = [
+            (zombie, min(zombie.end_ms, until_ms))
+            for zombie in self._zombies
+            if zombie.start_ms < min(zombie.end_ms, until_ms)
+        ]
+        parts = [
+            (
+                each.partitions,
+                *(np.full(len(each.partitions), it) for it in (each.start_ms, end_ms, each.consumer)),
+            )
+            for each, end_ms in seen
+        ]
+        nothing = (np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0, np.int32))
+        partition, start, end, consumer = map(np.concatenate, zip(nothing, *parts, strict=True))
+        zombies = Zombies(partition, start, end, consumer.astype(np.int32))
+        consumer_of = self._memberships.consumer
+        return build_timeline(
+            rows, consumer_of, self.topics, self.first, consumers, tuple(self.causes), zombies, until_ms
+        )
+
+    def _do(self, name: str, *arguments: object) -> None:
+        """Have a method of `Phases` called before anybody looks."""
+        self._log.append((name, arguments))
+
+    def _catch_up(self) -> None:
+        if self._done < len(self._log):
+            waiting, self._done = self._log[self._done :], len(self._log)
+            do_all(waiting, self._phases, self._flow)

@@ -1,0 +1,191 @@
+"""What a coordinator's own assignor makes of a consumer group (KIP-848)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.columns import bounds
+from assignors.group import Group, Member
+from assignors.partition_list import PartitionColumns, PartitionList
+from copartition.simulation.group.decisions import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from assignors.assignment import Assignment
+    from assignors.group import Topic
+    from copartition.simulation.group.consumer_group import ConsumerGroup
+    from copartition.simulation.group.decisions import Decisions
+
+
+ROOM = 4_096
+"""The least partitions there is room for before what nobody has any more is cleared away."""
+
+
+class Targets:
+    """Asks the assignor, and keeps what it answered as the coordinator's log has it, member by member.
+
+    Args:
+        decisions: what has been decided already.
+        strategy: gives the assignor's name.
+        topics: gives the topics the cluster has now.
+        first: the number of each topic's first partition, in the order of `names`, and the number of all.
+        names: topic names.
+        describe: gives a member's id, instance id and rack, by its number.
+
+    Attributes:
+        position: the place of each partition in its owner's list.
+    """
+
+    def __init__(
+        self,
+        decisions: Decisions,
+        strategy: Callable[[], str],
+        topics: Callable[[], Sequence[Topic]],
+        first: NDArray[np.int64],
+        names: Sequence[str],
+        describe: Callable[[int], Member],
+    ) -> None:
+        self.position = np.zeros(int(first[-1]), np.int32)
+        self._decisions = decisions
+        self._decision = decisions.start
+        self._strategy = strategy
+        self._topics = topics
+        self._row = {name: row for row, name in enumerate(names)}
+        self._first = first
+        self._log = _Log(first, names)
+        self._describe = describe
+        self._members: dict[int, Member] = {}
+
+    def adopt(self, number: int, rows: NDArray[np.integer], position: NDArray[np.int32]) -> None:
+        """A member comes from another kind of group, with these partitions at these places of its list."""
+        (owned,) = self._log.write(rows[position.argsort()], np.array([len(rows)]))
+        self._members[number] = replace(self._describe(number), owned=owned)
+        self.position[rows] = position
+        self._decision = Decision()  # nobody else comes to this point
+
+    def __call__(self, group: ConsumerGroup) -> NDArray[np.int64]:
+        """The owner of every partition, -1 for nobody."""
+        change = self._update(group)
+        numbers = group.listed
+        topics = self._topics()
+        self._decision = self._decisions.decide(
+            self._decision,
+            (change, hash(tuple(numbers)), tuple((topic.name, topic.partitions) for topic in topics)),
+            self._strategy(),
+            lambda: Group(topics, [self._members[number] for number in numbers]),
+            new_leader=False,
+        )
+        assert self._decision.assignment is not None
+        return self._write(self._decision.assignment, numbers, group.target)
+
+    def _update(self, group: ConsumerGroup) -> tuple[object, ...]:
+        """Look again at the members that are not what they were; gives all that is new about them."""
+        left: dict[int, Member] = {}
+        for number in sorted(group.changed & self._members.keys()):
+            # A target that is not what it was is that of a member that left and came back meanwhile.
+            there = number in group.members
+            if not there or len(self._members[number].owned) != len(group.targets[number]):
+                left[number] = self._members.pop(number)
+        news: list[object] = [tuple(about.id for about in left.values())]
+        for number in sorted(group.changed & group.members.keys()):
+            member, known = group.members[number], self._members.get(number)
+            topics = tuple(group.topics_of(member.topics))
+            if known is None:
+                before = member.replaces
+                while before is not None and before.number not in left:
+                    before = before.replaces
+                known = self._describe(number)
+                if before is not None:  # it takes the target, in the order in which it was written down
+                    known = replace(known, owned=left[before.number].owned)
+                    news.append(left[before.number].id)
+            elif known.topics == topics:
+                continue
+            self._members[number] = replace(known, topics=topics)
+            news.append((known.id, topics))
+            member.replaces = None
+        return tuple(news)
+
+    def _write(
+        self, assignment: Assignment, listed: Sequence[int], before: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Write the new targets down; one that is the same set as before is not written again."""
+        ids, names, member, topic, partition = assignment.to_arrays()
+        numbers = np.array(listed, np.int64)
+        expected = tuple(self._members[number].id for number in listed)
+        if ids != expected:  # a strategy that is not ours may list the members in its own order
+            place = {name: row for row, name in enumerate(expected)}
+            numbers = numbers[[place[each] for each in ids]]
+        rows = self._first[[self._row[name] for name in names]][topic] + partition if len(topic) else topic
+        owner = np.full(len(self.position), -1, np.int64)
+        owner[rows] = numbers[member]
+        different = owner != before
+        touched = np.zeros(int(numbers.max(initial=-1)) + 2, np.bool_)  # nobody, -1, is the last element
+        touched[owner[different]] = touched[before[different]] = True
+        sizes = np.bincount(member, minlength=len(ids))
+        written = touched[numbers[member]]
+        at = np.arange(len(rows)) - bounds(sizes)[member]
+        rows = rows[written]
+        self.position[rows] = at[written]
+        if self._log.is_full(len(rows)):
+            self._log.compact(self._members)
+        places = touched[numbers].nonzero()[0]
+        lists = self._log.write(rows, sizes[places])
+        for number, owned in zip(numbers[places].tolist(), lists, strict=True):
+            about = self._members[number]
+            self._members[number] = Member(
+                about.id,
+                about.topics,
+                instance_id=about.instance_id,
+                rack=about.rack,
+                owned=owned,
+            )
+        return owner
+
+
+class _Log:
+    """Lists of partitions, one after the other in columns, of which the lists of all members are parts.
+
+    What is written is never changed; what nobody has any more is left where it is until there is no room.
+    """
+
+    def __init__(self, first: NDArray[np.int64], names: Sequence[str]) -> None:
+        self._first = first
+        self._names = tuple(names)
+        self._make(max(4 * int(first[-1]), ROOM))
+
+    def is_full(self, count: int) -> bool:
+        """Whether there is no room for so many more."""
+        return self._end + count > len(self._columns.topics)
+
+    def write(self, rows: NDArray[np.integer], sizes: NDArray[np.integer]) -> list[PartitionList]:
+        """More lists, of these sizes."""
+        topic = self._first.searchsorted(rows, side="right") - 1
+        start = self._append(topic, rows - self._first[topic])
+        return PartitionList.parts(self._columns, (start + bounds(sizes)).tolist())
+
+    def compact(self, members: dict[int, Member]) -> None:
+        """Begin with new columns, in which there is what these members have."""
+        self._make(len(self._columns.topics))
+        for number, member in members.items():
+            owned = PartitionList.of(member.owned)
+            start = self._append(owned.topics, owned.partitions)
+            members[number] = replace(
+                member, owned=PartitionList.part(self._columns, start, start + len(owned))
+            )
+
+    def _make(self, size: int) -> None:
+        self._columns = PartitionColumns(self._names, np.zeros(size, np.int32), np.zeros(size, np.int32))
+        self._end = 0
+
+    def _append(self, topics: NDArray[np.integer], partitions: NDArray[np.integer]) -> int:
+        """Write these down; gives where they begin."""
+        start, self._end = self._end, self._end + len(topics)
+        self._columns.topics[start : self._end] = topics
+        self._columns.partitions[start : self._end] = partitions
+        return start

@@ -1,0 +1,206 @@
+"""What everybody in a simulation knows: the time, the processes, the partitions, what has happened.
+
+The main loop (`copartition.simulation.run`) tells an engine what happens to processes and topics; the engine,
+a group coordinator with its members, decides who reads what and tells the partitions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from assignors.registry import get_assignor
+from copartition.simulation.group.memberships import Memberships
+from copartition.simulation.group.partitions import Partitions
+from copartition.simulation.outcome.history import History
+from copartition.simulation.outcome.result import LogEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assignors.interface import RebalanceProtocol
+    from copartition.simulation.inputs.events import Consumer
+    from copartition.simulation.inputs.scenario import Scenario
+
+
+class Engine(Protocol):
+    """A group coordinator and its members.
+
+    It begins with the consumers at time 0 as a stable group. Consumers are told by their number in
+    `World.consumers`; times are milliseconds and never go back.
+    """
+
+    @property
+    def members(self) -> int:
+        """Members the coordinator counts, dead ones it has not missed yet included."""
+        ...
+
+    @property
+    def member_pause_ms(self) -> float:
+        """How long running consumers stood still for the protocol, summed; see `RunSummary`."""
+        ...
+
+    def start(self, consumer: int, now_ms: float) -> None:
+        """A process starts and asks to join."""
+        ...
+
+    def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
+        """A process closes, or vanishes."""
+        ...
+
+    def slow_poll(self, consumer: int, now_ms: float, until_ms: float) -> None:
+        """The application does not call `poll` until then; heartbeats go on."""
+        ...
+
+    def stall(self, consumer: int, now_ms: float, until_ms: float) -> None:
+        """The process stands still until then."""
+        ...
+
+    def duplicate(self, consumer: int, now_ms: float) -> None:
+        """A second process starts with the consumer's `group.instance.id`; from now on it is the consumer."""
+        ...
+
+    def failover(self, now_ms: float, until_ms: float) -> None:
+        """The coordinator answers nobody until then."""
+        ...
+
+    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:
+        """A topic has got more partitions, or was created; `World.partitions` knows already."""
+        ...
+
+    def next_ms(self) -> float:
+        """When something happens next by itself; infinite where nothing does."""
+        ...
+
+    def advance(self) -> None:
+        """Let happen what `next_ms` announced; it is that time."""
+        ...
+
+    def settle(self, now_ms: float) -> None:
+        """Tell the partitions of everything up to now; who stops may be told late otherwise."""
+        ...
+
+
+class World:
+    """A scenario at a moment in time.
+
+    Attributes:
+        scenario: what is run.
+        topics: names of the topics there are at the start, to which consumers subscribe that name none.
+        now_ms: the time.
+        random: what engines and clients draw from; events draw from a stream of their own.
+        consumers: every consumer that ever ran, by number; a restart may change its strategies.
+        varied: whether some consumer has strategies of its own.
+        subscriptions: what consumers subscribe to, each with one that does.
+        memberships: every membership there ever was.
+        partitions: who has what, and what every partition is doing.
+        history: the rebalances.
+        log: what happened.
+        engine: the group; set by whoever makes it.
+    """
+
+    engine: Engine
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.topics = tuple(topic.name for topic in scenario.topics)
+        self.now_ms = 0.0
+        self.random = np.random.Generator(np.random.Philox(key=scenario.seed))
+        self.consumers: list[Consumer] = []
+        self.varied = False
+        self._protocols: dict[str, frozenset[RebalanceProtocol]] = {}
+        self.subscriptions: dict[tuple[tuple[str, ...] | None, str | None], Consumer] = {}
+        self._number: dict[str, int] = {}
+        self._running: dict[int, None] = {}
+        self.memberships = Memberships()
+        self.log: list[LogEntry] = []
+        self.partitions = Partitions(scenario, self.memberships)
+        self.history = History(self.partitions, self.memberships)
+        for consumer in scenario.consumers:
+            self.started(consumer)
+
+    def started(self, consumer: Consumer) -> int:
+        """A process of this consumer runs from now on; gives its number."""
+        number = self._number.setdefault(consumer.name, len(self.consumers))
+        self.consumers[number : number + 1] = [consumer]
+        self.varied |= consumer.assignors is not None
+        self.subscriptions[consumer.topics, consumer.pattern] = consumer
+        self._running[number] = None
+        return number
+
+    def commits_ms(self, consumer: int) -> float:
+        """When a consumer that is there at time 0 first commits its offsets; it has done so before."""
+        interval_ms = self.scenario.settings.auto_commit_interval_ms
+        first_ms = float(self.random.uniform(0, interval_ms))
+        if self.partitions.flow is not None:
+            self.partitions.flow.has_committed(consumer, first_ms - interval_ms)
+        return first_ms
+
+    def stopped(self, consumer: int) -> None:
+        """The consumer's process is gone; one that is gone already may be told again."""
+        self._running.pop(consumer, None)
+
+    def protocols(self, strategy: str) -> frozenset[RebalanceProtocol]:
+        """The rebalance protocols of a strategy; none where it is the broker's (KIP-848)."""
+        if strategy not in self._protocols:
+            self._protocols[strategy] = get_assignor(strategy).protocols
+        return self._protocols[strategy]
+
+    def number_of(self, name: str) -> int:
+        """The number of a consumer that has run."""
+        return self._number[name]
+
+    def runs(self, consumer: int) -> bool:
+        """Whether there is a process of this consumer."""
+        return consumer in self._running
+
+    def is_running(self, name: str) -> bool:
+        """Whether there is a process of the consumer of this name."""
+        return self._number.get(name) in self._running
+
+    def note(self, what: str, subject: str | None = None, at_ms: float | None = None, **detail: Any) -> None:
+        """Log something."""
+        self.log.append(LogEntry(self.now_ms if at_ms is None else at_ms, what, subject, detail))
+
+    @property
+    def running(self) -> Sequence[Consumer]:
+        """Consumers whose processes run, in the order they started."""
+        return [self.consumers[number] for number in self._running]
+
+    @property
+    def members(self) -> int:
+        """Members of the group."""
+        return self.engine.members
+
+    @property
+    def unread(self) -> int:
+        """Partitions that exist and nobody reads now."""
+        self._settle()
+        return self.partitions.unread
+
+    def lag(self) -> float:
+        """Records behind, over all partitions; NaN without a load."""
+        self._settle()
+        flow = self.partitions.flow
+        return math.nan if flow is None else float(flow.lag())
+
+    def partition_lag(self) -> float:
+        """Records behind in the partition that is most behind; NaN without a load."""
+        self._settle()
+        flow = self.partitions.flow
+        return math.nan if flow is None else float(flow.partition_lag())
+
+    def at_rest_ms(self) -> float:
+        """When the last partition is open and has caught up, if nothing else happens."""
+        self.now_ms = max(self.now_ms, self.partitions.now.open_at_ms())
+        if self.partitions.flow is None:
+            return self.now_ms
+        self._settle()
+        caught_up_ms = self.partitions.flow.caught_up_ms()
+        return caught_up_ms if caught_up_ms < math.inf else self.now_ms
+
+    def _settle(self) -> None:
+        self.engine.settle(self.now_ms)
+        self.partitions.settle(self.now_ms)

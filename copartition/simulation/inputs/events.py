@@ -1,0 +1,327 @@
+"""What happens to a group, and when.
+
+Every event begins at a time in milliseconds, or as soon as a condition holds. The first group of classes is
+what the simulated cluster knows; the second is what people do, which comes down to the first
+(`copartition.simulation.inputs.unfolding`).
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from copartition.simulation.inputs.durations import Between, Duration, Interval, Milliseconds
+from partitioning.topic_partition import MAX_PARTITIONS
+
+Amount = Annotated[int, Between(0, MAX_PARTITIONS, "whole number")]
+Count = Annotated[int, Between(1, MAX_PARTITIONS, "whole number")]
+Number = Annotated[float, Between(0, sys.float_info.max)]
+Positive = Annotated[float, Between(sys.float_info.min, sys.float_info.max)]
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """One consumer process, whatever member ids it has over time.
+
+    Attributes:
+        name: unique in the scenario; also its client id, and its `group.instance.id` where it is static.
+        static: whether it is a static member (KIP-345).
+        topics: names of the topics it subscribes to; None stands for all topics of the scenario.
+        pattern: a regular expression of topic names instead of `topics`; topics created later are found.
+        rack: its `client.rack`.
+        client: whose behaviour it shows: "java", "librdkafka", "kafka-python", or "connect" for a worker of
+            Connect, where a partition stands for a task.
+        assignors: its strategies, the preferred one first, `partition.assignment.strategy`; None stands for
+            the scenario's. A broker-side one ("uniform") makes it a consumer of the protocol of KIP-848.
+        beat_ms: when its first heartbeat after time 0 is due; None: as `Scenario.settled_ms` has it.
+    """
+
+    name: str
+    static: bool = False
+    topics: tuple[str, ...] | None = None
+    pattern: str | None = None
+    rack: str | None = None
+    client: Literal["java", "librdkafka", "kafka-python", "connect"] = "java"
+    assignors: tuple[str, ...] | None = None
+    beat_ms: Milliseconds | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What an event waits for: a figure of the group beyond a limit for some time, looked at once a second.
+
+    Attributes:
+        figure: "lag": records behind, over all partitions; "partition_lag": of the partition most behind;
+            "unread": partitions that nobody reads; "members": members of the group.
+        above: the limit; None where `below` is given.
+        below: the limit; None where `above` is given.
+        for_ms: how long the figure must have been beyond it.
+    """
+
+    figure: Literal["lag", "partition_lag", "unread", "members"]
+    above: Number | None = None
+    below: Number | None = None
+    for_ms: Milliseconds = 0
+
+
+When = Milliseconds | Condition
+"""The time of an event in milliseconds, or the condition that sets it off, once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A consumer starts: a new one, or one that has stopped before."""
+
+    at_ms: When
+    consumer: Consumer
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """A consumer closes cleanly. A static one says nothing to the coordinator, as in the Java client."""
+
+    at_ms: When
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A consumer vanishes without a word; the coordinator notices when its session ends."""
+
+    at_ms: When
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grow:
+    """A topic gets more partitions."""
+
+    at_ms: When
+    topic: str
+    partitions: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A topic is created; consumers that subscribe by pattern, or to its name already, will read it."""
+
+    at_ms: When
+    topic: str
+    partitions: Count
+
+
+@dataclass(frozen=True, slots=True)
+class SlowPoll:
+    """One batch keeps a consumer from calling `poll` for this long; its heartbeats go on."""
+
+    at_ms: When
+    consumer: str
+    for_ms: Duration
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A consumer's process stands still, heartbeats too: SIGSTOP, a full collection, a frozen machine."""
+
+    at_ms: When
+    consumer: str
+    for_ms: Duration
+
+
+@dataclass(frozen=True, slots=True)
+class Failover:
+    """The group's coordinator goes away with its broker, and another broker loads the group."""
+
+    at_ms: When
+    down_ms: Duration
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateInstance:
+    """A second process starts with the `group.instance.id` of a static consumer, which fences the first."""
+
+    at_ms: When
+    consumer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """A consumer closes cleanly and starts again `down_ms` later.
+
+    Attributes:
+        at_ms: when it closes.
+        consumer: which one.
+        down_ms: how long it is away.
+        assignors: its strategies from then on; None keeps them.
+    """
+
+    at_ms: When
+    consumer: str
+    down_ms: Duration
+    assignors: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollingRestart:
+    """Every running consumer is restarted, one after the other at fixed times, as a script does it.
+
+    Attributes:
+        at_ms: when the first closes.
+        every_ms: from one close to the next, whether the last is up again or not.
+        down_ms: how long each is away.
+        assignors: their strategies from then on; None keeps them.
+    """
+
+    at_ms: When = 0
+    every_ms: Milliseconds
+    down_ms: Duration
+    assignors: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StatefulSetRoll:
+    """Every running consumer is restarted under its own name, the last one first, each when the last is up.
+
+    Attributes:
+        at_ms: when the first closes.
+        down_ms: how long each is away.
+        ready_ms: how long after its start the next one closes.
+        assignors: their strategies from then on; None keeps them.
+    """
+
+    at_ms: When
+    down_ms: Duration
+    ready_ms: Duration = 0
+    assignors: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Every running consumer is replaced by one with a new name, as a Kubernetes Deployment rolls.
+
+    The consumer that takes the place of `worker-3` is `worker-3-r2`, then `worker-3-r3`; it is like that one
+    in all else. The oldest are replaced first.
+
+    Attributes:
+        at_ms: when it begins.
+        surge: how many may run beyond the present number, `maxSurge`.
+        unavailable: how many may be missing from it, `maxUnavailable`.
+        start_ms: from the creation of a pod to its consumer's start.
+        ready_ms: from its consumer's start until it counts as available.
+        assignors: strategies of the new consumers; None keeps them.
+    """
+
+    at_ms: When
+    surge: Amount = 1
+    unavailable: Amount = 0
+    start_ms: Duration = 0
+    ready_ms: Duration = 0
+    assignors: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleTo:
+    """So many consumers run from now on: new ones start after `start_ms`, the youngest close first.
+
+    A new one is like the youngest there is and has the first number that is free: `worker-40` after
+    `worker-39`, or `worker-38` where that one was taken away before.
+    """
+
+    at_ms: When
+    consumers: Amount
+    start_ms: Duration = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Autoscaler:
+    """A horizontal autoscaler on lag, as KEDA's: ceil(lag / `lag_per_consumer`) consumers are wanted.
+
+    Beyond that it does what Kubernetes does by default: nothing where the lag is within a tenth of what the
+    present consumers stand for, and at one look no more than twice as many, or four more. It adds and takes
+    away consumers as `ScaleTo` does.
+
+    Attributes:
+        at_ms: when it first looks.
+        lag_per_consumer: `lagThreshold`.
+        polling_ms: how often it looks.
+        cooldown_ms: how long the wanted number must have been lower before consumers are taken away.
+        fewest: the least consumers.
+        most: the most; None: as many as there are partitions.
+        start_ms: from its decision to a new consumer's start.
+    """
+
+    at_ms: When
+    lag_per_consumer: Positive
+    polling_ms: Interval = 30_000
+    cooldown_ms: Milliseconds = 300_000
+    fewest: Amount = 1
+    most: Count | None = None
+    start_ms: Duration = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CrashLoop:
+    """A consumer crashes again and again; each time it is started later, as Kubernetes backs off.
+
+    Attributes:
+        at_ms: when it first crashes.
+        consumer: which one.
+        times: how many crashes.
+        up_ms: how long it runs before it crashes again.
+        backoff_ms: how long it is away after the first crash; twice as long after each further one.
+        most_ms: the longest it is away.
+    """
+
+    at_ms: When
+    consumer: str
+    times: Count = 5
+    up_ms: Duration = 10_000
+    backoff_ms: Milliseconds = 10_000
+    most_ms: Milliseconds = 300_000
+
+
+Primitive = Join | Leave | Crash | Grow | Create | SlowPoll | Stall | Failover | DuplicateInstance
+"""What the simulated cluster knows."""
+
+ByName = Leave | Crash | SlowPoll | Stall | DuplicateInstance | Restart | CrashLoop
+"""What happens to one consumer that runs."""
+
+Rollout = RollingRestart | StatefulSetRoll | Deployment | ScaleTo
+"""What changes the whole group, once; one waits until the one before has ended."""
+
+GroupWide = Rollout | Autoscaler
+"""What concerns whoever runs when it begins."""
+
+Event = Primitive | ByName | GroupWide
+"""What a scenario may say."""
+
+EVENTS: dict[str, type[Event]] = {
+    "join": Join,
+    "leave": Leave,
+    "crash": Crash,
+    "grow": Grow,
+    "create": Create,
+    "slow-poll": SlowPoll,
+    "stall": Stall,
+    "failover": Failover,
+    "duplicate-instance": DuplicateInstance,
+    "restart": Restart,
+    "rolling-restart": RollingRestart,
+    "statefulset-roll": StatefulSetRoll,
+    "deployment": Deployment,
+    "scale-to": ScaleTo,
+    "autoscaler": Autoscaler,
+    "crash-loop": CrashLoop,
+}
+"""Every event by its name in files and messages."""
+
+EVENT_NAMES: dict[type[Event], str] = {kind: name for name, kind in EVENTS.items()}
+
+
+def rolling_restart(
+    consumers: Sequence[Consumer], *, start_ms: float = 0, every_ms: float, down_ms: Duration
+) -> tuple[Restart, ...]:
+    """One restart after another of these consumers, at fixed times; `RollingRestart` takes all that run."""
+    return tuple(
+        Restart(start_ms + turn * every_ms, consumer.name, down_ms) for turn, consumer in enumerate(consumers)
+    )

@@ -1,0 +1,351 @@
+"""Scenarios as files: YAML, TOML or JSON of one shape, which docs/scenarios.md describes."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import MISSING, fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assignors.errors import ScenarioError
+from assignors.extras import needs
+from assignors.files import read_text
+from assignors.group import Topic
+from assignors.limits import MAX_FILE_BYTES, check_members
+from assignors.registry import get_assignor
+from copartition.simulation.inputs.conditions import read_condition, write_condition
+from copartition.simulation.inputs.events import (
+    EVENT_NAMES,
+    EVENTS,
+    ByName,
+    Condition,
+    Consumer,
+    Count,
+    Event,
+    Join,
+)
+from copartition.simulation.inputs.kinds import MEMBERS, RACKS, kind_of, kinds_of, near, refused, shown
+from copartition.simulation.inputs.scenario import Scenario
+from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
+from copartition.simulation.inputs.text import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml
+from partitioning.errors import UnknownStrategyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from os import PathLike
+
+_DECODERS = {".json": decode_json, ".toml": decode_toml, ".yaml": decode_yaml, ".yml": decode_yaml}
+_SETTINGS = {dotted(field.name): field.name for field in fields(Settings)}
+_COUNT = kind_of(Count)
+_TEXT = kind_of(str)
+
+
+def read_scenario(path: str | PathLike[str], changes: Mapping[str, str] | None = None) -> Scenario:
+    """The scenario a file describes; see `Scenario.from_file`.
+
+    Args:
+        path: the file.
+        changes: what it says differently: settings by Kafka's names, or fields by their path (`load.rate`),
+            and their values as JSON; what is no JSON is text.
+    """
+    file = Path(path)
+    decode = _DECODERS.get(file.suffix.lower())
+    if decode is None:
+        raise ScenarioError(f"{file}: a scenario file ends in {', '.join(sorted(_DECODERS))}")
+    try:
+        text = read_text(file, MAX_FILE_BYTES if decode is decode_json else MAX_SLOW_BYTES)
+        with needs(f"reading {file}", "cli"):
+            values = decode(text)
+            for key, value in (changes or {}).items():
+                _change(values, key, value)
+        return scenario_from_dict(values, file.stem)
+    except OSError as error:
+        raise ScenarioError(f"{file}: {error.strerror or error}") from error
+    except ScenarioError as error:
+        raise ScenarioError(f"{file}: {error.args[0]}", path=error.path) from error
+    except ValueError as error:
+        raise ScenarioError(f"{file}: {error}") from error
+
+
+def scenario_from_dict(values: Any, name: str = "scenario") -> Scenario:
+    """The scenario that the values of a file describe.
+
+    Args:
+        values: what the file says, as `json.loads` gives it.
+        name: what the scenario is called where the values do not say.
+
+    Raises:
+        ScenarioError: they describe none; `path` leads to the fault as it is in the values.
+    """
+    kinds = kinds_of(Scenario)
+    _check_keys(values, [*kinds, "static"], ("topics", "consumers"), "$")
+    static = values.get("static", False)
+    if not isinstance(static, bool):
+        raise refused("static", static, kind_of(bool), "$")
+    consumers, places = _consumers(values["consumers"], static=static)
+    read: dict[str, Any] = {
+        "topics": _topics(values["topics"]),
+        "events": _events(values.get("events", []), consumers, static=static),
+        "settings": Settings(**_fields(Settings, values.get("settings", {}), "$.settings", _SETTINGS)),
+        "costs": Costs(**_fields(Costs, values.get("costs", {}), "$.costs")),
+    }
+    if values.get("load") is not None:
+        read["load"] = Load(**_fields(Load, values["load"], "$.load"))
+    plain = {key: kinds[key].read(value) for key, value in values.items() if key not in {"static", *read}}
+    try:
+        scenario = Scenario(**{"name": name, **plain, **read, "consumers": consumers})
+        _check_strategies(scenario)
+    except ScenarioError as error:
+        path = re.sub(r"^\$\.consumers\[(\d+)\]", lambda found: places[int(found[1])], error.path or "$")
+        raise ScenarioError(error.args[0], path=path) from error
+    return scenario
+
+
+def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
+    """The scenario with other settings and costs; all else is as it was.
+
+    Args:
+        scenario: what it is now.
+        changes: settings by Kafka's names, or costs as `costs.assign_ms`, and their values as JSON or text.
+
+    Raises:
+        ScenarioError: a name that is neither, or a value that cannot be.
+    """
+    if not changes:
+        return scenario
+    values = scenario_to_dict(scenario)
+    for key, value in changes.items():
+        if key.removeprefix("settings.") not in _SETTINGS and not key.startswith("costs."):
+            raise ScenarioError(f"no setting {shown(key)}; {near(key, _SETTINGS)}")
+        _change(values, key, value)
+    return scenario_from_dict(values)
+
+
+def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
+    """The scenario as the values of a file, from which `scenario_from_dict` makes an equal one."""
+    values = {
+        "name": scenario.name,
+        "topics": {topic.name: _written_topic(topic) for topic in scenario.topics},
+        "consumers": [_written_consumer(consumer) for consumer in scenario.consumers],
+        **_written(scenario, skip={"name", "topics", "consumers", "events", "settings", "costs", "load"}),
+        "settings": {dotted(name): value for name, value in _written(scenario.settings).items()},
+        "costs": _written(scenario.costs),
+        "load": _written(scenario.load) if scenario.load else None,
+        "events": [_written_event(event) for event in scenario.events],
+    }
+    return {
+        name: value
+        for name, value in values.items()
+        if value or name not in {"settings", "costs", "load", "events"}
+    }
+
+
+def _change(values: Any, key: str, text: str) -> None:
+    """Let the values of a file say something else for one key."""
+    setting = key.removeprefix("settings.")
+    *path, last = ("settings", setting) if setting in _SETTINGS else key.split(".")
+    known = [*kinds_of(Scenario), "static"]
+    if [*path, last][0] not in known:
+        raise ScenarioError(f"no setting or field {shown(key)}; {near(key, [*_SETTINGS, *known])}")
+    for name in path:
+        if isinstance(values, dict) and values.get(name) is None:
+            values[name] = {}
+        values = values.get(name) if isinstance(values, dict) else None
+    if not isinstance(values, dict):
+        raise ScenarioError(f"{shown(key)} cannot be set: {shown('.'.join(path))} holds no fields")
+    try:
+        values[last] = decode_json(text)
+    except ValueError:
+        values[last] = text
+
+
+def _check_keys(values: Any, known: Iterable[str], required: Iterable[str], path: str) -> None:
+    if not isinstance(values, Mapping):
+        raise ScenarioError(f"{shown(values)} is no mapping of names to values", path=path)
+    names = list(known)
+    for key in values:
+        if key not in names:
+            raise ScenarioError(f"no field {shown(key)} here; {near(key, names)}", path=path)
+    for name in required:
+        if name not in values:
+            raise ScenarioError(f"{name} is missing", path=path)
+
+
+def _fields(type_: Any, values: Any, path: str, names: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Arguments for a dataclass; `names` are its fields by their names in the file."""
+    kinds = kinds_of(type_)
+    names = names or {name: name for name in kinds}
+    optional = {field.name for field in fields(type_) if field.default is not MISSING}
+    _check_keys(values, names, (key for key, name in names.items() if name not in optional), path)
+    return {names[key]: kinds[names[key]].read(value) for key, value in values.items()}
+
+
+def _topics(values: Any) -> tuple[Topic, ...]:
+    if not isinstance(values, Mapping):
+        raise ScenarioError(f"{shown(values)} is no mapping of topics to partitions", path="$.topics")
+    return tuple(_topic(name, value) for name, value in values.items())
+
+
+def _topic(name: Any, value: Any) -> Topic:
+    if not _TEXT.fits(name):
+        raise ScenarioError(f"{shown(name)} is no name of a topic; give {_TEXT.expected}", path="$.topics")
+    path = f"$.topics.{name}"
+    racks = id_ = None
+    if isinstance(value, Mapping):
+        _check_keys(value, ("partitions", "racks", "id"), ("partitions",), path)
+        partitions, racks, id_ = value["partitions"], RACKS.read(value.get("racks")), value.get("id")
+        if not _COUNT.fits(partitions):
+            raise refused("partitions", partitions, _COUNT, path)
+        if not RACKS.fits(racks):
+            raise refused("racks", racks, RACKS, path)
+        if id_ is not None and not _TEXT.fits(id_):
+            raise refused("id", id_, _TEXT, path)
+    elif not _COUNT.fits(partitions := value):
+        raise refused(name, partitions, _COUNT, "$.topics")
+    try:
+        return Topic(name, partitions, racks, None if id_ is None else uuid.UUID(id_))
+    except ValueError as error:  # InvalidGroupError is one
+        raise ScenarioError(str(error), path=path) from error
+
+
+def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
+    """The consumers, and where in the file each of them is."""
+    if isinstance(value, list):
+        entries = [(each, f"$.consumers[{number}]") for number, each in enumerate(value)]
+    elif isinstance(value, Mapping):
+        entries = [(value, "$.consumers")]
+    elif MEMBERS.fits(value):
+        entries = [({"count": value}, "$.consumers")]
+    else:
+        raise refused("consumers", value, MEMBERS, "$")
+    consumers: list[Consumer] = []
+    places: list[str] = []
+    for entry, path in entries:
+        if isinstance(entry, Mapping) and "count" in entry:
+            more = _several(entry, path, len(consumers), static=static)
+        else:
+            more = [_consumer(entry, path, static=static)]
+        consumers += more
+        places += [path] * len(more)
+    return consumers, places
+
+
+def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) -> list[Consumer]:
+    """Consumers that are alike, `{count: 40, prefix: worker, static: true}`, besides so many others."""
+    numbered = {"count": MEMBERS, "prefix": _TEXT}
+    alike = {name: name for name in kinds_of(Consumer) if name not in {"name", "beat_ms"}}
+    _check_keys(entry, [*numbered, *alike], (), path)
+    for name, kind in numbered.items():
+        if name in entry and not kind.fits(entry[name]):
+            raise refused(name, entry[name], kind, path)
+    check_members(others + entry["count"], partial(ScenarioError, path=path), "the scenario")
+    shared = {key: value for key, value in entry.items() if key in alike}
+    given = {"static": static, **_fields(Consumer, shared, path, alike)}
+    prefix = entry.get("prefix", "worker")
+    return [Consumer(f"{prefix}-{number}", **given) for number in range(entry["count"])]
+
+
+def _consumer(entry: Any, path: str, *, static: bool) -> Consumer:
+    if isinstance(entry, str):
+        return Consumer(entry, static)
+    given = {"static": static, **_fields(Consumer, entry, path)}
+    if not _TEXT.fits(given["name"]):
+        raise refused("name", given["name"], _TEXT, path)
+    return Consumer(**given)
+
+
+def _events(values: Any, consumers: list[Consumer], *, static: bool) -> tuple[Event, ...]:
+    if not isinstance(values, list):
+        raise ScenarioError(f"{shown(values)} is no list of events", path="$.events")
+    people = {consumer.name: consumer for consumer in consumers}
+    return tuple(
+        _event(each, people, f"$.events[{number}]", static=static) for number, each in enumerate(values)
+    )
+
+
+def _event(values: Any, people: dict[str, Consumer], path: str, *, static: bool) -> Event:
+    """One event; `people` are the consumers known by name, to which a join adds its own."""
+    name = values.get("event") if isinstance(values, Mapping) else None
+    if not isinstance(name, str) or name not in EVENTS:
+        raise ScenarioError(f"no event {shown(name)}; {near(name, EVENTS)}", path=f"{path}.event")
+    type_ = EVENTS[name]
+    _check_keys(values, ["event", "when", *kinds_of(type_)], (), path)
+    given = {key: value for key, value in values.items() if key != "event"}
+    when = given.pop("when", None)
+    if when is not None:
+        if "at_ms" in given:
+            raise ScenarioError("an event has at_ms or when, not both", path=f"{path}.when")
+        try:
+            given["at_ms"] = read_condition(when)
+        except ValueError as error:
+            raise ScenarioError(str(error), path=f"{path}.when") from error
+    if type_ is Join and "consumer" in given:
+        entry = given["consumer"]
+        known = people.get(entry) if isinstance(entry, str) else None
+        joining = known or _consumer(entry, f"{path}.consumer", static=static)
+        given["consumer"] = people[joining.name] = joining
+    return type_(**_fields(type_, given, path))
+
+
+def _check_strategies(scenario: Scenario) -> None:
+    """Refuse strategies that there are not; in a scenario made in Python, one may be registered later."""
+    named = [("$.assignor", scenario.assignor)]
+    for path, consumers_or_events in (("$.consumers", scenario.consumers), ("$.events", scenario.events)):
+        for number, each in enumerate(consumers_or_events):
+            inner = each.consumer if isinstance(each, Join) else each
+            for turn, name in enumerate(getattr(inner, "assignors", None) or ()):
+                named.append((f"{path}[{number}].assignors[{turn}]", name))
+    known: set[str] = set()
+    for path, name in named:
+        if name not in known:
+            try:
+                get_assignor(name)
+            except UnknownStrategyError as error:
+                raise ScenarioError(str(error), path=path) from error
+            known.add(name)
+
+
+def _written(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:
+    """The fields of a dataclass that are not as they are by default."""
+    kinds = kinds_of(type(value))
+    return {
+        field.name: kinds[field.name].write(given)
+        for field in fields(value)
+        if field.name not in skip and (given := getattr(value, field.name)) != field.default
+    }
+
+
+def _written_topic(topic: Topic) -> int | dict[str, Any]:
+    if topic.racks is None and topic.id is None:
+        return int(topic.partitions)
+    written: dict[str, Any] = {"partitions": int(topic.partitions)}
+    if topic.racks is not None:
+        written["racks"] = [
+            sorted(racks) if isinstance(racks, AbstractSet) else list(racks) for racks in topic.racks
+        ]
+    if topic.id is not None:
+        written["id"] = str(topic.id)
+    return written
+
+
+def _written_consumer(consumer: Consumer) -> str | dict[str, Any]:
+    written = _written(consumer)
+    return consumer.name if len(written) == 1 else written
+
+
+def _written_event(event: Event) -> dict[str, Any]:
+    written: dict[str, Any] = {"event": EVENT_NAMES[type(event)]}
+    if isinstance(event.at_ms, Condition):
+        written["when"] = write_condition(event.at_ms)
+    else:
+        written["at_ms"] = kinds_of(type(event))["at_ms"].write(event.at_ms)
+    written |= _written(event, skip={"at_ms", "consumer"})
+    if isinstance(event, Join):
+        written["consumer"] = _written_consumer(event.consumer)
+    elif isinstance(event, ByName):
+        written["consumer"] = event.consumer
+    return written

@@ -1,0 +1,347 @@
+"""What each field of a scenario may be: one account of it for Python, for files and for their schema.
+
+The types of the dataclasses say it. msgspec reads such types too, but it is an optional package, and its
+messages neither list the names that are valid nor propose a near one.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, fields
+from difflib import get_close_matches
+from numbers import Integral, Real
+from reprlib import Repr
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from assignors.errors import ScenarioError
+from assignors.group import Topic
+from assignors.limits import MAX_GROUP_MEMBERS, MAX_ID
+from copartition.simulation.inputs import durations, events
+from copartition.simulation.inputs.durations import (
+    LATEST_MS,
+    Between,
+    Duration,
+    Exponential,
+    LogNormal,
+    Uniform,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
+"""Milliseconds of each unit that a length of time may be written in."""
+NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
+TIME = rf"{NUMBER} *(?:{'|'.join(UNITS)})"
+LISTED = 20
+"""Names of one message; a near one is looked for among fifty times as many."""
+_REPR = Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 60
+_NAMES: dict[str, Any] = {**vars(durations), **vars(events), "Mapping": Mapping, "Topic": Topic}
+"""What the modules of the dataclasses import for type checkers only."""
+_KINDS: dict[type[Any], dict[str, Kind]] = {}
+
+
+def shown(value: object) -> str:
+    """A value for a message, cut where it is long."""
+    try:
+        return _REPR.repr(value)
+    except ValueError:
+        return "an integer of thousands of digits"
+
+
+def plain(number: float) -> str:
+    """A number without a point where it is whole."""
+    return str(int(number)) if float(number).is_integer() else str(float(number))
+
+
+def near(value: object, known: Iterable[str]) -> str:
+    """What to say of a name that is none of those known: which it may stand for, and which there are."""
+    names = list(known)
+    close = get_close_matches(value, names[: 50 * LISTED], n=1) if isinstance(value, str) else []
+    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+    there = f"there are {', '.join(names[:LISTED]) or 'none'}{more}"
+    return f"did you mean {close[0]!r}? ({there})" if close else there
+
+
+def milliseconds(text: str) -> float:
+    """The milliseconds of "30 s"; the text is one that `TIME` matches."""
+    unit = re.split("[^a-z]", text)[-1]
+    return float(text.removesuffix(unit)) * UNITS[unit]
+
+
+class Kind(ABC):
+    """What a value may be.
+
+    Attributes:
+        expected: the same in words, for messages.
+        schema: the same as JSON Schema, of the value in a file.
+    """
+
+    expected: str
+    schema: dict[str, Any]
+
+    @abstractmethod
+    def fits(self, value: Any) -> bool:
+        """Whether it may be this one."""
+
+    def advice(self, value: Any) -> str:
+        """What to do instead of this value."""
+        del value
+        return f"give {self.expected}"
+
+    def read(self, value: Any) -> Any:
+        """The value that a file's value stands for; that itself where it stands for none."""
+        return value
+
+    def write(self, value: Any) -> Any:
+        """The value as a file has it."""
+        return value
+
+
+class _Number(Kind):
+    def __init__(self, type_: type, between: Between) -> None:
+        low, high = self._low, self._high = between.low, between.high
+        self._type = Integral if type_ is int else Real
+        self._common = frozenset({int, type_})
+        above = low == sys.float_info.min
+        most = f" to {high}" if high < sys.float_info.max else ""
+        self.expected = f"a {between.what} {'above 0' if above else f'from {low}'}{most}"
+        self.schema = {
+            "type": "integer" if type_ is int else "number",
+            **({"exclusiveMinimum": 0} if above else {"minimum": low}),
+            **({"maximum": high} if most else {}),
+        }
+        self._time = re.compile(TIME) if high == LATEST_MS else None
+        if self._time:
+            self.expected += " (in a file also text such as '30 s')"
+            self.schema = {"anyOf": [self.schema, {"type": "string", "pattern": f"^{TIME}$"}]}
+
+    def fits(self, value: Any) -> bool:
+        if type(value) not in self._common:
+            if isinstance(value, bool) or not isinstance(value, self._type):
+                return False
+            value = self.write(value)  # NumPy warns where it compares a number with one beyond its type
+        return bool(self._low <= value <= self._high)
+
+    def read(self, value: Any) -> Any:
+        if self._time and isinstance(value, str) and self._time.fullmatch(value):
+            return milliseconds(value)
+        return value
+
+    def write(self, value: Any) -> Any:
+        return int(value) if isinstance(value, Integral) else float(value)
+
+
+class _Simple(Kind):
+    def __init__(self, expected: str, schema: dict[str, Any], fits: Callable[[Any], bool]) -> None:
+        self.expected = expected
+        self.schema = schema
+        self._fits = fits
+
+    def fits(self, value: Any) -> bool:
+        return self._fits(value)
+
+
+_SIMPLE = {
+    str: _Simple(
+        f"a text of 1 to {MAX_ID} characters",
+        {"type": "string", "minLength": 1, "maxLength": MAX_ID},
+        lambda value: isinstance(value, str) and 0 < len(value) <= MAX_ID,
+    ),
+    bool: _Simple("true or false", {"type": "boolean"}, lambda value: isinstance(value, bool)),
+    NoneType: _Simple("nothing", {"type": "null"}, lambda value: value is None),
+}
+
+
+class _Choice(Kind):
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.expected = " or ".join(map(repr, names))
+        self.schema = {"enum": list(names)}
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, str) and value in self.names
+
+    def advice(self, value: Any) -> str:
+        return near(value, self.names)
+
+
+class _Many(Kind):
+    def __init__(self, item: Kind) -> None:
+        self.item = item
+        self.expected = f"a tuple (a list in a file) of {item.expected}"
+        self.schema = {"type": "array", "items": item.schema}
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, tuple) and all(map(self.item.fits, value))
+
+    def read(self, value: Any) -> Any:
+        return tuple(map(self.item.read, value)) if isinstance(value, list) else value
+
+    def write(self, value: Any) -> Any:
+        return list(map(self.item.write, value))
+
+
+class _Named(Kind):
+    def __init__(self, item: Kind) -> None:
+        self._item = item
+        self.expected = f"a mapping of names, each to {item.expected}"
+        self.schema = {"type": "object", "additionalProperties": item.schema}
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, Mapping) and all(
+            isinstance(name, str) and self._item.fits(each) for name, each in value.items()
+        )
+
+    def write(self, value: Any) -> Any:
+        return {name: self._item.write(each) for name, each in value.items()}
+
+
+class _Instance(Kind):
+    def __init__(self, type_: type) -> None:
+        self._type = type_
+        self.expected = type_.__name__
+        self.schema = {"$ref": f"#/definitions/{type_.__name__}"}
+
+    def fits(self, value: Any) -> bool:
+        return isinstance(value, self._type)
+
+
+class _Either(Kind):
+    def __init__(self, kinds: list[Kind]) -> None:
+        self._kinds = kinds
+        self.expected = " or ".join(kind.expected for kind in kinds)
+        self.schema = {"anyOf": [kind.schema for kind in kinds]}
+
+    def fits(self, value: Any) -> bool:
+        return any(kind.fits(value) for kind in self._kinds)
+
+    def read(self, value: Any) -> Any:
+        return next((made for kind in self._kinds if kind.fits(made := kind.read(value))), value)
+
+    def write(self, value: Any) -> Any:
+        return next(kind for kind in self._kinds if kind.fits(value)).write(value)
+
+
+def object_of(properties: dict[str, Any], required: Iterable[str]) -> dict[str, Any]:
+    """The schema of an object with these properties and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+class _Duration(Kind):
+    def __init__(self, length: Kind) -> None:
+        self._length = length
+        self.expected = (
+            f"{length.expected}, or uniform (low, high), exponential (mean) or lognormal (median, p95)"
+        )
+        of = length.schema
+        forms = {
+            "uniform": {"type": "array", "items": of, "minItems": 2, "maxItems": 2},
+            "exponential": of,
+            "lognormal": object_of({"median": of, "p95": of}, ["median", "p95"]),
+        }
+        self.definition = {"anyOf": [of, *(object_of({name: form}, [name]) for name, form in forms.items())]}
+        self.schema = {"$ref": "#/definitions/Duration"}
+
+    def fits(self, value: Any) -> bool:
+        if not isinstance(value, Uniform | Exponential | LogNormal):
+            return self._length.fits(value)
+        if not all(map(self._length.fits, astuple(value))):
+            return False
+        match value:
+            case Uniform(low, high):
+                return low <= high
+            case LogNormal(median, p95):
+                return 0 < median <= p95
+        return True
+
+    def read(self, value: Any) -> Any:
+        read = self._length.read
+        match value:
+            case {"uniform": [low, high], **rest} if not rest:
+                return Uniform(read(low), read(high))
+            case {"exponential": mean, **rest} if not rest:
+                return Exponential(read(mean))
+            case {"lognormal": {"median": median, "p95": p95, **more}, **rest} if not rest and not more:
+                return LogNormal(read(median), read(p95))
+        return read(value)
+
+    def write(self, value: Any) -> Any:
+        write = self._length.write
+        match value:
+            case Uniform(low, high):
+                return {"uniform": [write(low), write(high)]}
+            case Exponential(mean):
+                return {"exponential": write(mean)}
+            case LogNormal(median, p95):
+                return {"lognormal": {"median": write(median), "p95": write(p95)}}
+        return write(value)
+
+
+def kind_of(hint: Any) -> Kind:
+    """The kind that a type of a field means."""
+    origin, args = get_origin(hint), get_args(hint)
+    if hint == Duration:
+        kind: Kind = DURATION
+    elif origin is Annotated:
+        kind = _Number(*args)
+    elif origin is Literal:
+        kind = _Choice(args)
+    elif origin in {Union, UnionType}:
+        kind = _Either(list(map(kind_of, args)))
+    elif origin is tuple:
+        kind = _Many(kind_of(args[0]))
+    elif origin is Mapping:
+        kind = _Named(kind_of(args[1]))
+    else:
+        kind = _SIMPLE.get(hint) or _Instance(hint)
+    return kind
+
+
+DURATION = _Duration(kind_of(durations.Milliseconds))
+MEMBERS = kind_of(Annotated[int, Between(0, MAX_GROUP_MEMBERS, "whole number")])
+RACKS = kind_of(tuple[tuple[str, ...], ...] | None)
+"""Racks of the replicas of every partition of a topic."""
+
+
+def kinds_of(type_: type[Any]) -> dict[str, Kind]:
+    """The kind of each field of a dataclass."""
+    if type_ not in _KINDS:
+        hints = get_type_hints(type_, None, _NAMES, include_extras=True)
+        _KINDS[type_] = {field.name: kind_of(hints[field.name]) for field in fields(type_)}
+    return _KINDS[type_]
+
+
+def check_fields(value: object, path: str, name: Callable[[str], str] = str) -> None:
+    """Refuse a dataclass with a value in it that its field cannot have.
+
+    Args:
+        value: the instance.
+        path: where in the scenario it is.
+        name: gives a field's name in files.
+
+    Raises:
+        ScenarioError: there is such a value.
+    """
+    for field, kind in kinds_of(type(value)).items():
+        given = getattr(value, field)
+        if not kind.fits(given):
+            raise refused(name(field), given, kind, path)
+
+
+def refused(name: str, value: Any, kind: Kind, path: str) -> ScenarioError:
+    """The error for a field whose value is of another kind; `path` is where that is whose field it is."""
+    if isinstance(kind, _Many) and isinstance(value, tuple):
+        number = next(number for number, each in enumerate(value) if not kind.item.fits(each))
+        return refused(f"{name}[{number}]", value[number], kind.item, path)
+    return ScenarioError(f"{name} is {shown(value)}; {kind.advice(value)}", path=f"{path}.{name}")

@@ -1,0 +1,124 @@
+"""Timeouts, what takes time on a client, and the work there is to do."""
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from assignors.errors import ScenarioError
+from copartition.simulation.inputs.durations import Between, Duration, Interval, Milliseconds
+from copartition.simulation.inputs.events import Count, Number
+from copartition.simulation.inputs.kinds import check_fields
+
+
+def dotted(name: str) -> str:
+    """Kafka's name of a setting."""
+    return name.replace("_", ".")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The timeouts that decide how long a rebalance takes; defaults are those of the Java client and broker.
+
+    Attributes:
+        session_timeout_ms: `session.timeout.ms`; how long the coordinator waits for a silent member.
+        heartbeat_interval_ms: `heartbeat.interval.ms`; members learn of a rebalance at their next heartbeat.
+        max_poll_interval_ms: `max.poll.interval.ms`; how long the join barrier waits for a member, and how
+            long an application may stay away from `poll` before its client leaves the group.
+        metadata_max_age_ms: `metadata.max.age.ms`; how late the leader may notice new partitions.
+        auto_commit_interval_ms: `auto.commit.interval.ms`; how often offsets are committed.
+        group_initial_rebalance_delay_ms: `group.initial.rebalance.delay.ms` of the broker (KIP-134).
+        group_consumer_session_timeout_ms: `group.consumer.session.timeout.ms` of the broker (KIP-848).
+        group_consumer_heartbeat_interval_ms: `group.consumer.heartbeat.interval.ms` of the broker (KIP-848).
+        group_consumer_assignment_interval_ms: `group.consumer.assignment.interval.ms` of the broker; the
+            least time between two target assignments of a group (KIP-848).
+        scheduled_rebalance_max_delay_ms: `scheduled.rebalance.max.delay.ms` of Connect (KIP-415); how long
+            the tasks of a lost worker are kept for its return.
+        transaction_timeout_ms: `transaction.timeout.ms`; how long a dead producer's transaction stays open.
+    """
+
+    session_timeout_ms: Interval = 45_000
+    heartbeat_interval_ms: Interval = 3_000
+    max_poll_interval_ms: Interval = 300_000
+    metadata_max_age_ms: Interval = 300_000
+    auto_commit_interval_ms: Interval = 5_000
+    group_initial_rebalance_delay_ms: Milliseconds = 3_000
+    group_consumer_session_timeout_ms: Interval = 45_000
+    group_consumer_heartbeat_interval_ms: Interval = 5_000
+    group_consumer_assignment_interval_ms: Milliseconds = 1_000
+    scheduled_rebalance_max_delay_ms: Milliseconds = 300_000
+    transaction_timeout_ms: Interval = 60_000
+
+    def __post_init__(self) -> None:
+        check_fields(self, "$.settings", dotted)
+        for beat, limit in (
+            ("heartbeat_interval_ms", "session_timeout_ms"),
+            ("heartbeat_interval_ms", "max_poll_interval_ms"),
+            ("group_consumer_heartbeat_interval_ms", "group_consumer_session_timeout_ms"),
+        ):
+            if getattr(self, beat) >= getattr(self, limit):
+                raise ScenarioError(
+                    f"{dotted(beat)} is {getattr(self, beat)} and {dotted(limit)} is {getattr(self, limit)}; "
+                    "heartbeats must be more frequent than that",
+                    path=f"$.settings.{dotted(beat)}",
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What takes time besides waiting; nothing does unless the scenario says so.
+
+    Attributes:
+        poll_ms: how long the application works between two calls of `poll`. A client that serves a rebalance
+            inside `poll` rejoins when the batch in its hands is done.
+        revoke_ms: the application's callback when partitions are revoked.
+        assign_ms: the application's callback when partitions are assigned.
+        partition_ms: opening one assigned partition, one after another: a Connect task, a state store.
+        first_fetch_ms: from the assign callback to the first record.
+        assignor_ms: the leader's or the coordinator's assignor; "measured" takes the time ours needs, which
+            makes runs differ.
+        network_ms: a request and its answer.
+    """
+
+    poll_ms: Duration = 0
+    revoke_ms: Duration = 0
+    assign_ms: Duration = 0
+    partition_ms: Milliseconds = 0
+    first_fetch_ms: Duration = 0
+    assignor_ms: Milliseconds | Literal["measured"] = 0
+    network_ms: Milliseconds = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self, "$.costs")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The records of a scenario, as a flow: how many come, how many a consumer can take, when it commits.
+
+    Attributes:
+        rate: records a second that come to each partition; one for all, or one for each topic.
+        capacity: records a second a consumer can process; infinite by default.
+        batch: records of one `poll`, `max.poll.records`.
+        commit: whether offsets are committed "after" their records are processed (what is not committed is
+            read twice) or "before" (what is not processed is lost).
+        commit_on_revoke: whether a consumer that is asked to give a partition up commits first.
+        transactions: whether offsets are committed in the transaction of what was made from the records
+            (read-process-write): what is not committed is aborted and made again, and nothing is read twice
+            by those who read committed.
+    """
+
+    rate: Number | Mapping[str, Number]
+    capacity: Annotated[float, Between(sys.float_info.min, math.inf)] = math.inf
+    batch: Count = 500
+    commit: Literal["after", "before"] = "after"
+    commit_on_revoke: bool = True
+    transactions: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self, "$.load")
+
+    def rate_of(self, topic: str) -> float:
+        """Records a second that come to each partition of the topic."""
+        return self.rate.get(topic, 0.0) if isinstance(self.rate, Mapping) else self.rate

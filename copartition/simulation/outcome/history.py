@@ -1,0 +1,168 @@
+"""The rebalances of a run, each as what it changed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assignors.assignment import Assignment
+from assignors.columns import bounds
+from assignors.partition_list import PartitionList
+from copartition.simulation.group.memberships import Memberships
+from copartition.simulation.group.partitions import Change, Partitions
+from copartition.simulation.inputs.events import Consumer
+from partitioning.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """One rebalance, from the event that started it to the assignment that ended it.
+
+    Attributes:
+        generation: the generation it made.
+        started_ms: when the coordinator began to wait for the members.
+        completed_ms: when everybody had the new assignment.
+        causes: why, in order; "partitions revoked" is the follow-up of a cooperative rebalance.
+        moved: partitions that went from one consumer to another.
+        history: the run's assignments, of which this is one.
+        step: which one.
+    """
+
+    generation: int
+    started_ms: float
+    completed_ms: float
+    causes: tuple[str, ...]
+    moved: int
+    history: "History" = field(repr=False, compare=False)
+    step: int = field(repr=False)
+
+    @property
+    def assignment(self) -> Assignment:
+        """Who has what from then on, by member id; made anew, quickly for one step after another."""
+        return self.history.assignment(self.step)
+
+    @property
+    def consumers(self) -> dict[str, Consumer]:
+        """The consumer behind every member id."""
+        return self.history.consumers(self.step)
+
+
+class _Step(NamedTuple):
+    members: NDArray[np.int32]
+    change: Change
+    counts: tuple[int, ...]
+    subscribed: frozenset[str]
+    transferring: Mapping[TopicPartition, str]
+
+
+class History:
+    """Every assignment a group had.
+
+    Attributes:
+        start: the group at time 0; None where it was empty.
+        rebalances: those that were completed, in order.
+    """
+
+    def __init__(self, partitions: Partitions, memberships: Memberships) -> None:
+        self.start: Rebalance | None = None
+        self.rebalances: list[Rebalance] = []
+        self._topics = partitions.topics
+        self._first = partitions.first
+        self._memberships = memberships
+        self._steps: list[_Step] = []
+        self._at = -1  # the step that `_owner` and `_position` show
+        self._owner = self._position = np.empty(0, np.int32)
+
+    def made(
+        self,
+        generation: int,
+        started_ms: float,
+        completed_ms: float,
+        causes: Sequence[str],
+        moved: int,
+        *,
+        members: NDArray[np.int32],
+        change: Change,
+        counts: Sequence[int],
+        subscribed: frozenset[str],
+        transferring: Mapping[TopicPartition, str],
+    ) -> Rebalance:
+        """A rebalance that is complete; the first five arguments are those of `Rebalance`.
+
+        Args:
+            generation: see there.
+            started_ms: see there.
+            completed_ms: see there.
+            causes: see there.
+            moved: see there.
+            members: the memberships it is made of, in their order.
+            change: what it changed, as `Partitions.give` tells.
+            counts: partitions of each topic as its assignor knew them.
+            subscribed: topics that some member subscribes to.
+            transferring: what it holds back, and the member id that will get each.
+        """
+        before = self._steps[-1].counts if self._steps else ()
+        known = before if before == tuple(counts) else tuple(counts)
+        self._steps.append(_Step(members, change, known, subscribed, transferring))
+        return Rebalance(
+            generation, started_ms, completed_ms, tuple(causes), moved, self, len(self._steps) - 1
+        )
+
+    def goes_on(self, change: Change) -> None:
+        """What the next rebalance changes is told of from here on; no rebalance has made it so."""
+        counts = self._steps[-1].counts if self._steps else ()
+        self._steps.append(_Step(np.empty(0, np.int32), change, counts, frozenset(), {}))
+
+    def begin(self, start: Rebalance) -> None:
+        """The group at time 0."""
+        self.start = start
+
+    def add(self, rebalance: Rebalance) -> None:
+        """One more rebalance."""
+        self.rebalances.append(rebalance)
+
+    def consumers(self, step: int) -> dict[str, Consumer]:
+        """The consumer behind every member id of a step."""
+        ids, consumers = self._memberships.ids, self._memberships.consumers
+        return {ids[serial]: consumers[serial] for serial in self._steps[step].members.tolist()}
+
+    def assignment(self, step: int) -> Assignment:
+        """Who had what after a step."""
+        self._seek(step)
+        members, _, counts, subscribed, transferring = self._steps[step]
+        ids = tuple(self._memberships.ids[serial] for serial in members.tolist())
+        row_of = np.full(len(self._memberships) + 1, -1, np.int64)
+        row_of[members] = np.arange(len(members))
+        member = row_of[self._owner]
+        given = np.flatnonzero(member >= 0)
+        given = given[np.lexsort((self._position[given], member[given]))]
+        topic = np.searchsorted(self._first, given, side="right") - 1
+        there = np.flatnonzero(counts)  # topics that exist
+        rank = np.zeros(len(counts), np.int32)
+        rank[there] = np.arange(len(there))
+        place = {name: number for number, name in enumerate(ids)}
+        return Assignment(
+            ids,
+            tuple(self._topics[number] for number in there.tolist()),
+            np.array(counts, np.int64)[there],
+            bounds(np.bincount(member[given], minlength=len(ids))),
+            rank[topic],
+            (given - self._first[topic]).astype(np.int32),
+            transferring=(
+                PartitionList.of(transferring),
+                np.array([place[each] for each in transferring.values()], np.int32),
+            ),
+            subscribed=np.array([self._topics[number] in subscribed for number in there.tolist()], np.bool_),
+        )
+
+    def _seek(self, step: int) -> None:
+        if self._at < 0 or step < self._at:
+            total = int(self._first[-1])
+            self._owner, self._position = np.full(total, -1, np.int32), np.zeros(total, np.int32)
+            self._at = -1
+        for each in self._steps[self._at + 1 : step + 1]:
+            self._owner[each.change.partitions] = each.change.owner
+            self._position[each.change.partitions] = each.change.position
+        self._at = step

@@ -1,0 +1,105 @@
+"""The event log of a run: lines of JSON that say what happened, and enough to run it again.
+
+The first line holds the scenario, every other one something that happened. Logs of several runs may follow
+one another. No clock is in them, so the same scenario gives the same bytes, wherever it runs.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from assignors.errors import ScenarioError
+from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from copartition.simulation.inputs.text import decode_json
+from copartition.simulation.run import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from copartition.simulation.inputs.scenario import Scenario
+    from copartition.simulation.outcome.result import SimulationResult
+
+FORMAT_VERSION = "1.0"
+
+
+class Difference(NamedTuple):
+    """Where a log and the run it tells of part.
+
+    Attributes:
+        line: number of the line, from 1.
+        column: number of the first character that differs, from 1.
+        logged: the line of the log; None where the log ends too early.
+        now: the line that it should be; None where the log should end.
+    """
+
+    line: int
+    column: int
+    logged: str | None
+    now: str | None
+
+
+def log_lines(result: SimulationResult) -> Iterator[str]:
+    """The log of a run, line by line."""
+    yield _line({"format_version": FORMAT_VERSION, "scenario": scenario_to_dict(result.scenario)})
+    for entry in result.log:
+        yield _line(asdict(entry))
+
+
+def replay(lines: Iterable[bytes]) -> Difference | None:
+    """Run what a log tells of again and hold it against the log, byte for byte.
+
+    Returns:
+        The first difference; None where there is none.
+
+    Raises:
+        ScenarioError: it is no log, of a format that is not known, or of a run that never repeats itself.
+    """
+    number = 0
+    now: Iterator[str] = iter(())
+    for number, line in enumerate(lines, 1):
+        expected = next(now, None)
+        if expected is None:  # a run is over
+            header = _header(line)
+            if header is None and number == 1:
+                raise ScenarioError("this is no log of a simulation: its first line holds no scenario")
+            if header is None:
+                return Difference(number, 1, line.decode(errors="backslashreplace"), None)
+            now = log_lines(simulate(_scenario(header, number)))
+            expected = next(now)
+        if line != expected.encode():
+            logged = line.decode(errors="backslashreplace")
+            alike = takewhile(lambda pair: pair[0] == pair[1], zip(logged, expected, strict=False))
+            return Difference(number, sum(1 for _ in alike) + 1, logged, expected)
+    if number == 0:
+        raise ScenarioError("the log is empty; its first line holds the scenario")
+    missing = next(now, None)
+    return None if missing is None else Difference(number + 1, 1, None, missing)
+
+
+def _line(value: dict[str, Any]) -> str:
+    return json.dumps(value, allow_nan=False) + "\n"
+
+
+def _header(line: bytes) -> dict[str, Any] | None:
+    try:
+        content = decode_json(line.decode())
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) and "format_version" in content else None
+
+
+def _scenario(header: dict[str, Any], number: int) -> Scenario:
+    version = header["format_version"]
+    if version != FORMAT_VERSION:
+        raise ScenarioError(
+            f"line {number}: a log of format {version!r}; this version reads {FORMAT_VERSION!r}"
+        )
+    scenario = scenario_from_dict(header.get("scenario"))
+    if scenario.costs.assignor_ms == "measured":
+        raise ScenarioError(
+            f"line {number}: the run measured its assignor (costs.assignor_ms), so it never repeats itself"
+        )
+    return scenario

@@ -1,0 +1,355 @@
+"""What every partition is doing now, and how long they have stood still so far, by cause."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.columns import ranks
+from copartition.simulation.outcome.timeline import Phase
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from copartition.simulation.group.memberships import Memberships
+    from copartition.simulation.outcome.timeline import Rows
+    from copartition.simulation.records.flow import Flow
+
+    Index = NDArray[np.integer]
+    Times = np.float64 | NDArray[np.float64]
+
+KINDS = len(Phase)
+
+# To look up a member of an enumeration takes as long as to compare a column with it (Python 3.11).
+_CONSUMING, _PAUSED, _UNNOTICED, _HANDOVER = Phase.CONSUMING, Phase.PAUSED, Phase.UNNOTICED, Phase.HANDOVER
+
+_WAITS = np.isin(np.arange(KINDS), [_PAUSED, _UNNOTICED, Phase.COMPUTING])
+"""Of each phase, whether a partition in it is not read and not about to be."""
+
+
+def _some(at_ms: Times, mask: NDArray[np.bool_]) -> Times:
+    return at_ms[mask] if isinstance(at_ms, np.ndarray) else at_ms
+
+
+class Phases:
+    """The partitions as columns, with the sums of what they went through.
+
+    Methods say what happens from a time on. They may be told late, but for each partition in the order of
+    time. Members are those of `Memberships`, -1 is nobody; causes are numbers, given in the order of time.
+
+    Attributes:
+        phase: what each partition is doing, a `Phase`.
+        owner: the member it was given to last.
+        position: its place in that member's list.
+        unread: how many exist and are not read.
+        longest_ms: the longest pause that is over.
+        spent: milliseconds by `cause * KINDS + phase`, summed over partitions.
+        touched: how many partitions stood still for each cause.
+    """
+
+    def __init__(
+        self,
+        partitions: int,
+        memberships: Memberships,
+        partition_ms: float,
+        *,
+        flow: Flow | None = None,
+        rows: Rows | None = None,
+    ) -> None:
+        self.phase = np.zeros(partitions, np.int8)
+        self.owner = np.full(partitions, -1, np.int32)
+        self.position = np.zeros(partitions, np.int32)
+        self.unread = 0
+        self.longest_ms = 0.0
+        self.spent = np.zeros(16 * KINDS)
+        self.touched = np.zeros(16, np.int64)
+        self._memberships = memberships
+        self._partition_ms = partition_ms
+        self._flow = flow
+        self._rows = rows
+        self._since = np.zeros(partitions)
+        self._still_since = np.zeros(partitions)
+        self._cause = np.full(partitions, -1, np.int32)
+        self._ready = np.full(partitions, math.inf)  # when a handover that has begun will be over
+        self._opening = 0
+        self._watched: NDArray[np.bool_] | None = None  # partitions that have had a second reader
+        self._read_again: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]] = []
+        self._read_twice: list[tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]] = []
+
+    def born(self, partitions: Index, at_ms: float, phase: Phase, cause: int) -> None:
+        """These exist from now on."""
+        if self._flow is not None:
+            self._flow.born(partitions, at_ms)
+        self._since[partitions] = self._still_since[partitions] = at_ms
+        self.unread += len(partitions)
+        self._stand(partitions, phase, cause)
+
+    def stop(self, partitions: Index, at_ms: Times, phase: Phase, cause: int, committed: bool | None) -> None:
+        """Those of these that are read, or about to be, are no longer; nor by a reader that is away."""
+        if self._flow is not None and committed is not None:
+            away = self.phase[partitions] == _UNNOTICED
+            if away.any():
+                self._flow.stops(partitions[away], _some(at_ms, away), committed=committed)
+        self._stop(partitions, at_ms, phase, cause, committed=committed)
+
+    def halt(self, partitions: Index, at_ms: Times, phase: Phase, cause: int, committed: bool | None) -> None:
+        """As `stop`, and those that stand still do so in this phase, for this cause."""
+        self.stop(partitions, at_ms, phase, cause, committed)
+        stood = self.phase[partitions] != phase
+        if stood.any():
+            self._wait(partitions[stood], _some(at_ms, stood), phase, cause)
+
+    def stop_all(
+        self, members: NDArray[np.int32], at_ms: NDArray[np.float64], phase: Phase, cause: int
+    ) -> None:
+        """Each of these members stops at its time."""
+        until = self._by_member(members, at_ms)
+        partitions = (~np.isnan(until[self.owner])).nonzero()[0]
+        self._stop(partitions, until[self.owner[partitions]], phase, cause, committed=True)
+
+    def wait(self, partitions: Index, at_ms: Times, phase: Phase, cause: int | None) -> None:
+        """These stand still, and now for another reason; None keeps the cause of each."""
+        self._wait(partitions, at_ms, phase, cause)
+
+    def resume(self, partitions: Index, at_ms: float) -> None:
+        """These are read again."""
+        self._read(partitions, np.float64(at_ms))
+
+    def turn(self, old: Phase, at_ms: float, phase: Phase, cause: int) -> None:
+        """Everything that is in one phase of standing still is in another now."""
+        self._wait((self.phase == old).nonzero()[0], np.float64(at_ms), phase, cause)
+
+    def own(
+        self,
+        partitions: Index,
+        owner: NDArray[np.int32],
+        position: NDArray[np.int32],
+        at_ms: float,
+        cause: int,
+    ) -> None:
+        """These are given to other members, or have other places in their lists; old owners stop."""
+        moved = partitions[self.owner[partitions] != owner]
+        self._stop(moved, np.float64(at_ms), _PAUSED, cause, committed=True)
+        self.owner[partitions] = owner
+        self.position[partitions] = position
+
+    def open_all(
+        self, members: NDArray[np.int32], at_ms: float, begins_ms: NDArray[np.float64] | None, cause: int
+    ) -> None:
+        """These members open what they were given and do not read.
+
+        Args:
+            members: which.
+            at_ms: when they know.
+            begins_ms: when each begins to read; None: at once.
+            cause: what the partitions have waited for.
+        """
+        waiting = _WAITS[self.phase].nonzero()[0]
+        if len(waiting) == 0:
+            return
+        opens = np.zeros(len(self._memberships) + 1, np.bool_)  # the last is nobody, index -1
+        opens[members] = True
+        partitions = waiting[opens[self.owner[waiting]]]
+        if len(partitions) == 0:
+            return
+        if begins_ms is not None:
+            begins_ms = self._by_member(members, begins_ms)[self.owner[partitions]]
+        ranks = self._ranks(partitions) if self._partition_ms else None
+        self._open(partitions, np.float64(at_ms), begins_ms, cause, ranks)
+
+    def hand(
+        self,
+        partitions: Index,
+        at_ms: NDArray[np.float64],
+        members: NDArray[np.int32],
+        position: NDArray[np.integer],
+        begins_ms: NDArray[np.float64] | None,
+    ) -> None:
+        """Members get these, which nobody reads, and open them in the order of `position`; see `open_all`."""
+        self.owner[partitions] = members
+        self.position[partitions] = position
+        self._open(partitions, at_ms, begins_ms, None, position if self._partition_ms else None)
+
+    def settle(self, at_ms: float) -> None:
+        """Handovers that are over by now are over."""
+        if self._opening:
+            self._mature(np.arange(len(self.phase)), np.float64(at_ms))
+
+    def read_by_owner(self, partitions: NDArray[np.int32], at_ms: float) -> NDArray[np.bool_]:
+        """Which of these their owners read then, or would if they did not stand still."""
+        phase = self.phase[partitions]
+        read: NDArray[np.bool_] = (phase == _CONSUMING) | (phase == _UNNOTICED)
+        return read | (self._ready[partitions] <= at_ms)
+
+    def open_at_ms(self) -> float:
+        """When the last handover that has begun will be over."""
+        ready = self._ready[self._ready < math.inf]
+        return float(ready.max(initial=0))
+
+    def watch(self, partitions: Index) -> None:
+        """These have a second reader; keep when they are read, for `read_twice`."""
+        if self._watched is None:
+            self._watched = np.zeros(len(self.phase), np.bool_)
+        self._watched[partitions] = True
+
+    def finish(self, at_ms: float) -> None:
+        """The run ends."""
+        self.settle(at_ms)
+        everything = self.phase.nonzero()[0]
+        still = everything[self.phase[everything] != _CONSUMING]
+        self._spend(still, np.float64(at_ms))
+        self.longest_ms = max(self.longest_ms, float(np.max(at_ms - self._still_since[still], initial=0)))
+        self._keep(everything, np.float64(at_ms))
+        self._since[everything] = at_ms
+
+    def reads_of_watched(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+        """When partitions that had a second reader were read by their owners: partition, start, end."""
+        parts = self._read_twice or [(np.empty(0, np.int32), np.empty(0), np.empty(0))]
+        partition, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return partition, start, end
+
+    def causes_of(self, partitions: NDArray[np.integer], at_ms: NDArray[np.float64]) -> NDArray[np.int32]:
+        """What each of these waited for when it was read again the last time up to then; needs a flow."""
+        partition, since, cause = (np.concatenate(column) for column in zip(*self._read_again, strict=True))
+        asked = np.repeat([False, True], [len(partition), len(partitions)])
+        order = np.lexsort((asked, np.append(since, at_ms), np.append(partition, partitions)))
+        last = np.maximum.accumulate(np.where(asked[order], -1, np.arange(len(order))))
+        found = np.empty(len(order), np.int64)
+        found[order] = order[last]
+        causes: NDArray[np.int32] = cause[found[asked]]
+        return causes
+
+    def _by_member(self, members: NDArray[np.int32], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A value for each membership, NaN for the others; the last element serves index -1, nobody."""
+        every = np.full(len(self._memberships) + 1, math.nan)
+        every[members] = values
+        return every
+
+    def _open(
+        self,
+        partitions: Index,
+        at_ms: Times,
+        begins_ms: NDArray[np.float64] | None,
+        cause: int | None,
+        ranks: NDArray[np.integer] | None,
+    ) -> None:
+        """These are opened, each after as many others of its owner as `ranks` says; None: in no time."""
+        if begins_ms is None and ranks is None:
+            self._read(partitions, at_ms)
+            return
+        ready = at_ms if begins_ms is None else begins_ms
+        if ranks is not None:
+            ready = ready + self._partition_ms * (1 + ranks)
+        self._wait(partitions, at_ms, _HANDOVER, cause)
+        self._ready[partitions] = ready
+        self._opening += len(partitions)
+        self._mature(partitions, at_ms)
+
+    def _ranks(self, partitions: Index) -> NDArray[np.int64]:
+        """The place of each partition among those that its owner opens now."""
+        order = np.lexsort((self.position[partitions], self.owner[partitions]))
+        found = np.empty(len(order), np.int64)
+        found[order] = ranks(self.owner[partitions][order])
+        return found
+
+    def _stop(
+        self,
+        partitions: Index,
+        at_ms: Times,
+        phase: Phase,
+        cause: int,
+        *,
+        committed: bool | None,
+    ) -> None:
+        if self._opening:
+            self._mature(partitions, at_ms)
+            opening = self.phase[partitions] == _HANDOVER
+            if opening.any():
+                self._wait(partitions[opening], _some(at_ms, opening), phase, cause)
+        read = self.phase[partitions] == _CONSUMING
+        if not read.all():
+            partitions = partitions[read]
+            at_ms = _some(at_ms, read)
+        if len(partitions) == 0:
+            return
+        if self._flow is not None and committed is None:
+            self._flow.stalls(partitions, at_ms)
+        elif self._flow is not None:
+            self._flow.stops(partitions, at_ms, committed=bool(committed))
+        self._keep(partitions, at_ms)
+        # What was not read for any time has stood still since before.
+        self._still_since[partitions] = np.where(
+            self._since[partitions] < at_ms, at_ms, self._still_since[partitions]
+        )
+        self._since[partitions] = at_ms
+        self.unread += len(partitions)
+        self._stand(partitions, phase, cause)
+
+    def _mature(self, partitions: Index, at_ms: Times) -> None:
+        ripe = partitions[self._ready[partitions] <= at_ms]
+        if len(ripe):
+            at_ms = self._ready[ripe]
+            self._close_handover(ripe)
+            self._read(ripe, at_ms)
+
+    def _close_handover(self, partitions: Index) -> None:
+        self._ready[partitions] = math.inf
+        self._opening -= len(partitions)
+
+    def _wait(self, partitions: Index, at_ms: Times, phase: Phase, cause: int | None) -> None:
+        if len(partitions) == 0:
+            return
+        if self._opening:
+            self._close_handover(partitions[self._ready[partitions] < math.inf])
+        self._keep(partitions, at_ms)
+        self._spend(partitions, at_ms)
+        self._since[partitions] = at_ms
+        self._stand(partitions, phase, cause)
+
+    def _stand(self, partitions: Index, phase: Phase, cause: int | None) -> None:
+        self.phase[partitions] = phase
+        if cause is None:
+            return
+        if cause >= len(self.touched):
+            self.touched = np.concatenate([self.touched, np.zeros(cause + 1, np.int64)])
+            self.spent = np.concatenate([self.spent, np.zeros((cause + 1) * KINDS)])
+        self.touched[cause] += np.count_nonzero(self._cause[partitions] != cause)
+        self._cause[partitions] = cause
+
+    def _read(self, partitions: Index, at_ms: Times) -> None:
+        if len(partitions) == 0:
+            return
+        self._keep(partitions, at_ms)
+        self._spend(partitions, at_ms)
+        self.longest_ms = max(self.longest_ms, float((at_ms - self._still_since[partitions]).max()))
+        self._since[partitions] = at_ms
+        self.phase[partitions] = _CONSUMING
+        self.unread -= len(partitions)
+        if self._flow is not None:
+            read = partitions.astype(np.int32)
+            self._read_again.append((read, np.full(len(read), at_ms), self._cause[partitions]))
+            self._flow.reads(partitions, self._memberships.consumer[self.owner[partitions]], at_ms)
+
+    def _spend(self, partitions: Index, at_ms: Times) -> None:
+        kind = self._cause[partitions] * KINDS + self.phase[partitions]
+        first = int(kind.min(initial=len(self.spent)))  # a run has many causes, and these partitions few
+        spent = np.bincount(kind - first, at_ms - self._since[partitions])
+        self.spent[first : first + len(spent)] += spent
+
+    def _keep(self, partitions: Index, at_ms: Times) -> None:
+        """Keep the rows that end now, if anybody wants rows."""
+        if self._rows is None and self._watched is None:
+            return
+        end = np.broadcast_to(at_ms, partitions.shape)
+        if self._rows is not None:
+            lasted = (self._since[partitions] < end) & (self.phase[partitions] != Phase.ABSENT)
+            rows = partitions[lasted].astype(np.int32)
+            phase = self.phase[rows]
+            about = np.where(phase == _CONSUMING, self.owner[rows], self._cause[rows])
+            self._rows.append((rows, self._since[rows], phase, about))
+        if self._watched is not None:
+            twice = self._watched[partitions] & (self.phase[partitions] == _CONSUMING)
+            rows = partitions[twice].astype(np.int32)
+            self._read_twice.append((rows, self._since[rows], end[twice]))

@@ -1,0 +1,106 @@
+"""A run that is over, in numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from copartition.simulation.group.leader import subscription
+from copartition.simulation.outcome.phases import KINDS
+from copartition.simulation.outcome.result import Outage, Recording, RunSummary, SimulationResult
+from copartition.simulation.outcome.timeline import Phase
+
+if TYPE_CHECKING:
+    from copartition.simulation.group.partitions import Partitions
+    from copartition.simulation.group.world import World
+    from copartition.simulation.records.flow import RecordsResult
+
+
+def sum_up(world: World) -> SimulationResult:
+    """What is to be said of a world at its end."""
+    now_ms, scenario, partitions = world.now_ms, world.scenario, world.partitions
+    world.engine.settle(now_ms)
+    partitions.settle(now_ms)
+    forsaken = scenario.until_ms is None and _is_forsaken(world)
+    double_read_ms = partitions.finish(now_ms)
+    records = partitions.flow.result(now_ms) if partitions.flow is not None else None
+    spent = partitions.now.spent.reshape(-1, KINDS)[: len(partitions.causes)]
+    by_phase = spent.sum(axis=0)
+    rebalances = world.history.rebalances
+    summary = RunSummary(
+        seed=scenario.seed,
+        duration_ms=float(now_ms),
+        rebalances=len(rebalances),
+        rebalancing_ms=float(sum(each.completed_ms - each.started_ms for each in rebalances)),
+        member_pause_ms=float(world.engine.member_pause_ms),
+        partition_pause_ms=float(by_phase.sum()),
+        longest_pause_ms=math.inf if forsaken else partitions.now.longest_ms,
+        detection_ms=float(by_phase[Phase.UNNOTICED]),
+        barrier_ms=float(by_phase[Phase.PAUSED]),
+        compute_ms=float(by_phase[Phase.COMPUTING]),
+        handover_ms=float(by_phase[Phase.HANDOVER]),
+        moved_partitions=sum(each.moved for each in rebalances),
+        unassigned_partitions=partitions.unread,
+        double_read_ms=double_read_ms,
+        peak_lag=None if records is None else float(records.lag.max(initial=0)),
+        recovery_ms=None if records is None else float(records.recovery_ms.max(initial=0)),
+        duplicates=None if records is None else float(records.duplicates.sum()),
+        lost=None if records is None else float(records.lost.sum()),
+    )
+    outages = tuple(
+        Outage(
+            cause,
+            touched,
+            detection_ms=parts[Phase.UNNOTICED],
+            barrier_ms=parts[Phase.PAUSED],
+            compute_ms=parts[Phase.COMPUTING],
+            handover_ms=parts[Phase.HANDOVER],
+            catch_up_ms=caught_up,
+        )
+        for cause, touched, parts, caught_up in zip(
+            partitions.causes,
+            partitions.now.touched.tolist(),
+            spent.tolist(),
+            _catch_up(partitions, records),
+            strict=False,
+        )
+        if sum(parts) > 0
+    )
+    names = tuple(consumer.name for consumer in world.consumers)
+    return SimulationResult(
+        scenario,
+        world.history.start,
+        tuple(rebalances),
+        Recording(lambda: partitions.timeline(names, now_ms)),
+        summary,
+        outages,
+        records,
+        tuple(world.log),
+    )
+
+
+def _catch_up(partitions: Partitions, records: RecordsResult | None) -> list[float] | list[None]:
+    """How long partitions were further behind than before, by the cause of the outage before."""
+    if records is None:
+        return [None] * len(partitions.causes)
+    partition, start, end = records.catch_ups.partition, records.catch_ups.start, records.catch_ups.end
+    if len(partition) == 0:
+        return [0.0] * len(partitions.causes)
+    causes = partitions.now.causes_of(partition, start)
+    return np.bincount(causes, end - start, len(partitions.causes)).tolist()  # type: ignore[no-any-return]
+
+
+def _is_forsaken(world: World) -> bool:
+    """Whether a partition that some consumer of the run subscribes to is not read, and never will be."""
+    partitions = world.partitions
+    if not partitions.unread:
+        return False
+    wanted = {name for each in world.consumers for name in subscription(each, world, partitions.counts)}
+    unread = partitions.now.phase > Phase.CONSUMING
+    return any(
+        unread[start:end].any()
+        for name, start, end in zip(partitions.topics, partitions.first, partitions.first[1:], strict=False)
+        if name in wanted
+    )

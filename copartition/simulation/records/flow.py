@@ -1,0 +1,221 @@
+"""How far behind every partition is, as a flow of records."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from copartition.simulation.inputs.scenario import Scenario
+from copartition.simulation.records.calls import DROPPED, GIVEN_UP, READ, STALLED, Calls
+from copartition.simulation.records.curves import PartitionCurves
+from copartition.simulation.records.outages import CatchUps
+from copartition.simulation.records.readers import Readers
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordsResult:
+    """The records of one run; arrays have an element for each partition, in the order of `Timeline.first`.
+
+    Attributes:
+        lag_ms: times of the group's lag curve, increasing; the lag is linear between them. Where it jumps, a
+            time stands twice.
+        lag: records behind at these times, over all partitions: those that still have to be processed, the
+            ones to be processed again included.
+        peak: the most records behind, by partition.
+        peak_ms: when.
+        recovery_ms: the longest time from the start of an outage until the partition was no further behind
+            than before it, by partition; infinite where it never was.
+        duplicates: records read twice.
+        aborted: records processed in a transaction that was aborted, and so again.
+        lost: records never processed though their offsets were committed.
+        consumed: records processed, each counted once.
+        waiting: records at the end that nobody has processed.
+        arrived: records that came; `consumed + waiting + lost`.
+        uncommitted_ms: how long `read_committed` readers of what was made from the partition's records stood
+            before an open transaction (the last stable offset did not move), by partition.
+        catch_up_ms: how long the partition was read but further behind than before its outage, by partition.
+        catch_ups: when that was.
+        curves: the lag of single partitions, `curves.of(partition)`.
+    """
+
+    lag_ms: Floats
+    lag: Floats
+    peak: Floats
+    peak_ms: Floats
+    recovery_ms: Floats
+    duplicates: Floats
+    aborted: Floats
+    lost: Floats
+    consumed: Floats
+    waiting: Floats
+    arrived: Floats
+    uncommitted_ms: Floats
+    catch_up_ms: Floats
+    catch_ups: CatchUps
+    curves: PartitionCurves
+
+
+class Flow:
+    """The records of a group: told who reads what, it knows what is behind, read twice and lost.
+
+    Calls are about partitions by index; each partition is named once in a call, and is told about in the
+    order of time. `at` is one time or one for each partition. Different partitions may be told about in any
+    order, as long as nothing is told for a time before the last `advance`; what is told for the same time
+    happens in the order in which it is told.
+    """
+
+    def __init__(self, scenario: Scenario, first: NDArray[np.int64], topics: Sequence[str]) -> None:
+        """No partition exists yet; partition p of `topics[t]` will have the index `first[t] + p`."""
+        load = scenario.load
+        assert load is not None, "without a load there are no records"
+        rates = np.array([load.rate_of(topic) for topic in topics], np.float64)
+        self._transactional = load.transactions
+        self._readers = Readers(scenario, np.repeat(rates, np.diff(first)))
+        self._calls = Calls()
+        # Who reads each partition by what was told, happened or not, and whether that one stands still.
+        self._told = np.full(int(first[-1]), -1)
+        self._stands = np.zeros(int(first[-1]), np.bool_)
+        self._turns: NDArray[np.intp] | None = None
+        self._now = 0.0
+
+    @contextmanager
+    def out_of_turn(self) -> Iterator[NDArray[np.intp]]:
+        """What is told inside happens as if it had been told in the order of turns.
+
+        Gives a column with the turn of what is told next of each partition, to be written to.
+        """
+        self._turns = np.zeros(len(self._told), np.intp)
+        yield self._turns
+        self._turns = None
+        self._calls.put_in_turn()
+
+    def born(self, partitions: Integers, at: float | Floats) -> None:
+        """These partitions exist from now on; records come, and nobody reads them."""
+        slots = np.asarray(partitions, np.intp)
+        self._readers.born(slots, np.broadcast_to(np.asarray(at, np.float64), slots.shape))
+
+    def has_committed(self, consumer: int, at: float) -> None:
+        """A consumer that reads at time 0 has done so for long, and committed last at this time before it."""
+        self._readers.has_committed(consumer, at)
+
+    def has_read(self, partitions: Integers, consumer: Integers) -> None:
+        """Consumers that read these at time 0, one for each, have read them for `Scenario.settled_ms`.
+
+        What came since they have committed last is theirs, too: whoever takes over reads it once more.
+        """
+        self._readers.has_read(np.asarray(partitions, np.intp), consumer)
+
+    def reads(self, partitions: Integers, consumer: int | Integers, at: float | Floats) -> None:
+        """A consumer reads them from now on, which nobody else does.
+
+        It begins at the committed offset, or goes on where it was if it has stalled and has them still. It
+        commits what it has read of others, as clients do when they rejoin, and its commit interval begins.
+        """
+        slots = np.asarray(partitions, np.intp)
+        reader = self._told[slots]
+        assert ((reader < 0) | (reader == consumer) | self._stands[slots]).all(), (
+            "a partition has two readers"
+        )
+        self._told[slots] = consumer
+        self._stands[slots] = False
+        self._call(slots, consumer, at, READ)
+
+    def stops(self, partitions: Integers, at: float | Floats, *, committed: bool) -> None:
+        """Whoever reads them does not any more, and will not go on where it was.
+
+        Args:
+            partitions: which; those that nobody reads stay as they are.
+            at: when.
+            committed: whether it was asked to give them up, or has closed, and could commit before; whether
+                it does is for the load to say.
+        """
+        if not len(partitions):
+            return
+        self._stop(partitions, at, GIVEN_UP if committed else DROPPED)
+        self._told[partitions] = -1
+        self._stands[partitions] = False
+
+    def stalls(self, partitions: Integers, at: float | Floats) -> None:
+        """Whoever reads them stands still, and goes on where it was if it is the next that reads them."""
+        self._stop(partitions, at, STALLED)
+        self._stands[partitions] = True
+
+    def zombie(self, partitions: Integers, consumer: int, start: float, end: float) -> int:
+        """A consumer that has stalled or was dropped reads on where it was, though it has lost them.
+
+        What it commits is refused. If the consumer reads them now, that is a second process of its name,
+        which takes them over when the first becomes a zombie.
+
+        Returns:
+            A number for it, see `lay`.
+        """
+        slots = np.asarray(partitions, np.intp)
+        zombie = self._readers.haunt(start, end)
+        self._calls.add(slots, consumer, start, zombie)
+        return zombie
+
+    def lay(self, zombie: int, at: float) -> None:
+        """That one's process ends before it was to hear that it is out."""
+        self._readers.lay(zombie, at)
+
+    def advance(self, at: float) -> None:
+        """Everything up to this time has been told."""
+        self._now = at
+        for each in self._calls.until(at):
+            self._readers.happen(each)
+
+    def lag(self) -> float:
+        """Records behind at the time of the last `advance`, over all partitions."""
+        return float(self._readers.levels(self._now).sum()) / 1000
+
+    def partition_lag(self) -> float:
+        """Records behind at the time of the last `advance` in the partition that is most behind."""
+        return float(self._readers.levels(self._now).max(initial=0.0)) / 1000
+
+    def caught_up_ms(self) -> float:
+        """When the last partition that is catching up will have done so, if nothing else is told."""
+        return max(self._now, self._readers.caught_up_ms())
+
+    def result(self, at: float) -> RecordsResult:
+        """What has happened up to this time."""
+        self.advance(at)
+        readers = self._readers
+        balance = readers.balance(at)
+        outages = readers.outages
+        again = np.maximum(balance.again, 0.0) / 1000
+        nothing = np.zeros(len(again))
+        lag_ms, lag = readers.group_curve.until(at)
+        return RecordsResult(
+            lag_ms=lag_ms,
+            lag=lag / 1000,
+            peak=outages.peak / 1000,
+            peak_ms=outages.peak_ms,
+            recovery_ms=np.where(outages.open, np.inf, outages.recovery_ms),
+            duplicates=nothing if self._transactional else again,
+            aborted=again if self._transactional else nothing,
+            lost=balance.lost / 1000,
+            consumed=(balance.processed - balance.lost) / 1000,
+            waiting=(balance.arrived - balance.processed) / 1000,
+            arrived=balance.arrived / 1000,
+            uncommitted_ms=readers.transactions.waited(len(again), at),
+            catch_up_ms=outages.catch_up_ms,
+            catch_ups=outages.catch_ups(),
+            curves=readers.curves,
+        )
+
+    def _stop(self, partitions: Integers, at: float | Floats, kind: int) -> None:
+        slots = np.asarray(partitions, np.intp)
+        reader = self._told[slots]
+        read = reader >= 0
+        if not read.all():
+            slots, reader = slots[read], reader[read]
+            at = at[read] if isinstance(at, np.ndarray) else at
+        self._call(slots, reader, at, kind)
+
+    def _call(self, slots: NDArray[np.intp], consumer: int | Integers, at: float | Floats, kind: int) -> None:
+        self._calls.add(slots, consumer, at, kind, None if self._turns is None else self._turns[slots])

@@ -1,0 +1,392 @@
+"""Who reads each partition, how far behind it is, and what is committed of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from copartition.simulation.records.calls import DROPPED, GIVEN_UP, HAUNTED, READ, STALLED, Round
+from copartition.simulation.records.consumers import Consumers
+from copartition.simulation.records.curves import GroupCurve, PartitionCurves
+from copartition.simulation.records.outages import Outages
+from copartition.simulation.records.sharing import behind_at, drain_times, fall_times, peaks, speed_at
+from copartition.simulation.records.transactions import OpenTransactions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from copartition.simulation.inputs.scenario import Scenario
+
+    Floats = NDArray[np.float64]
+    Slots = NDArray[np.intp]
+    _Sharing = tuple[Floats, Floats, Slots, Floats, float]
+
+
+class Balance(NamedTuple):
+    """What has become of the records of each partition."""
+
+    arrived: Floats
+    processed: Floats
+    """Up to where somebody has, records that were lost included."""
+    again: Floats
+    lost: Floats
+
+
+class Readers:
+    """The state of every partition at its last change, `since`, and of every consumer.
+
+    Between two changes a consumer needs no computing: what it has left to do, and when each partition is
+    drained, follows from the last change (`records.sharing`). Amounts are thousandths of records, rates
+    records a second and times milliseconds, so that whole numbers stay whole.
+    """
+
+    def __init__(self, scenario: Scenario, rate: Floats) -> None:
+        assert scenario.load is not None, "without a load there are no records"
+        load = scenario.load
+        self._rate = rate
+        self._rates_differ = bool((rate != rate[:1]).any())
+        self._capacity = float(load.capacity)
+        self._interval = scenario.settings.auto_commit_interval_ms
+        self._settled_ms = scenario.settled_ms
+        self._timeout = scenario.settings.transaction_timeout_ms
+        self._transactional = load.transactions
+        # A transaction commits offsets together with what was made from the records.
+        self._before = load.commit == "before" and not load.transactions
+        self._commits_on_revoke = load.commit_on_revoke or self._before
+        self._cycle = load.batch / load.capacity * 1000
+        size = len(rate)
+        self._born = np.full(size, np.inf)
+        self._since = np.full(size, np.inf)
+        self._behind = np.zeros(size)
+        self._reader = np.full(size, -1)
+        self._drained = np.full(size, np.inf)
+        # Processed but not committed; where negative, committed but not processed.
+        self._uncommitted = np.zeros(size)
+        # The reader that stands still and may go on, and until when its transaction lives.
+        self._stalled = False
+        self._standing = np.full(size, -1)
+        self._deadline = np.full(size, np.inf)
+        self._reached = np.zeros(size)
+        self._again = np.zeros(size)
+        self._lost = np.zeros(size)
+        # Where consumers were when they lost a partition without giving it up.
+        self._left: dict[tuple[int, int], tuple[float, float]] = {}
+        self._zombies: list[_Zombie] = []
+        self._consumers = Consumers()
+        self.outages = Outages(size)
+        self.transactions = OpenTransactions()
+        self.group_curve = GroupCurve()
+        self.curves = PartitionCurves(self._capacity)
+
+    def born(self, slots: Slots, at: Floats) -> None:
+        """Records come, and nobody reads them."""
+        self._born[slots] = self._since[slots] = at
+        self.outages.begin(slots, np.zeros(len(slots)), at)
+        self.group_curve.bends(at, self._rate[slots])
+
+    def has_committed(self, consumer: int, at: float) -> None:
+        """A consumer that reads at time 0 began its commit interval at this time, before it."""
+        self._consumers.has_committed(consumer, at)
+
+    def has_read(self, slots: Slots, consumer: NDArray[np.integer]) -> None:
+        """These consumers had read these partitions before time 0, too, and not committed all of it."""
+        if not self._before:
+            uncommitted_ms = np.minimum(-self._consumers.since[consumer], self._settled_ms)
+            self._uncommitted[slots] = self._rate[slots] * uncommitted_ms
+
+    def haunt(self, start: float, end: float) -> int:
+        """A zombie will read from `start` to `end`; gives the kind of the rows that say what."""
+        self._zombies.append(_Zombie(start, end))
+        return HAUNTED + len(self._zombies) - 1
+
+    def lay(self, kind: int, at: float) -> None:
+        """That zombie reads no longer than this."""
+        self._zombies[kind - HAUNTED].end = at
+
+    def levels(self, at: float) -> Floats:
+        """How far behind each partition is."""
+        elapsed = np.maximum(at - self._since, 0.0)
+        levels = self._behind + self._rate * elapsed
+        reading = (self._reader >= 0).nonzero()[0]
+        levels[reading] = behind_at(elapsed[reading], *self._sharing(reading))
+        return levels
+
+    def caught_up_ms(self) -> float:
+        """When the last partition that will be drained if nothing happens is so."""
+        times = (self._since + self._drained)[self._reader >= 0]
+        return float(times[np.isfinite(times)].max(initial=0.0))
+
+    def happen(self, now: Round) -> None:
+        """Let a round happen."""
+        consumers = self._consumers
+        consumers.enter(now.consumer, now.at)
+        if self._commits_on_revoke and now.kind == GIVEN_UP:
+            consumers.commits[now.consumer[self._reader[now.partition] >= 0]] = True
+        elif self._commits_on_revoke and now.kind == READ:
+            consumers.commits[now.consumer[~self._goes_on(now)] if self._stalled else now.consumer] = True
+        self._settle()
+        if now.kind < READ:
+            self._stop(now)
+        elif now.kind == READ:
+            self._read(now)
+        else:
+            self._wake(now)
+        self._begin()
+        consumers.leave()
+
+    def balance(self, at: float) -> Balance:
+        """The state of everything then, which counts as a change of everything."""
+        consumers = self._consumers
+        consumers.enter_all(at)
+        self._settle()
+        self._begin()
+        consumers.leave()
+        waiting = ((self._reader < 0) & (self._since <= at)).nonzero()[0]
+        self._wait(waiting, np.full(len(waiting), at))
+        arrived = self._rate * np.maximum(at - self._born, 0.0)
+        position = arrived - self._behind
+        reached, again, lost = self._reached.copy(), self._again.copy(), self._lost.copy()
+        for zombie in self._zombies:
+            slots, processed, up_to = zombie.work(at, self._capacity)
+            if self._before:
+                lost[slots] -= processed
+            else:
+                again[slots] += processed
+            if not self._transactional:
+                reached[slots] = np.maximum(reached[slots], up_to)
+        processed = np.maximum(position, reached)
+        # What was left behind and has not been reached again has not been processed again either.
+        return Balance(arrived, processed, again - (processed - position), lost)
+
+    def _sharing(self, slots: Slots) -> _Sharing:
+        return (
+            self._behind[slots],
+            self._rate[slots],
+            self._reader[slots],
+            self._drained[slots],
+            self._capacity,
+        )
+
+    def _settle(self) -> None:
+        """Bring what the consumers concerned read up to their time."""
+        consumers = self._consumers
+        slots = consumers.touched[self._reader].nonzero()[0]
+        if not len(slots):
+            return
+        sharing = behind, rate, reader, drained, _ = self._sharing(slots)
+        now, since = consumers.now[reader], self._since[slots]
+        elapsed = now - since
+        after = behind_at(elapsed, *sharing)
+        self.curves.add(slots, reader, since, now, behind, rate, drained)
+        self._recover(slots, sharing, since, now, after)
+        if self._rates_differ:
+            rows, turn, top = peaks(*sharing)
+            passed = turn <= elapsed[rows]
+            self.outages.seen(slots[rows[passed]], top[passed], (since[rows] + turn)[passed])
+        if after.any():
+            self.outages.seen(slots, after, now)
+        self._uncommitted[slots] = self._not_committed(slots, sharing, elapsed, after)
+        self._behind[slots] = after
+        self._since[slots] = now
+        consumers.settled(reader, self.group_curve)
+
+    def _not_committed(
+        self,
+        slots: Slots,
+        sharing: _Sharing,
+        elapsed: Floats,
+        after: Floats,
+    ) -> Floats:
+        """What is processed and not committed of these partitions, as `_uncommitted`."""
+        behind, rate, reader, drained, capacity = sharing
+        consumers = self._consumers
+        commits = consumers.commits[reader]
+        if commits.all() or (self._before and capacity == np.inf):
+            return np.zeros(len(slots))
+        if self._before:
+            # While a consumer is behind it polls a batch once in a cycle, and commits it at once.
+            passed = (consumers.now - consumers.clock)[reader] % self._cycle
+            speed = speed_at(elapsed, rate, reader, drained, capacity)
+            return np.where(commits, 0.0, -np.minimum(after, speed * (self._cycle - passed)))
+        tick = consumers.last_tick(self._interval)[reader] - self._since[slots]
+        passed = tick > 0
+        at_tick = behind_at(np.where(passed, tick, elapsed), *sharing)
+        since_tick = rate * (elapsed - tick) + at_tick - after
+        processed = self._uncommitted[slots] + behind + rate * elapsed - after
+        return np.where(commits, 0.0, np.where(passed, since_tick, processed))
+
+    def _recover(
+        self,
+        slots: Slots,
+        sharing: _Sharing,
+        since: Floats,
+        now: Floats,
+        after: Floats,
+    ) -> None:
+        """See which of these partitions, read up to now, came back to where they were before their outage."""
+        behind, _, _, drained, _ = sharing
+        target = self.outages.before[slots]
+        back = np.where(behind <= target, 0.0, drained)
+        if target.any():
+            some = ((target > 0) & (behind > target)).nonzero()[0]
+            back[some] = np.inf
+            some = some[after[some] <= target[some]]
+            if len(some):
+                back[some] = fall_times(some, target[some], *sharing)
+        self.outages.read(slots, since, now, since + back)
+
+    def _stop(self, now: Round) -> None:
+        """They are not read any more; what they were read up to now is settled."""
+        slots, consumer, at, kind = now
+        stood = self._reader[slots] < 0
+        if stood.any():
+            self._wait(slots[stood], at[stood])
+        self._reader[slots] = -1
+        self._drained[slots] = np.inf
+        self.outages.begin(slots, self._behind[slots], at)
+        self._consumers.bend(consumer, self._rate[slots] * ~stood)
+        if kind == GIVEN_UP:
+            if self._left:
+                for key in zip(slots.tolist(), consumer.tolist(), strict=True):
+                    self._left.pop(key, None)
+            refused = stood | (self._uncommitted[slots] != 0)
+            if refused.any():
+                self._lose(now.take(refused))
+            return
+        if self._transactional:
+            self._leave_open(now.take(~stood))
+        if kind == STALLED:
+            self._stalled = True
+            self._standing[slots] = consumer
+        else:
+            self._lose(now)
+
+    def _leave_open(self, now: Round) -> None:
+        """Transactions that nobody commits or aborts."""
+        until = self._consumers.last_tick(self._interval)[now.consumer] + self._timeout
+        self._deadline[now.partition] = until
+        begun = self._uncommitted[now.partition] > 0
+        self.transactions.left(now.partition[begun], now.consumer[begun], now.at[begun], until[begun])
+
+    def _lose(self, now: Round) -> None:
+        """The consumers have lost these partitions, which the next reader begins where they are committed."""
+        slots, consumer, at, _ = now
+        position = self._rate[slots] * (at - self._born[slots]) - self._behind[slots]
+        uncommitted = self._uncommitted[slots]
+        keys = zip(slots.tolist(), consumer.tolist(), strict=True)
+        self._left.update(zip(keys, zip(position.tolist(), uncommitted.tolist(), strict=True), strict=True))
+        if self._before:
+            self._lost[slots] -= uncommitted
+        else:
+            self._again[slots] += uncommitted
+        if not self._transactional:
+            self._reached[slots] = np.maximum(self._reached[slots], position)
+        self._standing[slots] = -1
+        self._uncommitted[slots] = 0.0
+        self._behind[slots] += uncommitted
+        self.group_curve.jumps(at, uncommitted)
+
+    def _read(self, now: Round) -> None:
+        """They are read from now on."""
+        slots, consumer, at, _ = now
+        consumers = self._consumers
+        fresh = self._reader[slots] < 0
+        stood, stood_since = self._standing[slots], self._since[slots]
+        self._wait(slots, at)
+        if self._stalled and (stood >= 0).any():
+            goes_on = self._goes_on(now)
+            self._standing[slots[goes_on]] = -1
+            consumers.busy[consumer[goes_on]] = True
+            # A commit that fell due meanwhile is made at once.
+            due = consumers.commits[consumer] | (consumers.last_tick(self._interval)[consumer] > stood_since)
+            self._uncommitted[slots[goes_on & due]] = 0.0
+            gone = (stood >= 0) & ~goes_on
+            self._lose(Round(slots[gone], stood[gone], at[gone], DROPPED))
+        self._reader[slots] = consumer
+        consumers.bend(consumer, -self._rate[slots] * fresh)
+        if self._capacity == np.inf:
+            consumers.jump(consumer, -self._behind[slots], self.group_curve)
+        if not self._commits_on_revoke:
+            starts = ~consumers.busy[consumer]
+            consumers.clock[consumer[starts]] = at[starts]
+        if self._transactional:
+            for each in self.transactions.of(consumer):
+                self.transactions.ended(each, consumers.now[each])
+
+    def _goes_on(self, now: Round) -> NDArray[np.bool_]:
+        """Which of these partitions their consumer had stood still with, and still has."""
+        stood: NDArray[np.bool_] = self._standing[now.partition] == now.consumer
+        # A coordinator aborts a transaction that takes too long, and its producer finds out when it commits.
+        return stood & (now.at <= self._deadline[now.partition])
+
+    def _wake(self, now: Round) -> None:
+        """A consumer reads on what it does not own any more."""
+        replaced = self._reader[now.partition] == now.consumer
+        if replaced.any():
+            # Another process of its name has taken over, and begins where partitions are committed.
+            again = now.take(replaced)
+            self._stop(again._replace(kind=DROPPED))
+            self._read(again._replace(kind=READ))
+            self._consumers.clock[again.consumer] = again.at
+        stands = self._standing[now.partition] == now.consumer
+        if stands.any():
+            self._wait(now.partition[stands], now.at[stands])
+            self._lose(now.take(stands))
+        keys = zip(now.partition.tolist(), now.consumer.tolist(), strict=True)
+        left = np.array([self._left.get(key, (np.nan, np.nan)) for key in keys])
+        # What it has given up it does not read on.
+        has_lost = ~np.isnan(left[:, 0])
+        position, uncommitted = left[has_lost].T
+        slots, _, at, kind = now.take(has_lost)
+        rate = self._rate[slots] * (not self._before)
+        behind = -uncommitted if self._before else rate * (at - self._born[slots]) - position
+        zombie = self._zombies[kind - HAUNTED]
+        zombie.wakes(slots, behind, rate, position)
+        if self._transactional:
+            self.transactions.ended(int(now.consumer[0]), zombie.end)
+
+    def _wait(self, slots: Slots, at: Floats) -> None:
+        """Nobody has read these up to now."""
+        since, behind, rate = self._since[slots], self._behind[slots], self._rate[slots]
+        nobody = np.full(len(slots), -1)
+        self.curves.add(slots, nobody, since, at, behind, rate, np.full(len(slots), np.inf))
+        behind = behind + rate * (at - since)
+        self._behind[slots] = behind
+        self._since[slots] = at
+        self.outages.seen(slots, behind, at)
+
+    def _begin(self) -> None:
+        """Let the consumers concerned share their capacity among what they read now."""
+        slots = self._consumers.touched[self._reader].nonzero()[0]
+        if not len(slots):
+            self._consumers.rest(self.group_curve)
+            return
+        behind, rate, reader = self._behind[slots], self._rate[slots], self._reader[slots]
+        if self._capacity < np.inf:
+            self.outages.seen(slots, behind, self._since[slots])
+        self._drained[slots] = drain_times(behind, rate, reader, self._capacity)
+        self._consumers.begin(self.group_curve, reader, behind, rate, self._capacity)
+
+
+class _Zombie:
+    """A consumer that reads what it has lost."""
+
+    def __init__(self, start: float, end: float) -> None:
+        self.end = end
+        self._start = start
+        self._rows = [(np.empty(0, np.intp), np.empty(0), np.empty(0), np.empty(0))]
+
+    def wakes(self, slots: Slots, behind: Floats, rate: Floats, position: Floats) -> None:
+        """It goes on with these, too, from this position."""
+        self._rows.append((slots, behind, rate, position))
+
+    def work(self, at: float, capacity: float) -> tuple[Slots, Floats, Floats]:
+        """The partitions it has read up to then, how much of each, and up to where."""
+        slots, behind, rate, position = (np.concatenate(column) for column in zip(*self._rows, strict=True))
+        span = np.full(len(slots), max(min(self.end, at) - self._start, 0.0))
+        group = np.zeros(len(slots), np.intp)
+        drained = drain_times(behind, rate, group, capacity)
+        processed = behind + rate * span - behind_at(span, behind, rate, group, drained, capacity)
+        processed[span == 0] = 0.0
+        return slots, processed, position + processed

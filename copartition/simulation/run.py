@@ -1,0 +1,155 @@
+"""Run a scenario."""
+
+import gc
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from assignors.errors import ScenarioError
+from copartition.simulation.agenda import Agenda
+from copartition.simulation.group.decisions import Decisions
+from copartition.simulation.group.engines import begin
+from copartition.simulation.group.world import World
+from copartition.simulation.inputs.events import (
+    Crash,
+    Create,
+    DuplicateInstance,
+    Failover,
+    Grow,
+    Join,
+    Leave,
+    Primitive,
+    SlowPoll,
+    Stall,
+)
+from copartition.simulation.inputs.scenario import Scenario
+from copartition.simulation.outcome.result import SimulationResult
+from copartition.simulation.outcome.summing import sum_up
+
+STEPS = 1_000
+STEPS_EACH = 10
+"""A group comes to rest within so many steps, and so many for each consumer and event, or it never does.
+
+A step is a barrier passed, a session ended or growth noticed, without an event of the scenario in between.
+"""
+MOST_STEPS = 2**20
+"""The most steps of a run that `until_ms` ends, whether its group comes to rest or not."""
+
+
+def simulate(scenario: Scenario) -> SimulationResult:
+    """Run a scenario until nothing is left to happen; the same scenario and seed give the same result.
+
+    The model: a rebalance starts when the coordinator hears of its cause. Members learn of it at their next
+    heartbeat, join as soon as their application polls, and the barrier waits for the last of them, or for the
+    session of one that is gone. Heartbeats are in step after a rebalance, and drift apart as clients of their
+    kind do. Under eager everybody stands still from then on until the assignment, under cooperative only what
+    must be given away does, until the follow-up rebalance. Under the consumer protocol (KIP-848) nobody waits
+    for all: the coordinator assigns, and each member gives up and is given at heartbeats of its own. The
+    strategy itself is the real one. What else takes time is `Scenario.costs`.
+
+    Raises:
+        ScenarioError: the strategy belongs to a protocol that is not modelled, or never lets the group
+            come to rest.
+        UnknownStrategyError: no strategy of that name.
+        AssignorError: the strategy cannot assign such a group.
+    """
+    return _run(scenario, Decisions(shared=False))
+
+
+def simulate_seeds(scenario: Scenario, seeds: Iterable[int]) -> Iterator[SimulationResult]:
+    """Run a scenario once for each seed, as `simulate` does, in a fraction of the time of separate calls.
+
+    Runs that come to the same point of the same history share the assignor's answer, so an assignor that is
+    not deterministic does not belong here.
+
+    Raises:
+        ScenarioError, UnknownStrategyError, AssignorError: see `simulate`.
+    """
+    decisions = Decisions(shared=True)
+    for seed in seeds:
+        yield _run(replace(scenario, seed=seed), decisions)
+
+
+def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
+    """One run, without garbage collection: a rebalance makes thousands of objects, none in cycles."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return _run_through(scenario, decisions)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
+    world = World(scenario)
+    begin(world, decisions)
+    agenda = Agenda(scenario)
+    if scenario.until_ms is None:
+        until_ms, most = math.inf, STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
+    else:
+        until_ms, most = scenario.until_ms, MOST_STEPS
+    steps = 0
+    while True:
+        event_ms, own_ms = agenda.next_ms(), world.engine.next_ms()
+        now_ms = min(event_ms, own_ms)
+        if now_ms == math.inf or now_ms > until_ms:
+            world.now_ms = world.at_rest_ms() if scenario.until_ms is None else until_ms
+            return sum_up(world)
+        world.now_ms = now_ms
+        if own_ms <= event_ms:
+            if steps == most:
+                raise _restless(world, most)
+            world.engine.advance()
+            steps += 1
+            continue
+        steps = 0
+        for event in agenda.due(now_ms, world):
+            _happen(event, world)
+
+
+def _happen(event: Primitive, world: World) -> None:
+    """Tell the group of an event, and the log."""
+    now_ms, engine = world.now_ms, world.engine
+    match event:
+        case Join(consumer=consumer):
+            world.note("join", consumer.name)
+            engine.start(world.started(consumer), now_ms)
+        case Leave(consumer=name) | Crash(consumer=name):
+            cleanly = isinstance(event, Leave)
+            world.note("leave" if cleanly else "crash", name)
+            number = world.number_of(name)
+            world.stopped(number)
+            engine.stop(number, now_ms, cleanly=cleanly)
+        case Grow(topic=topic, partitions=count):
+            world.note("grow", topic, partitions=count)
+            engine.grown(world.partitions.grow(topic, count, now_ms), now_ms, created=False)
+        case Create(topic=topic, partitions=count):
+            world.note("create", topic, partitions=count)
+            engine.grown(world.partitions.grow(topic, count, now_ms), now_ms, created=True)
+        case SlowPoll(consumer=name, for_ms=for_ms):
+            assert isinstance(for_ms, float)  # the agenda has drawn it
+            world.note("slow-poll", name, for_ms=for_ms)
+            engine.slow_poll(world.number_of(name), now_ms, now_ms + for_ms)
+        case Stall(consumer=name, for_ms=for_ms):
+            assert isinstance(for_ms, float)  # the agenda has drawn it
+            world.note("stall", name, for_ms=for_ms)
+            engine.stall(world.number_of(name), now_ms, now_ms + for_ms)
+        case DuplicateInstance(consumer=name):
+            world.note("duplicate-instance", name)
+            engine.duplicate(world.number_of(name), now_ms)
+        case Failover(down_ms=down_ms):
+            assert isinstance(down_ms, float)  # the agenda has drawn it
+            world.note("failover", down_ms=down_ms)
+            engine.failover(now_ms, now_ms + down_ms)
+
+
+def _restless(world: World, steps: int) -> ScenarioError:
+    done = world.history.rebalances
+    last = f", the last one because of: {', '.join(done[-1].causes)}" if done else ""
+    return ScenarioError(
+        f"the group is not at rest {steps} steps after anything last happened to it: at "
+        f"{world.now_ms:g} ms it has been through {len(done)} rebalances{last}; let until_ms end the run "
+        "earlier if that is meant, as where batches last longer than max.poll.interval.ms; or does assignor "
+        f"{world.scenario.assignor!r} answer otherwise when it is asked again?"
+    )

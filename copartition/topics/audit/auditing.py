@@ -1,0 +1,142 @@
+"""From counts to a verdict on who wrote a topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from copartition.topics.audit.ranges import NEVER, ranges
+from copartition.topics.audit.topic_audit import Share, Span, TopicAudit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from copartition.topics.audit.tally import Tally
+    from copartition.topics.audit.topic_audit import Coverage, KeyForm, Writer
+
+Certainty: TypeAlias = Literal["sure", "likely", "mixed", "none", "unknown"]
+
+LIKELY = 0.9
+"""Share of the keyed records from which on their writers are likely, the rest being strays."""
+
+MIXED = 0.01
+"""Share of the keyed records from which on a client that wrote beside the others is one of several."""
+
+
+def conclude(
+    topic: str,
+    tally: Tally,
+    coverage: Coverage,
+    forms: Sequence[KeyForm] = (),
+    *,
+    compacted: bool | None = None,
+) -> TopicAudit:
+    """Who wrote a topic, as far as the records tell that were counted.
+
+    Tallies of several tasks are merged first.
+
+    Args:
+        topic: its name.
+        tally: the counts of all records that were read.
+        coverage: what was read.
+        forms: forms of the keys, most frequent first.
+        compacted: whether `cleanup.policy` has "compact"; None where it was not asked.
+    """
+    tally.settle()
+    rivals = _rivals(tally)
+    spans = tuple(_spans(tally, rivals))
+    used = {span.writer for span in spans}
+    shares = tuple(
+        Share(tally.writers[tally.best(group)], group.rows)
+        for group in sorted(tally.groups, key=lambda group: -group.rows)
+        if group.rows and (group.found or tally.writers[tally.best(group)] in used)
+    )
+    return TopicAudit(
+        topic=topic,
+        num_partitions=tally.num_partitions,
+        spans=spans,
+        forms=tuple(forms),
+        coverage=coverage,
+        certainty=_certainty(tally, spans, shares),
+        tried=tuple(tally.trials.writers()),
+        compacted=compacted,
+        shares=shares,
+    )
+
+
+def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
+    """Of each writer, those that were found together with it and explain as many records."""
+    total = tally.explained
+    return {
+        tally.writers[one]: tuple(
+            tally.writers[other] for other in group.writers if other != one and total[other] == total[one]
+        )
+        for group in tally.groups
+        for one in group.writers
+    }
+
+
+def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]:
+    counts = [writer.num_partitions for writer in tally.writers]
+    if not counts:
+        return _nobodys(tally)
+    spans = []
+    for each in ranges(tally.blocks, counts):
+        writer = tally.writers[each.candidate] if each.explained else None
+        spans.append(
+            Span(
+                partition=each.partition,
+                first=each.first,
+                last=each.last,
+                first_ms=None if each.first_ms == NEVER else each.first_ms,
+                last_ms=None if each.last_ms < 0 else each.last_ms,
+                writer=writer,
+                rows=each.rows,
+                keyless=each.keyless,
+                explained=each.explained,
+                missed=tuple(each.missed),
+                rivals=() if writer is None else rivals[writer],
+            )
+        )
+    return spans
+
+
+def _nobodys(tally: Tally) -> list[Span]:
+    """A span a partition, where no writer was found."""
+    blocks, spans = tally.blocks, []
+    for partition in sorted({*blocks.partition.tolist()}):
+        own = blocks.partition == partition
+        first_ms, last_ms = int(blocks.first_ms[own].min()), int(blocks.last_ms[own].max())
+        spans.append(
+            Span(
+                partition=partition,
+                first=int(blocks.first[own].min()),
+                last=int(blocks.last[own].max()),
+                first_ms=None if first_ms == NEVER else first_ms,
+                last_ms=None if last_ms < 0 else last_ms,
+                writer=None,
+                rows=int(blocks.rows[own].sum()),
+                keyless=int(blocks.keyless[own].sum()),
+                explained=0,
+            )
+        )
+    return spans
+
+
+def _certainty(tally: Tally, spans: Sequence[Span], shares: Sequence[Share]) -> Certainty:
+    keyed = sum(span.rows - span.keyless for span in spans)
+    if not keyed:
+        return "unknown"
+    explained = sum(span.explained for span in spans)
+    used = {span.writer for span in spans if span.explained}
+    groups = [group for group in tally.groups if used & {tally.writers[each] for each in group.writers}]
+    told = [tally.enough(len(group.proof), tally.writers[tally.best(group)]) for group in groups]
+    if not any(told):
+        return "none" if tally.vain else "unknown"
+    if not all(told) or any(span.rivals for span in spans):
+        return "unknown"
+    beside = sum(share.rows for share in shares) - explained
+    if explained < LIKELY * keyed or beside >= MIXED * keyed:
+        return "mixed"
+    # That all is in partition 0 is not only what a single partition looks like.
+    single = tally.num_partitions > 1 and any(writer.num_partitions == 1 for writer in used if writer)
+    return "sure" if explained == keyed and not single else "likely"

@@ -1,0 +1,161 @@
+"""What an audit found out about a topic: small values, whoever read the records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from copartition.topics.audit.logical import LogicalKey
+    from partitioning.keys import KeyColumn
+
+
+class Records(NamedTuple):
+    """Columns of n records of one topic, in the order in which they were read.
+
+    Attributes:
+        partition: where each record is; shape (n,).
+        offset: at which offset; shape (n,).
+        timestamp_ms: Kafka's timestamp, -1 where the record has none; shape (n,).
+        keys: the keys as they are in the topic; a null one and an empty one are told apart.
+    """
+
+    partition: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    timestamp_ms: NDArray[np.int64]
+    keys: KeyColumn
+
+
+class Writer(NamedTuple):
+    """A rule over a partition count: what a record's place says about the client that wrote it.
+
+    Attributes:
+        profile: the first profile with this rule, a name in `partitioning.profiles.PROFILES`.
+        same_rule: every profile that places keyed records by this rule.
+        num_partitions: the partition count.
+    """
+
+    profile: str
+    same_rule: tuple[str, ...]
+    num_partitions: int
+
+
+@dataclass(frozen=True)
+class Span:
+    """Offsets of one partition and the writer that explains them best.
+
+    Attributes:
+        partition: the partition.
+        first: lowest offset that was read.
+        last: highest offset that was read.
+        first_ms: lowest timestamp of the span, None where no record has one.
+        last_ms: highest timestamp of the span, None where no record has one.
+        writer: the best explanation; None where the span has no keyed record.
+        rows: records read.
+        keyless: of them without a key or with an empty one, which is no evidence.
+        explained: keyed records that are where the writer puts them.
+        missed: offsets of a few keyed records that are elsewhere.
+        rivals: writers of another rule or count that explain as many records: these cannot be told apart.
+    """
+
+    partition: int
+    first: int
+    last: int
+    first_ms: int | None
+    last_ms: int | None
+    writer: Writer | None
+    rows: int
+    keyless: int
+    explained: int
+    missed: tuple[int, ...] = ()
+    rivals: tuple[Writer, ...] = ()
+
+
+class Share(NamedTuple):
+    """What a writer explains of a topic, wherever it is.
+
+    Attributes:
+        writer: the writer.
+        rows: keyed records that it explains, and none that was found before it does.
+    """
+
+    writer: Writer
+    rows: int
+
+
+@dataclass(frozen=True)
+class KeyForm:
+    """One form of keys that a topic holds.
+
+    Attributes:
+        name: "registry" (a schema registry's frame), "json", "text", "int32", "int64", "uuid", "uuid-text",
+            "decimal" (digits as text), or "bytes" where none of these fits all.
+        rows: keyed records of this form.
+        schema_ids: schema ids seen in registry frames, ascending; empty for other forms.
+        example: one such key; of a long one, its first bytes.
+        maybe: forms that fit these keys as well: what they are cannot be told.
+        sample: a few hundred of the keys, chosen by what they say, for `logical.respelled`.
+        said: what each of these says where they were decoded; else `logical.logical_key` tells it.
+    """
+
+    name: str
+    rows: int
+    schema_ids: tuple[int, ...]
+    example: bytes
+    maybe: tuple[str, ...] = ()
+    sample: tuple[bytes, ...] = ()
+    said: tuple[LogicalKey, ...] = ()
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of a topic was read.
+
+    Attributes:
+        kind: "full": every record there was when reading began; "last", "since": the end of each partition;
+            "sample": parts of each partition; "partitions": not all partitions.
+        read: records read.
+        present: records between the first and the last offset of all partitions when reading began, an upper
+            bound where the topic is compacted or has transaction markers.
+        partitions: partitions that were read, ascending.
+        said: what was left out, in words, for example "the last 10,000 offsets of each of 12 partitions".
+    """
+
+    kind: Literal["full", "last", "since", "sample", "partitions"]
+    read: int
+    present: int
+    partitions: tuple[int, ...]
+    said: str
+
+
+@dataclass(frozen=True)
+class TopicAudit:
+    """Who wrote a topic, as far as its records tell.
+
+    Attributes:
+        topic: its name.
+        num_partitions: its partition count when reading began.
+        spans: the ranges of offsets of every partition, by partition and offset.
+        forms: forms of the keys, most frequent first.
+        coverage: what was read.
+        certainty: "sure": one writer (or one after another) explains what was read, and no rival does;
+            "likely": but for strays; "mixed": several clients at once; "none": no rule tried explains
+            the records; "unknown": too few keyed records to tell rules apart.
+        tried: the writers that were tried.
+        compacted: whether `cleanup.policy` has "compact"; None where it was not asked.
+        shares: the writers that were found, the one with the most records first; of clients that wrote at the
+            same time, all that the data tells.
+    """
+
+    topic: str
+    num_partitions: int
+    spans: tuple[Span, ...]
+    forms: tuple[KeyForm, ...]
+    coverage: Coverage
+    certainty: Literal["sure", "likely", "mixed", "none", "unknown"]
+    tried: tuple[Writer, ...]
+    compacted: bool | None = None
+    shares: tuple[Share, ...] = ()

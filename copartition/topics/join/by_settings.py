@@ -1,0 +1,152 @@
+"""The verdict before anything is written: from the clients that write each topic, and how they are set."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from copartition.topics.audit.topic_audit import Records
+from copartition.topics.join.facts import checked_topics, listed, number
+from copartition.topics.join.proof import KeyComparison, KeyPairs
+from copartition.topics.join.rules import Placement, placement, rule_name, seniority
+from copartition.topics.join.verdict import WEIGHTS, JoinVerdict, Reason, Remedy, answer_of
+from copartition.topics.join.writers import setting_for
+from partitioning.keys import key_column
+from partitioning.placement import partition_batch
+from partitioning.topic_partition import checked_partition_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from copartition.topics.join.writers import ClientWriter
+
+_ASSUMED = (
+    "these clients run with these settings, and nobody else writes these topics",
+    "keys are serialized alike in all topics",
+    "no topic has grown since its first record, and no record names its partition itself",
+)
+_NO_EMPTY_KEY = "no key is empty: one of these clients places empty keys by chance"
+_SHOWN_COUNT = 12
+_SHOWN_KEYS = 2_000
+_MANY_PARTITIONS = "the topics have more than one partition"
+
+
+def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | None = None) -> JoinVerdict:
+    """Whether topics that these clients write can be joined partition by partition.
+
+    Args:
+        writers: the clients, one or more of each topic.
+        counts: the partition counts that are known, by topic; those of other topics are not looked at.
+
+    Raises:
+        InvalidConfigError: writers of fewer than two topics.
+        InvalidPartitionCountError: a count is out of range.
+    """
+    topics = tuple(dict.fromkeys(writer.topic for writer in writers))
+    checked_topics(topics)
+    given = counts or {}
+    known = {topic: checked_partition_count(given[topic]) for topic in topics if topic in given}
+    different = len({*known.values()}) > 1
+    count = next(iter(known.values())) if known and not different else None
+    reasons = [*_counts(topics, known), *_rules(topics, writers, count)]
+    reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
+    assumed = [*_ASSUMED]
+    if any(writer.profile and writer.profile.empty == "unkeyed" for writer in writers):
+        assumed.append(_NO_EMPTY_KEY)
+    if count is None:
+        assumed.append(_MANY_PARTITIONS)
+    answer = answer_of(reasons)
+    ways = () if answer == "yes" else (*_settings(writers, count), *_grow(known if different else {}))
+    return JoinVerdict(topics, answer, tuple(reasons), ways, tuple(assumed), None)
+
+
+def invented_pairs(
+    writers: Sequence[ClientWriter], counts: Mapping[str, int]
+) -> tuple[tuple[int, ...], tuple[KeyPairs, ...]]:
+    """Where these clients would put invented keys: partition counts, and pairs from each topic to the next.
+
+    There are none where a topic has several writers, or one that does not look at keys. A topic whose count
+    is not known has as many partitions as another one, or twelve.
+
+    Args:
+        writers: the clients.
+        counts: the partition counts that are known, by topic.
+    """
+    profiles = {writer.topic: writer.profile for writer in writers}
+    if len(profiles) < len(writers) or None in profiles.values():
+        return (), ()
+    known = [counts[topic] for topic in profiles if topic in counts]
+    shown = tuple(counts.get(topic, known[0] if known else _SHOWN_COUNT) for topic in profiles)
+    keys = key_column([b"key-%d" % number for number in range(_SHOWN_KEYS)])
+    comparison = KeyComparison(len(profiles))
+    number = np.arange(_SHOWN_KEYS)
+    for topic, (profile, count) in enumerate(zip(profiles.values(), shown, strict=True)):
+        assert profile is not None
+        places = partition_batch(keys, count, profile=profile.name)
+        comparison.add(topic, Records(places, number, number, keys))
+    return shown, tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(profiles))))
+
+
+def _counts(topics: tuple[str, ...], known: Mapping[str, int]) -> Iterator[Reason]:
+    told = listed([f"{topic} has {number(count, 'partition')}" for topic, count in known.items()] or ["-"])
+    if len({*known.values()}) > 1:
+        yield Reason("counts", tuple(known), f"{told}; a join by partition needs as many in each", "against")
+    elif len(known) == len(topics):
+        yield Reason("counts", topics, told)
+    else:
+        silent = tuple(topic for topic in topics if topic not in known)
+        told = f"how many partitions {listed(silent)} {'has' if len(silent) == 1 else 'have'} was not given"
+        yield Reason("counts", silent, told, "open")
+
+
+def _rules(topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None) -> Iterator[Reason]:
+    for writer in writers:
+        if writer.profile is None:
+            told = f"{writer.topic} is written by {writer}, which does not look at keys"
+            yield Reason("rules", (writer.topic,), told, "against" if count != 1 else "for")
+    rules = [(writer, placement(writer.profile, count)) for writer in writers if writer.profile is not None]
+    different = dict.fromkeys(rule for _, rule in rules)
+    if len(different) == 1 and len(rules) == len(writers):
+        yield Reason("rules", topics, f"{listed(topics)} are placed by {rule_name(*different)}")
+    elif len(different) > 1:
+        told = "keys are placed " + listed(
+            [f"in {writer.topic} by {writer} ({rule.hash}, {rule.sign})" for writer, rule in rules]
+        )
+        alike = count is None and len({rule.hash for rule in different}) == 1
+        if alike:
+            told += "; they differ in the sign of a hash, which matters for most partition counts"
+        names = tuple(dict.fromkeys(writer.topic for writer, _ in rules))
+        yield Reason("rules", names, told, "open" if alike else "against")
+
+
+def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Remedy]:
+    """The rule that the fewest writers must be set to, and how."""
+    wanted = {placement(writer.profile, count) for writer in writers if writer.profile is not None}
+    ways = [_changes(writers, rule, count) for rule in sorted(wanted, key=seniority)]
+    ways = [way for way in ways if way]
+    if ways:
+        yield from min(ways, key=lambda way: (sum(remedy.command is None for remedy in way), len(way)))
+
+
+def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None) -> list[Remedy]:
+    found = []
+    for writer in writers:
+        if writer.profile is not None and placement(writer.profile, count) == rule:
+            continue
+        setting = setting_for(writer.client, rule)
+        text = f"set {writer.client}, which writes {writer.topic}, to {rule_name(rule)}"
+        text += (
+            "" if setting else "; no setting of its own that is known does so, a partitioner must be written"
+        )
+        found.append(Remedy(writer.topic, text, setting))
+    return found
+
+
+def _grow(counts: Mapping[str, int]) -> Iterator[Remedy]:
+    most = max(counts.values(), default=0)
+    for topic, count in counts.items():
+        if count < most:
+            text = f"give {topic} {most} partitions; records that it has already stay where they are"
+            yield Remedy(topic, text, f"kafka-topics.sh --alter --topic {topic} --partitions {most}")

@@ -1,0 +1,318 @@
+"""Which keys several topics share, and whether each is at one partition number: hashes by columns.
+
+A key is known by 64 bits: murmur3 above, murmur2 below. Two keys that share them can only make a key seem
+to be at more partitions than it is, never at fewer, so no collision hides a key that is apart.
+
+What is kept is bounded: of a topic with more keys than fit, those with the lowest hashes are kept, of all
+topics by the same bound, so that a key is known of every topic or of none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+
+from copartition.topics.join.verdict import KeyApart, KeyProof
+from partitioning.hashing.murmur2 import murmur2_column
+from partitioning.hashing.murmur3 import murmur3_column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from copartition.topics.audit.topic_audit import Records
+    from partitioning.keys import KeyColumn
+
+_Column = TypeVar("_Column", bound=np.generic)
+
+MOST_KEYS = 24_000_000
+"""Keys that are kept of all topics together, 16 bytes each."""
+
+EXAMPLES = 10
+"""Keys that are apart and kept with their bytes."""
+
+_WAITING_ROWS = 1 << 20
+_WAITING_BYTES = 1 << 26
+_BLOCK = 1 << 20
+_EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
+    """64 bits of each key, null or not; uint64 of shape (n,)."""
+    high = murmur3_column(keys.offsets, keys.data).view(np.uint32).astype(np.uint64)
+    high <<= np.uint64(32)
+    high |= murmur2_column(keys.offsets, keys.data).view(np.uint32)
+    return high
+
+
+class KeyPlaces(NamedTuple):
+    """Distinct keys of a topic, by ascending hash.
+
+    Attributes:
+        hashes: of each key; uint64 of shape (n,).
+        low: the lowest partition that has it; int32 of shape (n,).
+        high: the highest one; another than the lowest where the topic itself has the key twice.
+    """
+
+    hashes: NDArray[np.uint64]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+
+    def found(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Where each of some ascending hashes is in these places, and whether it is there at all."""
+        at = np.searchsorted(self.hashes, hashes)
+        known = at < len(self.hashes)
+        known[known] = self.hashes[at[known]] == hashes[known]
+        return at, known
+
+    def joined(self, more: KeyPlaces) -> KeyPlaces:
+        """These and more places; the columns of these may be changed."""
+        at, known = self.found(more.hashes)
+        old, new = at[known], ~known
+        self.low[old] = np.minimum(self.low[old], more.low[known])
+        self.high[old] = np.maximum(self.high[old], more.high[known])
+        inserted = at[new] + np.arange(np.count_nonzero(new))
+        stays = np.ones(len(self.hashes) + len(inserted), np.bool_)
+        stays[inserted] = False
+
+        def both(mine: NDArray[_Column], its: NDArray[_Column]) -> NDArray[_Column]:
+            column = np.empty(len(stays), mine.dtype)
+            column[stays] = mine
+            column[inserted] = its[new]
+            return column
+
+        return KeyPlaces(both(self.hashes, more.hashes), both(self.low, more.low), both(self.high, more.high))
+
+    def up_to(self, ceiling: np.uint64) -> KeyPlaces:
+        """Those whose hash is not above the ceiling."""
+        kept = int(np.searchsorted(self.hashes, ceiling, side="right"))
+        return KeyPlaces(self.hashes[:kept].copy(), self.low[:kept].copy(), self.high[:kept].copy())
+
+
+class KeyPairs(NamedTuple):
+    """Keys that two topics share, by their partitions; columns of n pairs of partitions, most keys first.
+
+    Attributes:
+        one: the partition in the first topic.
+        other: the partition in the second.
+        keys: how many keys; one that has several places in a topic counts at its lowest and its highest.
+    """
+
+    one: NDArray[np.int64]
+    other: NDArray[np.int64]
+    keys: NDArray[np.int64]
+
+
+class _Waiting(NamedTuple):
+    """Records that have not been counted yet."""
+
+    hashes: NDArray[np.uint64]
+    partition: NDArray[np.int32]
+    keys: KeyColumn
+    rows: NDArray[np.intp]
+
+
+class _Shared(NamedTuple):
+    """Of some keys, how many topics have each, and whether several have it at different partition numbers."""
+
+    topics: NDArray[np.int64]
+    apart: NDArray[np.bool_]
+
+
+class KeyComparison:
+    """The keys of several topics, added a batch at a time, in any order.
+
+    Args:
+        topics: how many topics.
+        most_keys: keys to keep of all topics together.
+
+    Attributes:
+        ceiling: the greatest hash that is kept; lower than all once keys had to be left out.
+    """
+
+    def __init__(self, topics: int, *, most_keys: int = MOST_KEYS) -> None:
+        self.ceiling = _EVERY
+        self._most = most_keys // topics
+        nothing = KeyPlaces(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.int32))
+        self._places = [nothing] * topics
+        self._waiting: list[list[_Waiting]] = [[] for _ in range(topics)]
+        self._examples: dict[int, bytes] = {}
+
+    def add(self, topic: int, records: Records) -> None:
+        """Count records of a topic; those without a key do not join, an empty key is a key.
+
+        Args:
+            topic: the topic's number, 0 for the first.
+            records: a batch of them.
+        """
+        keys = records.keys
+        hashes = key_hashes(keys)
+        wanted = hashes <= self.ceiling
+        if keys.nulls is not None:
+            wanted &= ~keys.nulls
+        rows = np.flatnonzero(wanted)
+        if len(rows):
+            waiting = self._waiting[topic]
+            waiting.append(_Waiting(hashes[rows], records.partition[rows], keys, rows))
+            if (
+                sum(len(each.rows) for each in waiting)
+                >= max(_WAITING_ROWS, len(self._places[topic][0]) // 4)
+                or sum(len(each.keys.data) for each in waiting) >= _WAITING_BYTES
+            ):
+                self._count(topic)
+
+    def merge(self, other: KeyComparison) -> None:
+        """Take over what another comparison of the same topics has counted, which is of no use after."""
+        for topic in range(len(self._places)):
+            self._count(topic)
+            other._count(topic)
+        self._examples = {**other._examples, **self._examples}
+        self.ceiling = min(self.ceiling, other.ceiling)
+        self._places = [
+            mine.up_to(self.ceiling).joined(its.up_to(self.ceiling))
+            for mine, its in zip(self._places, other._places, strict=True)
+        ]
+        self._bound()
+
+    def proof(self, *, complete: bool) -> KeyProof:
+        """What the keys say.
+
+        Args:
+            complete: whether every record of every topic was added.
+        """
+        for topic in range(len(self._places)):
+            self._count(topic)
+        common = apart = everywhere = 0
+        for topic, places in enumerate(self._places):
+            for begin in range(0, len(places.hashes), _BLOCK):
+                hashes = places.hashes[begin : begin + _BLOCK]
+                shared = self._shared(hashes)
+                counted = np.zeros(len(hashes), np.bool_)
+                for earlier in self._places[:topic]:
+                    counted |= earlier.found(hashes)[1]
+                common += int(np.count_nonzero((shared.topics > 1) & ~counted))
+                apart += int(np.count_nonzero(shared.apart & ~counted))
+                if not topic:
+                    everywhere += int(np.count_nonzero(shared.topics == len(self._places)))
+        examples = [
+            KeyApart(key, self._places_of(hashes))
+            for hashes, key in (
+                (np.array([number], np.uint64), key) for number, key in self._examples.items()
+            )
+            if self._shared(hashes).apart[0]
+        ]
+        return KeyProof(
+            keys=tuple(len(places.hashes) for places in self._places),
+            common=common,
+            apart=apart,
+            examples=tuple(sorted(examples, key=lambda each: each.key)[:EXAMPLES]),
+            scattered=tuple(int(np.count_nonzero(places.low != places.high)) for places in self._places),
+            complete=complete and bool(self.ceiling == _EVERY),
+            hashed=True,
+            everywhere=everywhere,
+            share=(int(self.ceiling) + 1) / 2**64,
+        )
+
+    def pairs(self, one: int, other: int) -> KeyPairs:
+        """Where the keys are that two topics share.
+
+        Args:
+            one: the number of the first topic.
+            other: the number of the second.
+        """
+        self._count(one)
+        self._count(other)
+        first, second = self._places[one], self._places[other]
+        most = int(second.high.max(initial=0)) + 1
+        found: dict[int, int] = {}
+        for begin in range(0, len(first.hashes), _BLOCK):
+            block = slice(begin, begin + _BLOCK)
+            at, known = second.found(first.hashes[block])
+            at = at[known]
+            low, high = (
+                mine[block][known].astype(np.int64) * most + its[at]
+                for mine, its in ((first.low, second.low), (first.high, second.high))
+            )
+            pairs, keys = np.unique(np.append(low, high[high != low]), return_counts=True)
+            for pair, count in zip(pairs.tolist(), keys.tolist(), strict=True):
+                found[pair] = found.get(pair, 0) + count
+        pairs, keys = (np.array([*column], np.int64) for column in (found.keys(), found.values()))
+        order = np.lexsort((pairs, -keys))
+        return KeyPairs(pairs[order] // most, pairs[order] % most, keys[order])
+
+    def _count(self, topic: int) -> None:
+        """Count what waits of a topic, and keep the bytes of a few keys that are apart."""
+        waiting = self._waiting[topic]
+        if not waiting:
+            return
+        self._waiting[topic] = []
+        hashes = np.concatenate([each.hashes for each in waiting])
+        order = np.argsort(hashes)
+        hashes = hashes[order]
+        order = order[: np.searchsorted(hashes, self.ceiling, side="right")]  # it may be lower by now
+        hashes = hashes[: len(order)]
+        partition = np.concatenate([each.partition for each in waiting])[order]
+        starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
+        low = np.minimum.reduceat(partition, starts) if len(starts) else partition
+        high = np.maximum.reduceat(partition, starts) if len(starts) else partition
+        fresh = KeyPlaces(hashes[starts], low, high)
+        self._places[topic] = self._places[topic].joined(fresh)
+        if len(self._examples) < EXAMPLES:
+            self._keep_examples(hashes[starts], order[starts], waiting)
+        self._bound()
+
+    def _keep_examples(
+        self, hashes: NDArray[np.uint64], rows: NDArray[np.intp], waiting: Sequence[_Waiting]
+    ) -> None:
+        """Bytes of keys that are apart by now.
+
+        Args:
+            hashes: of the keys just counted, ascending.
+            rows: a record of each, a number in all that waited.
+            waiting: the batches that waited.
+        """
+        bounds = np.cumsum([len(each.rows) for each in waiting])
+        apart = np.flatnonzero(self._shared(hashes).apart)
+        for number in apart[:EXAMPLES].tolist():
+            batch = int(np.searchsorted(bounds, rows[number], side="right"))
+            keys = waiting[batch].keys
+            row = waiting[batch].rows[rows[number] - bounds[batch]]  # a negative number, from the end
+            self._examples[int(hashes[number])] = keys.data[
+                keys.offsets[row] : keys.offsets[row + 1]
+            ].tobytes()
+
+    def _bound(self) -> None:
+        """Leave out keys with high hashes, of every topic, where one has more keys than fit."""
+        while max(len(places.hashes) for places in self._places) > self._most:
+            self.ceiling >>= np.uint64(1)
+            self._places = [places.up_to(self.ceiling) for places in self._places]
+
+    def _shared(self, hashes: NDArray[np.uint64]) -> _Shared:
+        """How many topics have each of some keys, and whether it is at several partition numbers."""
+        topics = np.zeros(len(hashes), np.int64)
+        low = np.full(len(hashes), np.iinfo(np.int32).max, np.int32)
+        high = np.full(len(hashes), -1, np.int32)
+        for places in self._places:
+            at, known = places.found(hashes)
+            at = at[known]
+            low[known] = np.minimum(low[known], places.low[at])
+            high[known] = np.maximum(high[known], places.high[at])
+            topics += known
+        return _Shared(topics, (topics > 1) & (low != high))
+
+    def _places_of(self, number: NDArray[np.uint64]) -> tuple[int | None, ...]:
+        """Where the topics have one key that is apart, at partitions that differ."""
+        low: list[int | None] = []
+        high: list[int | None] = []
+        for places in self._places:
+            at, known = places.found(number)
+            low.append(int(places.low[at[0]]) if known[0] else None)
+            high.append(int(places.high[at[0]]) if known[0] else None)
+        for answer in (low, high):
+            if len({*answer} - {None}) > 1:
+                return tuple(answer)
+        # Every topic has the key at the same several partitions.
+        first = next(topic for topic, partition in enumerate(low) if partition is not None)
+        return (*low[: first + 1], *high[first + 1 :])

@@ -1,0 +1,229 @@
+"""What a client's settings say about where it puts a record, and which setting makes it do as another."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NamedTuple
+
+from copartition.topics.join.rules import placement
+from partitioning.errors import InvalidConfigError, UnknownStrategyError
+from partitioning.profiles import PROFILES, Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from copartition.topics.join.rules import Placement
+
+
+class Setting(NamedTuple):
+    """One way in which a client places keyed records.
+
+    Attributes:
+        settings: names and values, none for the client's default.
+        profile: the profile's name; None where the client does not look at keys.
+    """
+
+    settings: Mapping[str, str]
+    profile: str | None
+
+
+class ClientWriter(NamedTuple):
+    """A client that writes a topic.
+
+    Attributes:
+        topic: the topic.
+        client: its name, one of `CLIENTS`.
+        settings: those that decide where a record goes.
+        profile: how it places keyed records; None where it does not look at keys.
+    """
+
+    topic: str
+    client: str
+    settings: Mapping[str, str]
+    profile: Profile | None
+
+    def __str__(self) -> str:
+        """The client, and how it is set."""
+        return f"{self.client} with {_told(self.settings)}" if self.settings else f"{self.client}'s default"
+
+
+def _ways(default: str | None, name: str = "", **values: str | None) -> tuple[Setting, ...]:
+    """A client whose one setting decides; the default comes first."""
+    return Setting({}, default), *(Setting({name: value}, profile) for value, profile in values.items())
+
+
+_LIBRDKAFKA = {
+    "consistent_random": "librdkafka",
+    "consistent": "librdkafka-consistent",
+    "murmur2_random": "librdkafka-murmur2-random",
+    "murmur2": "librdkafka-murmur2",
+    "fnv1a_random": "librdkafka-fnv1a-random",
+    "fnv1a": "librdkafka-fnv1a",
+    "random": None,
+}
+_JAVA = (
+    Setting({}, "java"),
+    Setting({"partitioner.ignore.keys": "false"}, "java"),
+    Setting({"partitioner.ignore.keys": "true"}, None),
+    *_ways(
+        "java",
+        "partitioner.class",
+        DefaultPartitioner="java",
+        RoundRobinPartitioner=None,
+        UniformStickyPartitioner=None,
+    )[1:],
+)
+
+CLIENTS: dict[str, tuple[Setting, ...]] = {
+    **dict.fromkeys(("java", "kafka-streams", "kafka-connect", "spark"), _JAVA),
+    **dict.fromkeys(
+        (
+            "librdkafka",
+            "confluent-kafka",
+            "confluent-kafka-python",
+            "confluent-kafka-go",
+            "confluent-kafka-dotnet",
+            "node-rdkafka",
+            "rdkafka-ruby",
+            "rust-rdkafka",
+        ),
+        _ways("librdkafka", "partitioner", **_LIBRDKAFKA),
+    ),
+    "confluent-kafka-javascript": _ways("librdkafka-murmur2-random", "partitioner", **_LIBRDKAFKA),
+    "kafka-python": _ways("kafka-python"),
+    **dict.fromkeys(("aiokafka", "faust"), _ways("aiokafka")),
+    "franz-go": _ways(
+        "franz-go",
+        "RecordPartitioner",
+        StickyKeyPartitioner="franz-go",
+        StickyPartitioner=None,
+        RoundRobinPartitioner=None,
+        LeastBackupPartitioner=None,
+    ),
+    "sarama": _ways(
+        "sarama",
+        "Producer.Partitioner",
+        NewHashPartitioner="sarama",
+        NewReferenceHashPartitioner="sarama-reference",
+        NewConsistentCRCHashPartitioner="sarama-consistent-crc",
+        NewMurmur2Partitioner="kafka-python",
+        NewRandomPartitioner=None,
+        NewRoundRobinPartitioner=None,
+    ),
+    "kafka-go": (
+        *_ways(
+            None,
+            "Balancer",
+            RoundRobin=None,
+            LeastBytes=None,
+            Hash="kafka-go-hash",
+            ReferenceHash="kafka-go-reference",
+            CRC32Balancer="kafka-go-crc32",
+            Murmur2Balancer="kafka-go-murmur2",
+        ),
+        Setting({"Balancer": "CRC32Balancer", "Consistent": "true"}, "kafka-go-crc32-consistent"),
+        Setting({"Balancer": "Murmur2Balancer", "Consistent": "true"}, "kafka-go-murmur2-consistent"),
+    ),
+    "kafkajs": _ways(
+        "kafkajs",
+        "createPartitioner",
+        DefaultPartitioner="kafkajs",
+        JavaCompatiblePartitioner="kafkajs",
+        LegacyPartitioner="kafkajs-legacy",
+    ),
+    "platformatic": _ways(
+        "platformatic",
+        "partitioner",
+        defaultPartitioner="platformatic",
+        compatibilityPartitioner="platformatic-compatible",
+    ),
+    "ruby-kafka": _ways("ruby-kafka", "hash_function", crc32="ruby-kafka", murmur2="kafka-python"),
+    "pulsar-java": _ways(
+        "pulsar-java", "hashingScheme", JavaStringHash="pulsar-java", Murmur3_32Hash="pulsar-murmur3"
+    ),
+    **dict.fromkeys(
+        ("pulsar-cpp", "pulsar-python"),
+        _ways("pulsar-cpp", "hashingScheme", BoostHash="pulsar-cpp", Murmur3_32Hash="pulsar-murmur3"),
+    ),
+    "quix-streams": _ways("quix"),
+}
+"""How each client can be set to place keyed records, its default first."""
+
+
+def parse_writer(text: str) -> ClientWriter:
+    """A writer from TOPIC=CLIENT[,SETTING=VALUE...].
+
+    A value may be a class with its package, of which the last name counts.
+
+    Raises:
+        InvalidConfigError: the text is no such thing, or the client has no such setting or value; near ones
+            are told.
+        UnknownStrategyError: no client of that name is known; near ones are told.
+    """
+    topic, separator, rest = text.partition("=")
+    client, *pairs = rest.split(",")
+    if not (topic and separator and client):
+        raise InvalidConfigError(
+            f"writer {text!r} is not TOPIC=CLIENT[,SETTING=VALUE...], such as "
+            "orders=librdkafka,partitioner=murmur2_random"
+        )
+    if client not in CLIENTS:
+        raise UnknownStrategyError(
+            f"writer {text!r}: no client {client!r} is known; {_near(client, CLIENTS)}"
+        )
+    settings = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator or name in settings:
+            raise InvalidConfigError(
+                f"writer {text!r}: {pair!r} is {'there twice' if separator else 'not SETTING=VALUE'}"
+            )
+        settings[name] = value.rpartition(".")[2]
+    ways = CLIENTS[client]
+    for way in ways:
+        if way.settings == settings:
+            return ClientWriter(topic, client, settings, _profile(way))
+    for name, value in settings.items():
+        values = {way.settings[name]: None for way in ways if name in way.settings}
+        if not values:
+            names = {name: None for way in ways for name in way.settings}
+            hint = _near(name, names) if names else "none of its settings decides where a keyed record goes"
+            raise InvalidConfigError(
+                f"writer {text!r}: {client} has no setting {name!r} that is known; {hint}"
+            )
+        if value not in values:
+            raise InvalidConfigError(
+                f"writer {text!r}: what {name}={value} does is not known; {_near(value, values)}"
+            )
+    raise InvalidConfigError(f"writer {text!r}: {client} does not take these settings together")
+
+
+def setting_for(client: str, wanted: Placement) -> str | None:
+    """How a client is set to place keyed records so; None where no setting that is known does it."""
+    for way in CLIENTS[client]:
+        profile = _profile(way)
+        if profile is not None and placement(profile, wanted.num_partitions) == wanted:
+            return _told(way.settings) or "the default partitioner"
+    return None
+
+
+def clients_of(profiles: Collection[str]) -> list[str]:
+    """Clients that have one of these profiles in some setting, one of each that are set alike."""
+    found: dict[int, str] = {}
+    for client, ways in CLIENTS.items():
+        if any(way.profile in profiles for way in ways):
+            found.setdefault(id(ways), client)
+    return [*found.values()]
+
+
+def _profile(way: Setting) -> Profile | None:
+    return None if way.profile is None else PROFILES[way.profile]
+
+
+def _told(settings: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in settings.items())
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    close = get_close_matches(name, known, n=3)
+    return f"did you mean {', '.join(close)}?" if close else f"known are {', '.join(known)}"

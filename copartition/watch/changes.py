@@ -1,0 +1,224 @@
+"""What changed in a group from look to look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from assignors.partition_list import NOTHING, PartitionList
+from copartition.diff import diff
+from copartition.diff.members import natural
+from copartition.diff.state import GroupState, MemberIdentity
+from copartition.watch.names import Names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from copartition.diff import Flow
+    from copartition.groups.record import Step
+    from partitioning.topic_partition import TopicPartition
+
+_HIDING = {"PreparingRebalance", "CompletingRebalance"}
+"""In these states a classic group's coordinator tells who is in the group, and not who has what."""
+
+_SETTLED = {"Stable", "Empty", "Dead"}
+
+
+class Kind(StrEnum):
+    """What has changed."""
+
+    STATE = "state"
+    """The group's state; back in a settled one, how long it was not."""
+    STRATEGY = "strategy"
+    """The group's assignor."""
+    JOINED = "joined"
+    LEFT = "left"
+    RESTARTED = "restarted"
+    """A member is there under a new member id."""
+    GREW = "grew"
+    """A topic has more partitions."""
+    MOVED = "moved"
+    """Partitions have another owner, or none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """One change.
+
+    Attributes:
+        at: when it was seen, seconds since 1970.
+        step: the number of the step that showed it.
+        kind: what changed.
+        state: the group then.
+        name: the member or the topic that it is about; None for others.
+        before: what was before: a state, a strategy, or a number of partitions.
+        after: what is now.
+        source: who had the partitions, None for nobody.
+        target: who has them now, None for nobody.
+        partitions: those that moved.
+        least_s: how long at least nobody had them, or the group was not settled; None where that is nothing.
+        most_s: how long at most, as more cannot be told from looks; None where it began before the first.
+    """
+
+    at: float
+    step: int
+    kind: Kind
+    state: GroupState
+    name: str | None = None
+    before: str | int | None = None
+    after: str | int | None = None
+    source: str | None = None
+    target: str | None = None
+    partitions: PartitionList = field(default_factory=lambda: NOTHING)
+    least_s: float | None = None
+    most_s: float | None = None
+
+
+class _Spell(NamedTuple):
+    """Something lasts: who had it before, when that was last seen, and when it was first seen to be over."""
+
+    owner: str | None
+    until: float | None
+    first: float
+
+    def lengths(self, step: Step) -> tuple[float | None, float | None]:
+        """How long it lasted at least and at most, where this step ends it."""
+        least = None if step.since is None else max(step.since - self.first, 0)
+        return least or None, None if self.until is None else step.at - self.until
+
+
+class Watch:
+    """Follows a group; the same steps give the same changes.
+
+    A rebalance of a classic group hides who has what. Until it ends, members that are still in are taken to
+    have what they had, but they may have given it up as soon as it began: the most that nobody can have had
+    a partition counts from when its owner was last shown.
+    """
+
+    def __init__(self) -> None:
+        self._steps = -1
+        self._names = Names()
+        self._ids: dict[str, str] = {}
+        self._state: GroupState | None = None
+        self._owned: GroupState | None = None
+        self._shown_until: float | None = None
+        self._free: dict[TopicPartition, _Spell] = {}
+        self._unsettled: _Spell | None = None
+
+    def see(self, step: Step) -> list[Change]:
+        """What the step shows that is new; the first one gives the group's state."""
+        self._steps += 1
+        names = self._names.of(step.state.members)
+        found = [
+            *self._status(step),
+            *self._members(step, names),
+            *self._partitions(step, names),
+        ]
+        self._ids = dict(zip(names, (member.id for member in step.state.members), strict=True))
+        self._state = step.state
+        return found
+
+    def _change(self, step: Step, kind: Kind, **what: object) -> Change:
+        return replace(Change(step.at, self._steps, kind, step.state), **what)  # type: ignore[arg-type]
+
+    def _status(self, step: Step) -> Iterator[Change]:
+        status, old = step.state.status, self._state
+        if old is None or status != old.status:
+            least = most = None
+            if status not in _SETTLED:
+                self._unsettled = self._unsettled or _Spell(None, step.since, step.at)
+            elif self._unsettled is not None:
+                least, most = self._unsettled.lengths(step)
+                self._unsettled = None
+            before = None if old is None else old.status
+            yield self._change(step, Kind.STATE, before=before, after=status, least_s=least, most_s=most)
+        known = None if old is None else old.strategy
+        if known is not None and step.state.strategy not in {None, known}:
+            yield self._change(step, Kind.STRATEGY, before=known, after=step.state.strategy)
+
+    def _members(self, step: Step, names: list[str]) -> Iterator[Change]:
+        if self._state is None:
+            return
+        for name, member in zip(names, step.state.members, strict=True):
+            if name not in self._ids:
+                yield self._change(step, Kind.JOINED, name=name)
+            elif self._ids[name] != member.id:
+                most = None if step.since is None else step.at - step.since
+                yield self._change(step, Kind.RESTARTED, name=name, most_s=most)
+        for name in sorted(self._ids.keys() - {*names}, key=natural):
+            yield self._change(step, Kind.LEFT, name=name)
+
+    def _partitions(self, step: Step, names: list[str]) -> Iterator[Change]:
+        state = step.state
+        if self._state is not None and self._state.status not in _HIDING:
+            self._shown_until = step.since
+        if state.status in _HIDING:
+            if self._owned is None:
+                return
+            now = _of_those(self._owned, self._still_here(step, names))
+        else:
+            now = replace(state, members=tuple(map(MemberIdentity, names)))
+        before, self._owned = self._owned, now
+        if before is None:
+            nobodys = now.member < 0
+            free = PartitionList(now.topics, now.topic[nobodys], now.partition[nobodys])
+            self._free = dict.fromkeys(free, _Spell(None, None, step.at))
+            return
+        yield from self._growth(step, before, now)
+        for flow in diff(before, now, match="member-id").flows:
+            yield from self._flow(step, flow)
+
+    def _still_here(self, step: Step, names: list[str]) -> set[str]:
+        """Members that have not left since; a static one may have a new id (KIP-345)."""
+        return {
+            name
+            for name, member in zip(names, step.state.members, strict=True)
+            if self._ids.get(name) == member.id or member.instance_id
+        }
+
+    def _growth(self, step: Step, before: GroupState, now: GroupState) -> Iterator[Change]:
+        old, new = _counts(before), _counts(now)
+        for topic in old.keys() & new.keys():
+            if old[topic] < new[topic]:
+                yield self._change(step, Kind.GREW, name=topic, before=old[topic], after=new[topic])
+
+    def _flow(self, step: Step, flow: Flow) -> Iterator[Change]:
+        """The changes of a flow: one for each former owner and time since when nobody had them."""
+        if flow.target is None:
+            spell = _Spell(flow.source, self._shown_until, step.at)
+            self._free.update(dict.fromkeys(flow.partitions, spell))
+            yield self._change(step, Kind.MOVED, source=flow.source, partitions=flow.partitions)
+            return
+        # Of a partition that is new nobody knows since when it is there.
+        taken = _Spell(flow.source, None if flow.source is None else self._shown_until, step.at)
+        by_spell: dict[_Spell, list[TopicPartition]] = {}
+        for partition in flow.partitions:
+            by_spell.setdefault(self._free.pop(partition, taken), []).append(partition)
+        for spell, partitions in by_spell.items():
+            least, most = spell.lengths(step)
+            yield self._change(
+                step,
+                Kind.MOVED,
+                source=spell.owner,
+                target=flow.target,
+                partitions=PartitionList.of(partitions),
+                least_s=least,
+                most_s=most,
+            )
+
+
+def _of_those(state: GroupState, names: set[str]) -> GroupState:
+    """The state as if only these members had partitions."""
+    here = np.array([member.id in names for member in state.members] + [False])
+    return replace(state, member=np.where(here[state.member], state.member, -1).astype(np.int32))
+
+
+def _counts(state: GroupState) -> dict[str, int]:
+    """How many partitions each topic has, where that is known."""
+    if not state.complete:
+        return {}
+    counts = np.bincount(state.topic, minlength=len(state.topics)).tolist()
+    return dict(zip(state.topics, counts, strict=True))

@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import click
+import pytest
+
+from copartition.cli.client_settings import client_settings
+
+SECRET = "hunter2"
+
+
+def read(folder: Path, text: str | bytes) -> dict[str, str]:
+    path = folder / "client.properties"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return client_settings(None, (), str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sasl.password=hunter2", {"sasl.password": "hunter2"}),
+        ("sasl.password: hunter2", {"sasl.password": "hunter2"}),
+        ("sasl.password hunter2", {"sasl.password": "hunter2"}),
+        ("  sasl.password\t=\thunter2", {"sasl.password": "hunter2"}),
+        ("sasl.password = a=b:c d", {"sasl.password": "a=b:c d"}),
+        ("sasl.password==x", {"sasl.password": "=x"}),
+        ("a\\:b\\=c=d", {"a:b=c": "d"}),
+        ("key=\\u00e9\\t\\\\", {"key": "é\t\\"}),
+        ("key=one, \\\n   two\nnext=3", {"key": "one, two", "next": "3"}),
+        ("key=one\\", {"key": "one"}),
+        ("# ours\n! theirs\n\n  # indented\nkey=#1", {"key": "#1"}),
+        ("key=1\r\nkey=2\r\n", {"key": "2"}),
+        (b"\xef\xbb\xbfkey=1", {"key": "1"}),
+        ("key=\nother:", {"key": "", "other": ""}),
+        ("key=a\u2028b", {"key": "a\u2028b"}),
+        ("", {}),
+    ],
+)
+def test_a_file_is_read_as_java_reads_properties(
+    tmp_path: Path, text: str | bytes, expected: dict[str, str]
+) -> None:
+    assert read(tmp_path, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("key=1\n\nhunter2", "line 3 is not KEY=VALUE"),
+        ("=hunter2", "line 1 is not KEY=VALUE"),
+        (": hunter2", "line 1 is not KEY=VALUE"),
+        ("hunter2 \\\n", "line 1 is not KEY=VALUE"),
+        (b"key=hunter2\xff", "the file is not UTF-8 text"),
+    ],
+)
+def test_a_line_that_is_no_setting_is_named_and_not_shown(
+    tmp_path: Path, text: str | bytes, message: str
+) -> None:
+    with pytest.raises(click.BadParameter, match=message) as caught:
+        read(tmp_path, text)
+    assert SECRET not in caught.value.format_message()
+
+
+@pytest.mark.parametrize("setting", ["sasl.password:hunter2", "=hunter2", "hunter2"])
+def test_an_option_that_is_no_setting_is_named_and_not_shown(setting: str) -> None:
+    with pytest.raises(click.BadParameter, match="number 2 is not KEY=VALUE") as caught:
+        client_settings(None, ("a=b", setting), None)
+    assert SECRET not in caught.value.format_message()
+
+
+def test_an_option_wins_over_the_file_and_the_server_over_both(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("a=file\nb=file\nbootstrap.servers=file\n")
+    read_back = client_settings("server", ("b=option", "bootstrap.servers=option"), str(path))
+    assert read_back == {"a": "file", "b": "option", "bootstrap.servers": "server"}

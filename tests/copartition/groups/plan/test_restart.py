@@ -1,0 +1,86 @@
+"""A rolling restart."""
+
+from dataclasses import replace
+
+import pytest
+
+from assignors import Group, Member, Topic, get_assignor
+from assignors.errors import SourceError
+from copartition.diff import GroupState, MemberIdentity, diff
+from copartition.groups import WhatIf, plan
+from tests.copartition.groups.plan.states import group, lists
+
+ROLLING = WhatIf(rolling_restart=True)
+
+
+def members(*names, static=False):
+    return [MemberIdentity(f"{name}-0123", name if static else None, name, topics=("t",)) for name in names]
+
+
+def owned(identities, *lists_):
+    return {each.id: [("t", p) for p in list_] for each, list_ in zip(identities, lists_, strict=True)}
+
+
+def test_nobody_sees_static_members_restart():
+    identities = members("a", "b", static=True)
+    state = group(identities, owned(identities, [0, 2], [1, 3]), {"t": 4})
+    planned = plan(state, "roundrobin", ROLLING)
+    assert diff(state, planned, match="member-id").same
+    assert (planned.warnings, planned.assumed) == ((), ())
+
+
+def test_range_ends_where_it_began_and_tells_what_moved_on_the_way():
+    identities = members("a", "b")
+    state = group(identities, owned(identities, [0, 1], [2, 3]), {"t": 4})
+    planned = plan(state, "range", ROLLING)
+    assert diff(state, planned, match="member-id").same
+    [way] = planned.warnings
+    assert way == (
+        "each member is gone before it is back; on the way partitions are handed over 8 times in 4 "
+        "rebalances, 2 at most in one"
+    )
+    assert planned.explainer is None
+
+
+def test_sticky_ends_where_one_restart_after_the_other_ends():
+    identities = members("a", "b", "c")
+    topics = [Topic("t", 7)]
+    leader = get_assignor("sticky")
+    round_ = Group(topics, [Member(each.id, ("t",)) for each in identities])
+    answer = leader.assign(round_)
+    state = replace(GroupState.of(answer), members=tuple(identities))
+    for each in identities:
+        round_ = round_.next(answer, leave=[each.id])
+        answer = leader.assign(round_)
+        round_ = round_.next(answer, join=[Member(f"{each.client_id}-?", ("t",))])
+        answer = leader.assign(round_)
+    real = {name: sorted(f"t-{p}" for _, p in answer[f"{name}-?"]) for name in "abc"}
+    planned = plan(state, "sticky", ROLLING)
+    assert lists(planned) == real
+    [assumed] = planned.assumed
+    assert assumed.startswith("the new member ids of a, b, c are not known, and 'sticky' goes by them")
+
+
+def test_a_member_alone_comes_back_to_everything():
+    identities = members("a")
+    planned = plan(group(identities, owned(identities, [0, 1]), {"t": 2}), "cooperative-sticky", ROLLING)
+    assert lists(planned) == {"a": ["t-0", "t-1"]}
+
+
+def test_ids_after_the_restart_are_assumed_where_they_decide():
+    identities = [MemberIdentity(f"w-{n}", None, "w", topics=("t",)) for n in range(3)]
+    [assumed] = plan(group(identities, {}, {"t": 4}), "range", ROLLING).assumed
+    assert assumed.startswith("the new member ids of w, w, w are not known")
+
+
+def test_who_joins_is_not_restarted():
+    identities = members("a", static=True)
+    state = group(identities, owned(identities, [0, 1]), {"t": 2})
+    planned = plan(state, "range", WhatIf(add_members=1, rolling_restart=True))
+    assert planned.warnings == ()
+
+
+def test_more_than_can_be_gone_through_is_refused():
+    identities = members(*(f"m{n}" for n in range(300)))
+    with pytest.raises(SourceError, match="300 members without an instance id and 60000 partitions are too"):
+        plan(group(identities, {}, {"t": 60_000}), "range", ROLLING)

@@ -1,0 +1,140 @@
+"""A live group that is looked at again and again."""
+
+import uuid
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import TopicPartition
+
+from assignors.errors import GroupNotFoundError, SourceError
+from copartition.groups.live import reader
+from tests.copartition.groups.worker import settings, wait_for
+
+
+def named(name):
+    return SimpleNamespace(name=name)
+
+
+class Cluster:
+    """A cluster with one classic group that reads t, and what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+        self.owned = {"a": [0, 1]}
+        self.state = "STABLE"
+        self.partitions = 2
+
+    def describe_group(self, group):
+        self.asked.append("group")
+        if self.owned is None:
+            raise GroupNotFoundError(group)
+        members = [
+            SimpleNamespace(
+                member_id=name,
+                client_id=name,
+                group_instance_id=None,
+                host="/h",
+                assignment=SimpleNamespace(topic_partitions=[TopicPartition("t", each) for each in numbers]),
+                target_assignment=None,
+            )
+            for name, numbers in self.owned.items()
+        ]
+        return SimpleNamespace(
+            members=members, type=named("CLASSIC"), state=named(self.state), partition_assignor="range"
+        )
+
+    def classic_group(self, group):
+        self.asked.append("subscriptions")
+
+    def describe_topics(self, topics):
+        self.asked.append(f"topics {' '.join(topics)}".rstrip())
+        partition = SimpleNamespace(replicas=[])
+        return {
+            each: SimpleNamespace(partitions=[partition] * self.partitions, topic_id=None) for each in topics
+        }
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    made = Cluster()
+    monkeypatch.setattr(reader, "connect", lambda *_: made)
+    return made
+
+
+@pytest.fixture
+def time():
+    return SimpleNamespace(now=500.0)
+
+
+@pytest.fixture
+def look(cluster, time):
+    return reader.GroupReader("g", {}, clock=lambda: time.now)
+
+
+def test_a_look_at_a_group_that_has_not_changed_is_one_question(cluster, time, look):
+    first = look()
+    assert cluster.asked == ["group", "subscriptions", "topics t"]
+    cluster.asked.clear()
+    time.now += 59
+    assert look() is first
+    assert cluster.asked == ["group"]
+
+
+def test_the_topics_are_asked_for_once_a_minute(cluster, time, look):
+    first = look()
+    time.now += 60
+    assert look() is first
+    assert cluster.asked[3:] == ["group", "subscriptions", "topics t"]
+    cluster.partitions = 3
+    time.now += 60
+    state, _ = look()
+    assert state.partition.tolist() == [0, 1, 2]
+    assert (state.complete, state.member.tolist()) == (True, [0, 0, -1])
+
+
+def test_another_order_of_members_and_partitions_is_no_change(cluster, look):
+    cluster.owned = {"a": [0], "b": [1]}
+    first = look()
+    cluster.owned = {"b": [1], "a": [0]}
+    assert look() is first
+
+
+def test_a_group_in_a_rebalance_has_the_topics_that_it_had(cluster, look):
+    look()
+    cluster.owned, cluster.state = {"a": []}, "PREPARING_REBALANCING"
+    state, _ = look()
+    assert (state.topics, state.member.tolist()) == (("t",), [-1, -1])
+
+
+def test_a_group_that_is_not_there_is_dead_and_may_come(cluster, look):
+    cluster.owned = None
+    first = look()
+    assert (first[0].status, first[0].members, first[0].complete) == ("Dead", (), False)
+    assert look() is first
+    cluster.owned = {"a": [0, 1]}
+    assert look()[0].status == "Stable"
+    cluster.owned = None
+    assert look()[0].status == "Dead"
+
+
+def test_a_cluster_must_be_named():
+    with pytest.raises(SourceError, match="live:g needs a cluster"):
+        reader.GroupReader("g", {})
+
+
+def test_a_member_that_was_there_before_tells_the_generation(broker, workers):
+    topic, group = broker.create_topic(4), f"reader-{uuid.uuid4()}"
+    read = reader.GroupReader(group, settings(broker))
+    # Cooperative members rejoin once they have given up what another one gets, and say where they were.
+    for client in "ab":
+        workers(group, topic, client, **{"partition.assignment.strategy": "cooperative-sticky"})
+        wait_for(read, lambda found: (found[0].member >= 0).sum() == 4)
+    state, _ = wait_for(read, lambda found: found[0].status == "Stable" and {*found[0].member} == {0, 1})
+    assert state.generation >= 2
+    assert [member.topics for member in state.members] == [(topic,)] * 2
+
+
+def test_members_are_in_the_order_of_the_description(cluster, look):
+    cluster.owned = {"b": [0], "a": [1]}
+    state, _ = look()
+    assert [member.id for member in state.members] == ["b", "a"]

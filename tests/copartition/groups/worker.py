@@ -1,0 +1,66 @@
+"""A real consumer that polls in the background, and what its group has come to."""
+
+import time
+from collections.abc import Sequence
+from threading import Event, Thread
+
+from confluent_kafka import Consumer
+
+from assignors.errors import SourceError
+from copartition.diff import diff
+from copartition.groups import read_live
+
+
+class Worker:
+    """A member of a group until it is stopped; while `still` is set it polls no more, as a slow one would."""
+
+    def __init__(
+        self, servers: str, group: str, topics: Sequence[str], client_id: str, **config: object
+    ) -> None:
+        self._consumer = Consumer(
+            {"bootstrap.servers": servers, "group.id": group, "client.id": client_id, **config}
+        )
+        self._consumer.subscribe(list(topics))
+        self._stopped = Event()
+        self.still = Event()
+        self._thread = Thread(target=self._poll, daemon=True)
+        self._thread.start()
+
+    def _poll(self) -> None:
+        while not self._stopped.is_set():
+            if self.still.is_set():
+                time.sleep(0.1)
+            else:
+                self._consumer.poll(0.1)
+
+    def stop(self) -> None:
+        """Leave the group."""
+        self._stopped.set()
+        self._thread.join()
+        self._consumer.close()
+
+
+def settings(broker):
+    return {"bootstrap.servers": broker.bootstrap_servers}
+
+
+def wait_for(read, ready, seconds=40):
+    """Read until it is ready; groups settle in their own time."""
+    deadline = time.monotonic() + seconds
+    while not ready(state := read()):
+        assert time.monotonic() < deadline, f"the group never got there: {state}"
+        time.sleep(0.2)
+    return state
+
+
+def read_or_nobody(group, broker):
+    """The group, or one without members while the coordinator has not heard of it yet."""
+    try:
+        return read_live(group, settings(broker))
+    except SourceError:
+        return diff({}, {}).before, None
+
+
+def wait_for_group(group, broker):
+    """The group as soon as the coordinator has heard of it."""
+    return wait_for(lambda: read_or_nobody(group, broker), lambda found: found[0].name == group)

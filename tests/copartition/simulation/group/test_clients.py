@@ -1,0 +1,324 @@
+"""What befalls processes: batches that take long, stalls, second instances, brokers that go."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from assignors.errors import ScenarioError
+from assignors.group import Topic
+from copartition.simulation import (
+    Consumer,
+    Costs,
+    DuplicateInstance,
+    Exponential,
+    Failover,
+    Join,
+    Leave,
+    LogNormal,
+    Phase,
+    Restart,
+    Scenario,
+    Settings,
+    SlowPoll,
+    Stall,
+    Uniform,
+    simulate,
+    simulate_seeds,
+)
+from copartition.simulation.group.clients import draw_batches
+from tests.support.simulated import said
+
+ORDERS = (Topic("orders", 12),)
+
+
+def group(count, *, static=False, client="java"):
+    return tuple(Consumer(f"c{number}", static, client=client) for number in range(count))
+
+
+def run(consumers, *events, assignor="sticky", costs=None, seed=0, **settings):
+    return simulate(
+        Scenario(
+            ORDERS, tuple(consumers), events, assignor, Settings(**settings), seed, costs=costs or Costs()
+        )
+    )
+
+
+def when(result, what):
+    return next(entry.at_ms for entry in result.log if entry.what == what)
+
+
+# Slow polls.
+
+
+@pytest.mark.parametrize(("assignor", "waits"), [("sticky", True), ("cooperative-sticky", True)])
+@pytest.mark.parametrize("client", ["java", "kafka-python"])
+def test_a_barrier_waits_for_a_batch_that_takes_long(assignor, waits, client):
+    result = run(
+        group(3, client=client),
+        SlowPoll(10_000, "c1", 200_000),
+        Join(20_000, Consumer("new")),
+        assignor=assignor,
+    )
+    assert result.rebalances[0].completed_ms == pytest.approx(210_000)
+
+
+def test_librdkafka_rejoins_in_the_background_under_cooperative_only():
+    ends = []
+    for assignor in ("sticky", "cooperative-sticky"):
+        slow = SlowPoll(10_000, "c1", 200_000)
+        result = run(group(3, client="librdkafka"), slow, Join(20_000, Consumer("new")), assignor=assignor)
+        ends.append(result.rebalances[0].completed_ms)
+    assert ends[0] == 210_000
+    assert ends[1] < 23_100
+
+
+def test_the_partitions_of_a_busy_consumer_wait_for_it():
+    result = run(group(3), SlowPoll(10_000, "c1", 20_000))
+    assert result.summary.rebalances == 0
+    assert result.summary.longest_pause_ms == 20_000
+    assert [outage.cause for outage in result.outages] == ["c1 was busy"]
+
+
+def test_two_long_batches_one_after_the_other_are_one_pause():
+    result = run(group(3), SlowPoll(10_000, "c1", 20_000), SlowPoll(30_000, "c1", 20_000))
+    assert result.summary.longest_pause_ms == 40_000
+
+
+def test_a_consumer_that_does_not_poll_in_time_leaves_and_comes_back():
+    result = run(group(3), SlowPoll(10_000, "c1", 400_000))
+    assert [each.causes for each in result.rebalances] == [("c1 did not poll in time",), ("c1 joined",)]
+    assert result.rebalances[0].started_ms == 310_000
+    assert result.rebalances[1].started_ms == 410_000
+    assert said(result, "left", "commit-refused") == [("left", "c1"), ("commit-refused", "c1")]
+    assert result.timeline.zombies.start.tolist() == [310_000] * 4
+    assert result.timeline.zombies.end.tolist() == [410_000] * 4
+
+
+def test_librdkafka_looks_twice_a_second_whether_it_was_polled():
+    scenario = Scenario(ORDERS, group(3, client="librdkafka"), (SlowPoll(10_000, "c1", 400_000),), "sticky")
+    left = [when(result, "left") for result in simulate_seeds(scenario, range(30))]
+    assert 310_000 < min(left) < 310_100
+    assert 310_400 < max(left) < 310_500
+
+
+def test_a_static_consumer_that_does_not_poll_in_time_only_falls_silent():
+    result = run(group(3, static=True), SlowPoll(10_000, "c1", 320_000))
+    assert result.summary.rebalances == 0
+    assert result.summary.longest_pause_ms == 320_000
+    longer = run(group(3, static=True), SlowPoll(10_000, "c1", 400_000))
+    assert longer.rebalances[0].causes == ("session of c1 timed out",)
+    assert 310_000 + 42_000 < longer.rebalances[0].started_ms <= 310_000 + 45_000
+
+
+def test_a_slow_poll_of_a_consumer_that_waits_for_partitions_is_none():
+    events = (Join(0, Consumer("c0")), SlowPoll(1_000, "c0", 60_000))
+    assert run((), *events).rebalances[0].completed_ms == 3_000
+
+
+# The batch in hand.
+
+
+@pytest.mark.parametrize(
+    ("duration", "mean"),
+    [
+        (600.0, 300),  # E[x^2] / 2 E[x], the mean residual life
+        (Uniform(0, 900), 300),
+        (Exponential(300), 300),
+        (LogNormal(200, 400), 200 * np.exp(1.5 * (np.log(2) / 1.6448536) ** 2) / 2),
+    ],
+)
+def test_what_is_left_of_the_batch_in_hand_is_longer_for_longer_batches(duration, mean):
+    whole, left = draw_batches(duration, np.random.default_rng(0), 40_000)
+    assert (left <= whole).all()
+    assert left.mean() == pytest.approx(mean, rel=0.03)
+
+
+def test_a_batch_lasts_until_the_latest_time_at_most():
+    whole, _ = draw_batches(LogNormal(50, 2**52), np.random.default_rng(0), 100)
+    assert whole.max() == 2**53
+
+
+def test_the_barrier_waits_for_the_slowest_batch():
+    events = (Leave(10_000, "c1"),)
+    quick, slow = (run(group(8), *events, costs=Costs(poll_ms=poll)).rebalances[0] for poll in (0, 20_000))
+    assert quick.completed_ms < 13_100
+    assert 20_000 < slow.completed_ms < 33_100
+
+
+def test_a_batch_longer_than_the_poll_interval_makes_its_client_leave():
+    """And again after each rebalance, so such a group never comes to rest."""
+    endless = Scenario(ORDERS, group(8), (Leave(10_000, "c1"),), "sticky", costs=Costs(poll_ms=400_000))
+    result = simulate(replace(endless, until_ms=2_000_000))
+    assert ("left", "c0") in said(result, "left")
+    assert result.summary.rebalances > 2
+    with pytest.raises(ScenarioError, match="let until_ms end the run earlier"):
+        simulate(endless)
+
+
+# What a client does with its partitions.
+
+
+def test_each_part_of_a_handover_takes_its_time():
+    costs = Costs(revoke_ms=50, assign_ms=70, partition_ms=10, first_fetch_ms=60, assignor_ms=500)
+    result = run(group(3), Leave(10_000, "c1"), costs=costs)
+    (rebalance,) = result.rebalances
+    timeline = result.timeline
+    after = timeline.start >= rebalance.started_ms
+    computing = timeline.phase == Phase.COMPUTING
+    assert set((timeline.end - timeline.start)[computing].round(6)) == {500}
+    opening = (timeline.phase == Phase.HANDOVER) & after
+    took = (timeline.end - timeline.start)[opening].round(6)
+    assert sorted(took) == sorted([70 + 60 + 10 * place for place in range(1, 7)] * 2)
+    heard = timeline.end[(timeline.phase == Phase.CONSUMING) & (timeline.end > 10_050)].min()
+    assert rebalance.started_ms == 10_050
+    assert rebalance.completed_ms - 500 - 50 >= heard
+
+
+def test_cooperative_opens_only_what_moved():
+    result = run(group(3), Leave(10_000, "c1"), assignor="cooperative-sticky", costs=Costs(assign_ms=70))
+    assert result.summary.handover_ms == pytest.approx(4 * 70)
+
+
+def test_the_group_at_the_start_is_open():
+    assert run(group(3), costs=Costs(assign_ms=70, partition_ms=10)).summary.partition_pause_ms == 0
+
+
+def test_a_join_while_the_assignor_is_at_work_sends_everybody_back_at_once():
+    costs = Costs(assignor_ms=20_000)
+    result = run(group(3), Leave(10_000, "c1"), Join(25_000, Consumer("new")), costs=costs)
+    (rebalance,) = result.rebalances
+    assert rebalance.causes == ("c1 left", "new joined")
+    first = when(result, "rebalance")
+    assert first == 10_000
+    # The leader hears when its first answer is refused, and then is at work once more.
+    assert 50_000 < rebalance.completed_ms < 53_100
+    assert rebalance.generation == 3
+
+
+def test_the_time_our_assignor_takes_can_be_taken_for_that_of_the_leader():
+    result = run(group(3), Leave(10_000, "c1"), costs=Costs(assignor_ms="measured"))
+    assert 0 < result.summary.compute_ms < 12 * 1_000
+
+
+# Stalls.
+
+
+def test_a_stall_within_the_session_only_delays():
+    result = run(group(3), Stall(10_000, "c1", 20_000))
+    assert result.summary.rebalances == 0
+    assert result.summary.longest_pause_ms == 20_000
+    assert [outage.cause for outage in result.outages] == ["c1 stalled"]
+
+
+@pytest.mark.parametrize(("client", "rechecks"), [("java", 100), ("librdkafka", 5)])
+def test_a_process_that_wakes_after_its_session_reads_what_others_have(client, rechecks):
+    result = run(group(3, client=client), Stall(10_000, "c1", 60_000), costs=Costs(network_ms=5))
+    assert [each.causes for each in result.rebalances] == [("session of c1 timed out",), ("c1 joined",)]
+    zombies = result.timeline.zombies
+    assert zombies.start.tolist() == [70_000] * 4
+    lasted = rechecks + 5 if client == "java" else rechecks
+    assert zombies.end.tolist() == [70_000 + lasted] * 4
+    assert result.summary.double_read_ms == pytest.approx(4 * lasted)
+    assert said(result, "session-expired", "commit-refused") == [
+        ("session-expired", "c1"),
+        ("commit-refused", "c1"),
+    ]
+
+
+def test_a_static_process_that_wakes_within_its_session_is_not_missed():
+    result = run(group(3, static=True), Stall(10_000, "c1", 40_000))
+    assert (result.summary.rebalances, result.summary.longest_pause_ms) == (0, 40_000)
+
+
+def test_a_stall_during_a_barrier_holds_it_up():
+    result = run(group(3), Stall(10_000, "c1", 20_000), Join(12_000, Consumer("new")))
+    (rebalance,) = result.rebalances
+    assert rebalance.completed_ms == 30_000
+
+
+# Two processes with one instance id.
+
+
+def test_a_second_instance_takes_over_and_the_first_reads_until_it_is_told():
+    result = run(group(3, static=True), DuplicateInstance(10_000, "c1"))
+    fenced = when(result, "fenced")
+    assert 10_000 < fenced < 13_010
+    assert result.timeline.zombies.end.tolist() == [fenced] * 4
+    assert result.summary.double_read_ms == pytest.approx(4 * (fenced - 10_000))
+    assert (result.summary.rebalances, result.summary.partition_pause_ms) == (0, 0)
+
+
+# Brokers.
+
+
+def test_nobody_is_answered_before_the_coordinator_is_back():
+    result = run((), Failover(1_000, 5_000), Join(2_000, Consumer("c0")))
+    assert result.rebalances[0].completed_ms == 6_000 + 3_000
+
+
+def test_a_leave_that_nobody_hears_is_missed_when_the_session_ends():
+    result = run(group(3), Failover(10_000, 5_000), Leave(12_000, "c1"))
+    assert result.rebalances[0].causes == ("session of c1 timed out",)
+    assert result.rebalances[0].started_ms == 15_000 + 45_000
+
+
+def test_reading_goes_on_without_a_coordinator():
+    assert run(group(3), Failover(10_000, 120_000)).summary.partition_pause_ms == 0
+
+
+def test_members_are_in_step_but_for_their_retries_when_the_group_has_been_loaded():
+    result = run(group(6), Failover(10_000, 5_000), Leave(20_000, "c1"))
+    timeline = result.timeline
+    stops = timeline.start[(timeline.phase == Phase.PAUSED) & (timeline.start > 20_000)]
+    assert 3 * 1.1 < np.ptp(stops) < 100 + 3 * 1.1
+
+
+def test_a_rebalance_that_was_under_way_ends_when_the_coordinator_is_back():
+    result = run(group(6), Leave(10_000, "c1"), Failover(10_001, 30_000))
+    assert 40_001 <= result.rebalances[0].completed_ms < 43_100
+
+
+# Strategies.
+
+
+def bounce(client, *lists, first="range"):
+    consumers = tuple(Consumer(f"c{number}", client=client, assignors=(first,)) for number in range(3))
+    events = [
+        Restart(100_000.0 * (3 * turn + number) + 10_000, f"c{number}", 20_000, assignors)
+        for turn, assignors in enumerate(lists)
+        for number in range(3)
+    ]
+    return run(consumers, *events, assignor=first)
+
+
+def test_two_bounces_lead_from_eager_to_cooperative_in_java():
+    result = bounce("java", ("cooperative-sticky", "range"), ("cooperative-sticky",))
+    assert said(result, "refused") == []
+    assert result.summary.unassigned_partitions == 0
+    # The last to be bounced comes into a group that is cooperative: a second round for what it gets.
+    assert [each.causes for each in result.rebalances][-2:] == [("c2 joined",), ("partitions revoked",)]
+    # In the middle all members could do both, so all of them still stop for every rebalance.
+    assert result.summary.longest_pause_ms < 6_100
+
+
+def test_librdkafka_refuses_to_mix_protocols():
+    result = bounce("librdkafka", ("cooperative-sticky", "range"))
+    assert said(result, "refused") == [("refused", f"c{number}") for number in range(3)]
+    assert result.summary.unassigned_partitions == 12
+
+
+def test_a_member_without_a_common_strategy_is_refused_and_stays_out():
+    events = (Join(10_000, Consumer("new", assignors=("sticky",))),)
+    result = run(group(3), *events, assignor="range")
+    assert said(result, "refused") == [("refused", "new")]
+    assert (result.summary.rebalances, result.summary.unassigned_partitions) == (0, 0)
+
+
+def test_the_strategy_is_what_most_members_prefer_of_those_they_all_have():
+    lists = (("sticky", "range"), ("range", "sticky"), ("roundrobin", "range", "sticky"))
+    consumers = tuple(Consumer(f"c{number}", assignors=each) for number, each in enumerate(lists))
+    topics = (Topic("a", 4), Topic("b", 4))
+    result = simulate(Scenario(topics, consumers, (), "sticky"))
+    # Range gives the first member the remainder of each topic.
+    assert [len(each) for each in result.start.assignment.values()] == [4, 2, 2]

@@ -1,0 +1,172 @@
+"""When members hear of a rebalance."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from assignors.group import Topic
+from copartition.simulation import (
+    Consumer,
+    Crash,
+    Join,
+    Leave,
+    Phase,
+    Scenario,
+    Settings,
+    simulate,
+    simulate_seeds,
+)
+from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.group.recurring import first_after, first_after_each
+from copartition.simulation.inputs.durations import LATEST_MS
+from copartition.simulation.timing import mean_barrier
+from tests.support.simulated import when
+
+ORDERS = (Topic("orders", 12),)
+
+
+def group(count, client="java"):
+    return tuple(Consumer(f"c{number}", client=client) for number in range(count))
+
+
+def starts_of_pauses(result, rebalance):
+    """When members stopped for this rebalance."""
+    timeline = result.timeline
+    paused = (timeline.phase == Phase.PAUSED) & (timeline.end == rebalance.completed_ms)
+    return timeline.start[paused & (timeline.start > rebalance.started_ms)]
+
+
+@pytest.mark.parametrize("client", PROFILES)
+def test_a_group_that_has_just_been_formed_is_in_step_but_for_how_late_beats_are(client):
+    scenario = Scenario(ORDERS, group(5, client), (Leave(10_000, "c1"),), "sticky", settled_ms=0)
+    result = simulate(scenario)
+    (rebalance,) = result.rebalances
+    least, most = PROFILES[client].late_ms
+    heard = [*starts_of_pauses(result, rebalance), rebalance.completed_ms]
+    assert all(12_000 + 4 * least <= each <= 12_000 + 4 * most for each in heard)
+    assert len(set(heard)) == 4
+
+
+def test_the_answer_to_a_join_puts_the_group_in_step():
+    events = (Leave(10_000, "c1"), Leave(70_000, "c2"))
+    result = simulate(Scenario(ORDERS, group(6), events, "sticky"))
+    first, second = result.rebalances
+    assert np.ptp(starts_of_pauses(result, first)) > 300
+    assert 0 < np.ptp(starts_of_pauses(result, second)) < 20 * 1.1
+    beats = (second.completed_ms - first.completed_ms) / 3_002
+    assert beats == pytest.approx(round(beats), abs=0.02)
+
+
+def test_the_follow_up_is_heard_an_interval_after_the_first_round():
+    result = simulate(Scenario(ORDERS, group(3), (Join(10_000, Consumer("new")),)))
+    follow_up = result.rebalances[1]
+    assert follow_up.causes == ("partitions revoked",)
+    assert follow_up.completed_ms - follow_up.started_ms == pytest.approx(3_002, abs=1)
+
+
+@pytest.mark.parametrize("beat_ms", [0.5, 1_234.5, 2_999])
+def test_a_consumers_first_beat_can_be_given(beat_ms):
+    consumers = (Consumer("a", beat_ms=beat_ms), Consumer("b"), Consumer("c", beat_ms=beat_ms))
+    (rebalance,) = simulate(Scenario(ORDERS, consumers, (Leave(0.1, "b"),), "sticky")).rebalances
+    assert rebalance.completed_ms == beat_ms
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_session_that_is_a_multiple_of_the_interval_is_no_tie(seed):
+    """In step the others hear within some tens of milliseconds, or all but a whole interval later."""
+    scenario = Scenario(ORDERS, group(4), (Crash(10_000, "c1"),), "sticky", settled_ms=0, seed=seed)
+    (rebalance,) = simulate(scenario).rebalances
+    heard = [*starts_of_pauses(simulate(scenario), rebalance), rebalance.completed_ms]
+    assert all(0 < each - rebalance.started_ms < 3_000 for each in heard)
+    assert rebalance.started_ms != 10_000 + 45_000
+
+
+@pytest.mark.parametrize("members", [1, 2, 12])
+@pytest.mark.parametrize("settled_ms", [0.0, 600_000.0, 3_600_000.0, 36_000_000.0])
+def test_the_mean_barrier_is_that_of_the_simulation(members, settled_ms):
+    waits = []
+    rng = np.random.default_rng(members)
+    scenario = Scenario(ORDERS, group(members + 1), (), "range", settled_ms=settled_ms)
+    for seed in range(400):
+        leaves = Leave(float(rng.uniform(0, 3_000)), "c0")
+        run = simulate(replace(scenario, events=(leaves,), seed=seed))
+        waits.append(run.summary.rebalancing_ms)
+    error = np.std(waits) / np.sqrt(len(waits))
+    barrier = mean_barrier(members, Settings(), settled_ms=settled_ms)
+    assert np.mean(waits) == pytest.approx(barrier.passed_ms, abs=3.5 * error)
+
+
+@pytest.mark.parametrize(
+    ("members", "settled_ms", "interval_ms", "passed_ms"),
+    [
+        (40, 0, 3_000, 1_500),  # in step: any moment of an interval
+        (40, 1e9, 3_000, 3_000 * 40 / 41),  # the last of as many moments
+        (1, 0, 6_000, 3_000),
+        (0, 0, 3_000, 0),
+    ],
+)
+def test_the_mean_barrier_goes_from_half_an_interval_to_nearly_all_of_it(
+    members, settled_ms, interval_ms, passed_ms
+):
+    barrier = mean_barrier(members, Settings(heartbeat_interval_ms=interval_ms), settled_ms=settled_ms)
+    assert barrier.passed_ms == pytest.approx(passed_ms, rel=0.01)
+
+
+def test_a_member_hears_after_half_an_interval_on_average_whenever_it_was_last_quiet():
+    for settled_ms in (0.0, 3_600_000.0):
+        assert mean_barrier(9, Settings(), settled_ms=settled_ms).heard_ms == pytest.approx(1_501, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("silent", "settings", "noticed_ms"),
+    [
+        ((0.0,), Settings(), 45_000),  # it committed last of all
+        ((np.inf,), Settings(), 45_000 - 1_501),  # its last heartbeat is half an interval ago
+        ((np.inf,) * 3, Settings(session_timeout_ms=6_000), 6_000 - 1_501),
+    ],
+)
+def test_silent_members_are_missed_when_their_sessions_are_over(silent, settings, noticed_ms):
+    barrier = mean_barrier(4, settings, silent=silent, told=False)
+    assert barrier.noticed_ms == pytest.approx(noticed_ms, rel=0.005)
+    assert barrier.passed_ms > barrier.heard_ms > noticed_ms
+
+
+def test_a_barrier_that_waits_for_a_silent_member_ends_with_its_session_or_with_patience():
+    waits = mean_barrier(4, Settings(), silent=(0.0,))
+    assert waits.heard_ms < 3_000
+    assert waits.passed_ms == pytest.approx(45_000)
+    gives_up = mean_barrier(4, Settings(max_poll_interval_ms=20_000), silent=(0.0,))
+    assert gives_up.passed_ms == pytest.approx(20_000)
+
+
+@pytest.mark.parametrize("every_ms", [1.0, 1.1, 3_000.0, 3_001.7, float(LATEST_MS)])
+@pytest.mark.parametrize("at_ms", [0.0, 0.3, 60_000.0, 123_456_789.123, 1e12])
+def test_many_beats_are_those_of_one_at_a_time(every_ms, at_ms):
+    phases = np.array([-3_600_000.0, 0.0, 0.1, 1 / 3, 299_999.99999999994])
+    found = first_after_each(phases, np.full(5, every_ms), at_ms)
+    assert found.tolist() == [first_after(phase, every_ms, at_ms) for phase in phases.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("interval_ms", "earliest", "latest"), [(5_000, 52_000, 55_000), (1_000, 54_000, 55_000)]
+)
+def test_commits_renew_the_session(interval_ms, earliest, latest):
+    settings = Settings(auto_commit_interval_ms=interval_ms)
+    scenario = Scenario(ORDERS, group(3), (Crash(10_000, "c1"),), "sticky", settings)
+    began = [result.rebalances[0].started_ms for result in simulate_seeds(scenario, range(60))]
+    assert earliest < min(began) < earliest + 1_000
+    assert max(began) <= latest
+
+
+def test_the_last_commit_of_a_static_close_renews_the_session():
+    consumers = tuple(Consumer(f"c{number}", static=True) for number in range(3))
+    (rebalance,) = simulate(Scenario(ORDERS, consumers, (Leave(10_000, "c1"),))).rebalances
+    assert rebalance.started_ms == 55_000
+
+
+def test_a_session_counts_from_the_last_heartbeat_where_that_was_before_time_0():
+    timing = Settings(session_timeout_ms=8_000, auto_commit_interval_ms=86_400_000)
+    members = (Consumer("c0", beat_ms=1_000), Consumer("c1", beat_ms=1_000))
+    result = simulate(Scenario(ORDERS, members, (Crash(0, "c1"),), "range", timing))
+    assert when(result, "session-expired") == pytest.approx([1_000 - 3_000 + 8_000], abs=20)

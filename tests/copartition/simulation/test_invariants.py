@@ -1,0 +1,102 @@
+"""What must hold of every run, whatever happens in it."""
+
+import json
+from dataclasses import replace
+from unittest import mock
+
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+from assignors.errors import ScenarioError
+from copartition.simulation import simulate, simulate_seeds
+from copartition.simulation.group import decisions
+from copartition.simulation.inputs.events import Join
+from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from copartition.simulation.outcome.log import log_lines, replay
+from tests.copartition.simulation import invariants
+from tests.copartition.simulation.strategies import BROKER_SIDE, scenarios
+
+EAGER = {"range", "roundrobin", "sticky"}
+
+
+def run(scenario):
+    """A run; scenarios whose events turn out to be impossible on the way are drawn anew."""
+    try:
+        return simulate(scenario)
+    except ScenarioError as error:
+        if "not at rest" in str(error):
+            raise
+        reject()
+
+
+def strategies_in(scenario):
+    consumers = [event.consumer for event in scenario.events if isinstance(event, Join)]
+    lists = [getattr(each, "assignors", None) for each in (*scenario.consumers, *consumers, *scenario.events)]
+    return {scenario.assignor}.union(*filter(None, lists))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        invariants.check_timeline,
+        invariants.check_readers,
+        invariants.check_sums,
+        invariants.check_records,
+        invariants.check_rebalances,
+    ],
+)
+@settings(max_examples=50, deadline=None)
+@given(scenario=scenarios())
+def test_of_every_run(check, scenario):
+    check(run(scenario))
+
+
+@settings(max_examples=50, deadline=None)
+@given(scenarios())
+def test_in_the_end_everything_is_read_that_somebody_subscribes_to(scenario):
+    invariants.check_end(run(scenario))
+
+
+@settings(max_examples=50, deadline=None)
+@given(scenarios(broker_side=False))
+def test_nobody_reads_what_is_not_his_but_zombies(scenario):
+    if strategies_in(scenario).isdisjoint(BROKER_SIDE):
+        invariants.check_owners(run(scenario))
+
+
+@settings(max_examples=50, deadline=None)
+@given(scenarios(broker_side=False))
+def test_nobody_reads_through_an_eager_rebalance(scenario):
+    takes_time = scenario.costs.network_ms or scenario.costs.assignor_ms
+    if takes_time and strategies_in(scenario) <= EAGER:
+        invariants.check_eager(run(scenario))
+
+
+@settings(max_examples=25, deadline=None)
+@given(scenarios())
+def test_a_log_is_replayed_byte_for_byte(scenario):
+    assert replay([line.encode() for line in log_lines(run(scenario))]) is None
+
+
+@settings(max_examples=25, deadline=None)
+@given(scenarios())
+def test_a_scenario_that_is_written_down_is_the_same_one(scenario):
+    written = scenario_to_dict(scenario)
+    again = replace(scenario_from_dict(json.loads(json.dumps(written))), name=scenario.name)
+    assert scenario_to_dict(again) == written
+    assert list(log_lines(run(again))) == list(log_lines(run(scenario)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(scenarios(), st.sampled_from([1, 10_000, 2**26]))
+def test_runs_that_share_decisions_are_the_runs_alone(scenario, limit):
+    seeds = (7, 3, 11, 3)
+    alone = [run(replace(scenario, seed=seed)) for seed in seeds]
+    with mock.patch.object(decisions, "LIMIT", limit):
+        shared = list(simulate_seeds(scenario, seeds))
+    for one, other in zip(shared, alone, strict=True):
+        assert (one.summary, one.outages, one.log) == (other.summary, other.outages, other.log)
+        assert [dict(step.assignment) for step in one.steps] == [
+            dict(step.assignment) for step in other.steps
+        ]

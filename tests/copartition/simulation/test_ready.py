@@ -1,0 +1,170 @@
+"""What comes with the package shows what people complained of, and that the advice helps."""
+
+import math
+import re
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from copartition.cli.main import copartition
+from copartition.simulation import RunSummary, Scenario, simulate, simulate_seeds
+from copartition.simulation.inputs.file import read_scenario
+from copartition.simulation.ready import ready_scenarios
+
+READY = ready_scenarios()
+COMMANDS = [
+    line.removeprefix("#   copartition ")
+    for each in READY.values()
+    for line in each.path.read_text().splitlines()
+    if line.startswith("#   copartition ")
+]
+SEEDS = range(9)
+
+
+@cache
+def _runs(name: str, changes: tuple[tuple[str, str], ...]) -> list[RunSummary]:
+    scenario = read_scenario(READY[name].path, dict(changes))
+    return [result.summary for result in simulate_seeds(scenario, SEEDS)]
+
+
+def median(name: str, figure: str, **changes: str) -> float:
+    """Of the figure over some seeds, where the scenario says this instead."""
+    return float(np.median([getattr(run, figure) for run in _runs(name, tuple(changes.items()))]))
+
+
+@pytest.mark.parametrize("name", READY)
+def test_it_can_be_run_as_it_is_and_nobody_is_refused(name: str) -> None:
+    scenario = Scenario.from_file(READY[name].path)
+    assert scenario.warnings == ()
+    assert scenario.load is not None or name == "connect-worker-lost"
+    assert "refused" not in {entry.what for entry in simulate(scenario).log}
+
+
+@pytest.mark.parametrize("name", READY)
+def test_its_first_line_says_what_it_is_and_another_one_who_asked(name: str) -> None:
+    assert re.fullmatch(r"[A-Z].{30,100}[^.]", READY[name].summary)
+    text = READY[name].path.read_text()
+    assert re.search(r"[\w-]+/[\w-]+#\d+", text)
+    assert re.search(r"^# Assumed: |See [\w-]+\.yaml", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_it_tells_to_compare_can_be_compared(command: str) -> None:
+    done = CliRunner().invoke(copartition, command.split(), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("name", "figure", "low", "high"),
+    [
+        # Everybody waits from the start of the new one until the busy one polls.
+        ("busy-consumer", "rebalancing_ms", 209e3, 215e3),
+        # One that nobody heard leaving is waited for as long as its session.
+        ("brokers-rolled", "rebalancing_ms", 40e3, 48e3),
+        ("brokers-rolled", "rebalances", 1, 1),
+        ("connect-worker-lost", "longest_pause_ms", 305e3, 316e3),
+        ("connect-worker-lost", "moved_partitions", 10, 10),
+        ("deploy-static-ids", "rebalances", 0, 0),
+        ("deploy-same-second", "rebalances", 8, 8),
+        ("lag-autoscaler", "rebalances", 100, 200),
+        ("lag-autoscaler", "peak_lag", 200e3, 300e3),
+        ("lag-autoscaler-fixed", "peak_lag", 0, 0),
+        ("restart-once", "rebalances", 2, 2),
+        ("restart-once", "duplicates", 0, 0),
+    ],
+)
+def test_what_comes_out(name: str, figure: str, low: float, high: float) -> None:
+    assert low <= median(name, figure) <= high
+
+
+@pytest.mark.parametrize(
+    ("figure", "worse", "better", "times"),
+    [
+        (
+            "partition_pause_ms",
+            ("busy-consumer", {}),
+            ("busy-consumer", {"assignor": "cooperative-sticky"}),
+            5,
+        ),
+        ("partition_pause_ms", ("busy-consumer", {}), ("busy-consumer", {"assignor": "uniform"}), 5),
+        ("rebalancing_ms", ("busy-consumer", {}), ("busy-consumer", {"max.poll.interval.ms": "60000"}), 5),
+        (
+            "double_read_ms",
+            ("busy-consumer", {"max.poll.interval.ms": "60000"}),
+            ("busy-consumer", {}),
+            math.inf,
+        ),
+        (
+            "partition_pause_ms",
+            ("lag-autoscaler", {}),
+            ("lag-autoscaler", {"assignor": "cooperative-sticky"}),
+            2,
+        ),
+        ("partition_pause_ms", ("restart-on-rebalance", {}), ("restart-once", {}), 100),
+        ("duplicates", ("restart-on-rebalance", {}), ("restart-once", {}), math.inf),
+        ("partition_pause_ms", ("deploy-surge", {}), ("deploy-same-second", {}), 1.5),
+        ("rebalances", ("deploy-surge", {}), ("deploy-same-second", {}), 1.5),
+        ("partition_pause_ms", ("deploy-same-second", {}), ("deploy-static-ids", {}), 1.5),
+        (
+            "partition_pause_ms",
+            ("deploy-surge", {}),
+            ("deploy-surge", {"assignor": "cooperative-sticky"}),
+            10,
+        ),
+        ("partition_pause_ms", ("deploy-surge", {}), ("deploy-surge", {"assignor": "uniform"}), 10),
+        (
+            "partition_pause_ms",
+            ("deploy-static-ids", {"session.timeout.ms": "20000"}),
+            ("deploy-static-ids", {}),
+            5,
+        ),
+        (
+            "partition_pause_ms",
+            ("brokers-rolled", {}),
+            ("brokers-rolled", {"session.timeout.ms": "10000"}),
+            4,
+        ),
+        (
+            "partition_pause_ms",
+            ("brokers-rolled", {}),
+            ("brokers-rolled", {"assignor": "cooperative-sticky"}),
+            4,
+        ),
+        ("longest_pause_ms", ("new-protocol-stop-start", {}), ("new-protocol-two-bounces", {}), 2),
+        ("longest_pause_ms", ("new-protocol-stop-start", {}), ("new-protocol-kip-848", {}), 2),
+        ("partition_pause_ms", ("new-protocol-two-bounces", {}), ("new-protocol-stop-start", {}), 2),
+        ("partition_pause_ms", ("new-protocol-stop-start", {}), ("new-protocol-kip-848", {}), 1.5),
+        (
+            "longest_pause_ms",
+            ("connect-worker-lost", {}),
+            ("connect-worker-lost", {"scheduled.rebalance.max.delay.ms": "60000"}),
+            4,
+        ),
+        (
+            "moved_partitions",
+            ("connect-worker-lost", {"scheduled.rebalance.max.delay.ms": "0"}),
+            ("connect-worker-lost", {"scheduled.rebalance.max.delay.ms": "60000"}),
+            2,
+        ),
+    ],
+)
+def test_the_advice_helps(
+    figure: str, worse: tuple[str, dict[str, str]], better: tuple[str, dict[str, str]], times: float
+) -> None:
+    before, after = median(worse[0], figure, **worse[1]), median(better[0], figure, **better[1])
+    assert before >= times * after if after else before > 0
+
+
+def test_the_autoscaler_swings_to_the_end() -> None:
+    log = simulate(Scenario.from_file(READY["lag-autoscaler"].path)).log
+    steps = [1 if entry.what == "join" else -1 for entry in log if entry.what in {"join", "leave"}]
+    turns = [before for before, after in pairwise(steps) if before != after]
+    assert len(turns) >= 10
+
+
+def test_every_file_of_the_folder_is_one() -> None:
+    folder = next(iter(READY.values())).path.parent
+    assert {file.stem for file in folder.iterdir() if file.suffix != ".py" and file.is_file()} == set(READY)

@@ -1,0 +1,99 @@
+"""Looks at a group that somebody invented."""
+
+import pytest
+
+from assignors.errors import SourceError
+from copartition.watch import Looks
+from tests.copartition.watch.groups import group
+
+ONE, TWO = (group("Stable", a=[0]), None), (group("Stable", a=[0, 1]), None)
+
+
+class Times:
+    """A clock that only sleep and answers move on."""
+
+    def __init__(self, answers_after=0.25):
+        self.now = 1000.0
+        self.slept = []
+        self.told = []
+        self._answers_after = answers_after
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def reader(self, *answers):
+        """Gives these answers in turn, and the last one for ever; an error is raised."""
+        left = list(answers)
+
+        def read():
+            self.now += self._answers_after
+            found = left.pop(0) if len(left) > 1 else left[0]
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        return read
+
+    def looks(self, *answers, **limits):
+        return Looks(
+            self.reader(*answers),
+            interval_s=1,
+            tell=self.told.append,
+            clock=lambda: self.now,
+            sleep=self.sleep,
+            **limits,
+        )
+
+
+def steps(looks):
+    return [(step.at - 1000, step.since and step.since - 1000, step.state) for step in looks]
+
+
+def test_only_what_is_new_is_a_step_between_the_question_before_and_this_answer():
+    assert steps(Times().looks(ONE, ONE, ONE, TWO, count=5)) == [(0.25, None, ONE[0]), (3.25, 2, TWO[0])]
+
+
+def test_looks_begin_at_intervals_however_long_an_answer_takes():
+    times = Times(answers_after=0.25)
+    steps(times.looks(ONE, count=3))
+    assert times.slept == [0.75, 0.75]
+    slow = Times(answers_after=3)
+    steps(slow.looks(ONE, count=3))
+    assert slow.slept == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("limits", "taken"),
+    [({"count": 1}, 1), ({"for_s": 0}, 1), ({"for_s": 3.5}, 4), ({"for_s": 9, "count": 2}, 2)],
+)
+def test_it_ends(limits, taken):
+    looks = Times().looks(ONE, **limits)
+    steps(looks)
+    assert looks.taken == taken
+    assert (looks.begun, looks.ended) == (1000.25, 1000.25 + taken - 1)
+
+
+def test_trouble_is_told_once_for_each_cause_until_it_is_over():
+    down, refused = SourceError("down"), SourceError("refused")
+    times = Times()
+    found = steps(times.looks(ONE, down, refused, down, TWO, down, TWO, count=7))
+    assert times.told == ["down", "refused", None, "down", None]
+    assert found == [(0.25, None, ONE[0]), (4.25, 0, TWO[0])]
+
+
+def test_the_longest_time_without_a_look_is_known():
+    looks = Times().looks(ONE, ONE, SourceError("down"), SourceError("down"), ONE, ONE, count=6)
+    steps(looks)
+    assert looks.blind_s == 3.25
+
+
+def test_the_first_look_must_succeed():
+    with pytest.raises(SourceError, match="down"):
+        steps(Times().looks(SourceError("down")))
+
+
+def test_the_clock_of_a_watch_is_near_the_one_on_the_wall(monkeypatch):
+    monkeypatch.setattr("time.time", lambda: 5000.0)
+    [step] = Looks(lambda: ONE, interval_s=1, count=1, tell=print)
+    assert step.at == pytest.approx(5000, abs=5)

@@ -1,0 +1,76 @@
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from tools.matrix import __main__ as matrix
+
+LEFT_OUT = "left out: 2 tests, arrow_udf came with Spark 4.1"
+
+
+@pytest.mark.parametrize(
+    ("counted", "exit_code", "passed"),
+    [
+        ("7 passed, 2 deselected in 3.21s", 0, True),
+        ("6 passed, 1 failed in 3.21s", 1, False),
+        ("6 passed, 1 skipped, 2 deselected in 3.21s", 0, False),
+        ("6 passed, 1 xfailed in 3.21s", 0, False),
+        ("no tests ran in 0.01s", 5, False),
+        ("no tests ran in 0.01s", 0, False),
+    ],
+)
+def test_a_run_passes_where_nothing_failed_or_was_skipped(
+    tmp_path: Path, counted: str, exit_code: int, passed: bool
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\necho '{LEFT_OUT}'\necho '{counted}'\necho a log line\nexit {exit_code}\n")
+    python.chmod(0o755)
+    result = matrix.run("4.0", "connect", lambda: python, [])
+    counts = counted.partition(" in ")[0]
+    verdict = "passed" if passed else "FAILED"
+    assert result.passed == passed
+    expected = f"PySpark 4.0 connect: {verdict} in [0-9]+ s, {counts}\n  {LEFT_OUT}"
+    assert re.fullmatch(expected, result.summary)
+
+
+def test_a_word_that_chooses_nothing_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["matrix", "3.4"])
+    assert matrix.main() == 2
+    assert "unknown: 3.4; choose among 3.5, 3.5-classic, 3.5-connect" in capsys.readouterr().err
+
+
+def test_the_lowest_versions_are_tested_without_spark(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$@"\necho "7 passed, 2 deselected in 3.21s"\n')
+    python.chmod(0o755)
+    result = matrix.run(matrix.LOWEST, matrix.SPARKLESS, lambda: python, [])
+    assert re.fullmatch("lowest without Spark: passed in [0-9]+ s, 7 passed, 2 deselected", result.summary)
+    assert "tests/partitioning tests/assignors -m not (spark or jvm or broker)" in result.output
+
+
+def test_every_python_that_is_declared_has_a_run() -> None:
+    project = tomllib.loads((matrix.ROOT / "pyproject.toml").read_text())["project"]
+    pythons = {text.rpartition(" ")[2] for text in project["classifiers"] if re.search(r":: 3\.\d+$", text)}
+    assert pythons == set(matrix.PYTHONS.values())
+
+
+def declared() -> list[Requirement]:
+    """What the package and its extras need, but for PySpark, which has locks of its own."""
+    project = tomllib.loads((matrix.ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    texts = [*project["dependencies"], *(text for name in extras if name != "all" for text in extras[name])]
+    return [wanted for wanted in map(Requirement, texts) if wanted.name != "pyspark"]
+
+
+@pytest.mark.parametrize("wanted", declared(), ids=str)
+def test_the_lowest_lock_has_the_lowest_version_that_is_declared(wanted: Requirement) -> None:
+    (locked,) = re.findall(
+        rf"^{wanted.name}==(\S+)", matrix.LOCKS[matrix.LOWEST].read_text(), re.MULTILINE | re.IGNORECASE
+    )
+    (bound,) = wanted.specifier
+    assert (bound.operator, Version(bound.version)) == (">=", Version(locked))

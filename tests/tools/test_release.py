@@ -1,0 +1,38 @@
+"""What has to agree before a version is tagged."""
+
+from pathlib import Path
+
+import pytest
+
+import partitioning
+from tools.release import ROOT, faults
+
+TOLD = "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2026-12-01\n\n### Added\n\n- More.\n\n## 0.1.0\n\n- All.\n"
+UNTOLD = "# Changelog\n\n## Unreleased\n\n- More.\n\n## 0.1.0\n\n- All.\n"
+
+
+@pytest.mark.parametrize(
+    ("tag", "installed", "changelog", "expected"),
+    [
+        ("v0.2.0", "0.2.0", TOLD, []),
+        ("0.2.0", "0.2.0", TOLD, ["it must be v0.2.0"]),
+        ("v0.2.1", "0.2.0", TOLD, ["it must be v0.2.0"]),
+        ("v0.2.0", "0.1.0", TOLD, ["__version__ is 0.1.0"]),
+        ("v0.2.0", "0.2.0", UNTOLD, ["tells nothing of 0.2.0", "under 'Unreleased'"]),
+        ("v0.2.0", "0.2.0", "# Changelog\n\n## 0.2.0\n\n## 0.1.0\n\n- All.\n", ["tells nothing of 0.2.0"]),
+        ("v0.2.0", "0.2.0", TOLD.replace("0.2.0", "0.2.0rc1"), ["tells nothing of 0.2.0"]),
+    ],
+)
+def test_what_does_not_agree_is_named(
+    tmp_path: Path, tag: str, installed: str, changelog: str, expected: list[str]
+) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.2.0"\n')
+    (tmp_path / "CHANGELOG.md").write_text(changelog)
+    found = faults(tag, tmp_path, installed)
+    assert len(found) == len(expected)
+    assert all(text in fault for text, fault in zip(expected, found, strict=True))
+
+
+def test_the_packages_say_the_version_of_the_project() -> None:
+    found = faults("no tag", ROOT, partitioning.__version__)
+    assert not any("__version__" in fault for fault in found)

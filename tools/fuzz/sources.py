@@ -1,0 +1,118 @@
+"""Captures and snapshots: what people hand over as the state of a group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assignors.errors import SourceError
+from assignors.files import decode_text
+from copartition.diff import diff
+from copartition.groups import WhatIf, parse_capture, parse_snapshot, plan, snapshot_bytes
+from copartition.groups.capture import check_head
+from tools.fuzz.mutation import mutate
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from copartition.diff import GroupState
+
+CAPTURES = [
+    path.read_bytes()
+    for path in sorted((Path(__file__).parents[2] / "tests/copartition/groups/captures").glob("*.txt"))
+]
+SNAPSHOT = b"""{"kind":"group-snapshot","format_version":"1.0","members":[
+{"id":"m-1","instance_id":"i-1","client_id":"c","host":"h","topics":["t"],"partitions":{"t":[0,3],"u":[1]}},
+{"id":"m-2","partitions":{"t":[1]}}
+],"group":"g","state":"Stable","topics":{"t":5,"u":2},"unassigned":{"t":[4]},"lag":{"t":{"0":12,"2":9}}}"""
+
+
+OFFSETS = """GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID
+g t 0 5 6 1 c-1 /h c
+g t 1 9 6 -3 c-2 /h d
+g t 3 5 6 - c-1 /h c
+g u 2 - 0 0 - - -"""
+MEMBERS = """GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS ASSIGNMENT
+g c-1 /h c 2 t(0,3)
+g c-2 /h d 1 t(1)
+g c-3 /h e 0 -"""
+UNNAMED = MEMBERS.replace("t(", "(")
+TARGETED = """GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS CURRENT-ASSIGNMENT TARGET-EPOCH TARGET-ASSIGNMENT
+g c-1 /h c 2 t:0,3 4 t:0;u:2
+g c-2 /h d 1 t:1 4 t:1
+g c-3 /h e 0 - 4 t:3"""
+STATE = """GROUP COORDINATOR ASSIGNMENT-STRATEGY STATE GROUP-EPOCH TARGET-ASSIGNMENT-EPOCH #MEMBERS
+g h:1 uniform Reconciling 4 4 3"""
+RPK = """TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG MEMBER-ID INSTANCE-ID CLIENT-ID HOST
+t 0 5 6 1 c-1 i-1 c /h
+t 1 - 6 - c-2 i-2 d /h"""
+KAFKACTL = """CLIENT_HOST CLIENT_ID GROUP_INSTANCE_ID TOPIC ASSIGNED_PARTITIONS
+/h c i-1 t 0,3
+/h c i-1 u 2
+/h d i-2 t 1"""
+COMMITTED = """TOPIC PARTITION NEWEST_OFFSET OLDEST_OFFSET CONSUMER_OFFSET LEAD LAG
+t 0 6 0 5 5 1
+u 2 0 0 7 7 -7"""
+FILES = [
+    (OFFSETS,),
+    (MEMBERS,),
+    (TARGETED,),
+    (OFFSETS, UNNAMED),
+    (STATE, TARGETED, OFFSETS),
+    (RPK,),
+    (COMMITTED, KAFKACTL),
+    (OFFSETS.replace("\ng ", "\nbilling "), OFFSETS),
+]
+
+
+MOST_PLANNED = 2**16
+"""Partitions of a topic up to which a plan is made: a larger one takes its time."""
+
+
+def make_capture(rng: Random) -> bytes:
+    return mutate(rng, rng.choice(CAPTURES)) if rng.random() < 0.5 else _file(rng)
+
+
+def _file(rng: Random) -> bytes:
+    """Tables of which one has changed cells, and columns that line up all the same."""
+    tables = [[line.split() for line in table.splitlines()] for table in rng.choice(FILES)]
+    for _ in range(rng.randrange(1, 4)):
+        row = rng.choice(rng.choice(tables)[1:])
+        cell = rng.randrange(len(row))
+        row[cell] = mutate(rng, row[cell].encode()).decode(errors="replace")
+    return "\n\n".join(map(_aligned, tables)).encode() + rng.choice((b"", b"\n", b"\n\n"))
+
+
+def _aligned(rows: list[list[str]]) -> str:
+    widths = [max(map(len, column)) + 1 for column in zip(*rows, strict=True)]
+    return "\n".join("".join(map(str.ljust, row, widths)) for row in rows)
+
+
+def check_capture(content: bytes) -> None:
+    text = decode_text(content)
+    check_head(text)
+    try:
+        states = parse_capture(text)
+    except SourceError:
+        states = parse_capture(text, "billing")
+    for state in states:
+        if state is not None:
+            _use(state)
+
+
+def make_snapshot(rng: Random) -> bytes:
+    return mutate(rng, SNAPSHOT)
+
+
+def check_snapshot(content: bytes) -> None:
+    _use(parse_snapshot(decode_text(content))[0])
+
+
+def _use(state: GroupState) -> None:
+    kept = diff(state, parse_snapshot(snapshot_bytes(state))[0])
+    assert kept.same or kept.conflicts
+    if state.partition.max(initial=0) < MOST_PLANNED:
+        diff(state, plan(state, "cooperative-sticky", WhatIf(add_members=1)))
+
+
+TARGETS = {"captures": (make_capture, check_capture), "snapshots": (make_snapshot, check_snapshot)}

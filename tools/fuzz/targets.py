@@ -1,0 +1,29 @@
+"""Every target by name, and how many of a hundred cases it gets: the quick ones get the most."""
+
+from tools.fuzz import commands, groups, keys, scenarios, sink, sources, wire
+from tools.fuzz.runner import Target
+
+TARGETS: dict[str, Target] = (
+    sources.TARGETS
+    | scenarios.TARGETS
+    | wire.TARGETS
+    | keys.TARGETS
+    | sink.TARGETS
+    | groups.TARGETS
+    | commands.TARGETS
+)
+SHARES = {
+    "captures": 8,
+    "snapshots": 12,
+    "scenarios": 8,
+    "subscriptions": 13,
+    "assignments": 12,
+    "user-data": 13,
+    "keys": 10,
+    "lying-keys": 5,
+    "sink-options": 4,
+    "sink-columns": 3,
+    "sink-rows": 3,
+    "groups": 7,
+    "commands": 2,
+}

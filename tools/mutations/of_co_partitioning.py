@@ -1,0 +1,53 @@
+"""Mistakes in `copartition.topics.join`: path, text, what replaces it, and the tests that notice."""
+
+TESTS = "tests/copartition/topics/join"
+JUDGING = f"{TESTS}/test_judging.py"
+PROOF = f"{TESTS}/test_proof.py"
+SETTINGS = f"{TESTS}/test_by_settings.py"
+PLANNING = f"{TESTS}/test_planning.py"
+HERE = "copartition/topics/join"
+
+ROWS = [
+    # A verdict must not be "yes" too easily.
+    (f"{HERE}/judging.py", "everywhere >= ENOUGH_COMMON", "everywhere > 0", JUDGING),
+    (f"{HERE}/judging.py", "else proof.everywhere or 0", "else proof.common", JUDGING),
+    (f"{HERE}/judging.py", "if topic.old_counts:", "if False:", JUDGING),
+    (f"{HERE}/judging.py", "    if topic.missed:", "    if False:", JUDGING),
+    (f"{HERE}/judging.py", "if not topic.full:", "if False:", JUDGING),
+    (f"{HERE}/judging.py", "if apart and not convinced:", "if not convinced:", JUDGING),
+    (f"{HERE}/facts.py", "return self.today | {", "return self.today or {", JUDGING),
+    (f"{HERE}/rules.py", "num_partitions & (num_partitions - 1) == 0", "num_partitions % 2 == 0", JUDGING),
+    (
+        f"{HERE}/key_forms.py",
+        '"against": [tuple(filter(_is_sure, audit.forms))',
+        '"against": [audit.forms',
+        JUDGING,
+    ),
+    # No key may be lost, or be compared with one that the other topic has left out.
+    (f"{HERE}/proof.py", "np.minimum(self.low[old], more.low[known])", "self.low[old]", PROOF),
+    (f"{HERE}/proof.py", "np.maximum(self.high[old], more.high[known])", "self.high[old]", PROOF),
+    (
+        f"{HERE}/proof.py",
+        'order = order[: np.searchsorted(hashes, self.ceiling, side="right")]',
+        "pass",
+        PROOF,
+    ),
+    (f"{HERE}/proof.py", "wanted &= ~keys.nulls", "pass", PROOF),
+    (f"{HERE}/proof.py", "(topics > 1) & (low != high)", "low != high", PROOF),
+    (f"{HERE}/proof.py", "counted |= earlier.found(hashes)[1]", "pass", PROOF),
+    # Settings and plans.
+    (f"{HERE}/writers.py", 'value.rpartition(".")[2]', "value", SETTINGS),
+    (f"{HERE}/by_settings.py", '"against" if count != 1 else "for"', '"for"', SETTINGS),
+    (
+        f"{HERE}/planning.py",
+        'return "moves" if before != after else "untouched"',
+        'return "untouched"',
+        PLANNING,
+    ),
+    (
+        f"{HERE}/planning.py",
+        "needed = max(after[topic] for topic in group)",
+        "needed = max(plan.values())",
+        PLANNING,
+    ),
+]

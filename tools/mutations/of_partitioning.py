@@ -1,0 +1,310 @@
+"""Mistakes in `partitioning`: path, text, what replaces it, and the tests that have to notice."""
+
+KEYS = "tests/partitioning/test_keys.py"
+PLACEMENT = "tests/partitioning/test_placement.py"
+PROFILES = "tests/partitioning/test_profiles.py"
+HASHING = "tests/partitioning/test_hashing.py"
+STICKY_PARTITIONER = "tests/partitioning/test_sticky.py"
+JAVA = "tests/partitioning/java"
+AUDITING = "tests/copartition/topics/audit/test_auditing.py"
+POWER = "tests/copartition/topics/audit/test_power.py"
+BY_KEY = "tests/partitioning/test_by_key.py"
+CONFORMANCE = "tests/partitioning/testing/test_conformance.py::test_a_broken_rule_is_named"
+LOOP = "tests/partitioning/clients/test_read_process_write.py"
+LOOP_SETTINGS = "tests/partitioning/clients/test_read_process_write_settings.py"
+SERIALIZING = "tests/partitioning/clients/test_confluent_serializing.py"
+READING = "tests/copartition/topics/audit/test_reading.py"
+
+ROWS = [
+    # Hashes, their signs, and what null and empty keys do.
+    (
+        "partitioning/hashing/modulo.py",
+        "return abs(hash_value) % num_partitions",
+        "return hash_value % num_partitions",
+        f"{HASHING} {PLACEMENT}",
+    ),
+    (
+        "partitioning/hashing/modulo.py",
+        "hashes.view(np.uint32) & np.uint32(0x7FFFFFFF)",
+        "np.abs(hashes).view(np.uint32)",
+        f"{HASHING} {PLACEMENT}",
+    ),
+    (
+        "partitioning/hashing/murmur2.py",
+        "    tail = length & 3\n    for",
+        "    tail = length & 1\n    for",
+        HASHING,
+    ),
+    ("partitioning/hashing/fnv1a.py", "for _ in range(3):", "for _ in range(2):", HASHING),
+    ("partitioning/hashing/crc32.py", "-length % 4) for", "length % 4) for", HASHING),
+    ("partitioning/hashing/java_string.py", "(data >= 0xF0)", "(data > 0xF0)", HASHING),
+    (
+        "partitioning/hashing/java_string.py",
+        '.encode("utf-16-le"))\n\n\ndef java_string_column',
+        '.encode("utf-16-be"))\n\n\ndef java_string_column',
+        HASHING,
+    ),
+    (
+        "partitioning/profiles.py",
+        '"ruby-kafka", "crc32", "unsigned"',
+        '"ruby-kafka", "crc32", "mask"',
+        PLACEMENT,
+    ),
+    (
+        "partitioning/profiles.py",
+        '"ruby-kafka", "crc32", "unsigned", "unkeyed", "hashed"',
+        '"ruby-kafka", "crc32", "unsigned", "empty", "hashed"',
+        PLACEMENT,
+    ),
+    (
+        "partitioning/profiles.py",
+        '"librdkafka", "crc32", "unsigned", "unkeyed", "unkeyed"',
+        '"librdkafka", "crc32", "unsigned", "unkeyed", "hashed"',
+        PROFILES,
+    ),
+    (
+        "partitioning/placement.py",
+        'if not key and profile.empty == "unkeyed":',
+        'if not key and profile.empty == "hashed":',
+        PLACEMENT,
+    ),
+    (
+        "partitioning/placement.py",
+        'UNKEYED if rule.null == "unkeyed" else 0',
+        "UNKEYED",
+        PLACEMENT,
+    ),
+    # Columns of keys.
+    (
+        "partitioning/keys.py",
+        "array.fill_null(",
+        "(lambda _: array)(",
+        f"{KEYS} {PLACEMENT}",
+    ),
+    (
+        "partitioning/keys.py",
+        "KeyColumn(offsets - offsets[0], data,",
+        "KeyColumn(offsets, data,",
+        KEYS,
+    ),
+    (
+        "partitioning/columns.py",
+        "second = key & ((1 << widths[1]) - 1)",
+        "second = key & ((1 << widths[2]) - 1)",
+        "tests/partitioning/test_columns.py",
+    ),
+    # Records without a key.
+    (
+        "partitioning/sticky.py",
+        "self._current >= layout.partitions:\n            self._move(layout)",
+        "self._current > layout.partitions:\n            self._move(layout)",
+        STICKY_PARTITIONER,
+    ),
+    (
+        "partitioning/sticky.py",
+        "self._current >= layout.partitions:\n            self._current =",
+        "self._current > layout.partitions:\n            self._current =",
+        STICKY_PARTITIONER,
+    ),
+    (
+        "partitioning/sticky.py",
+        "        return partition < layout.partitions\n",
+        "        return partition <= layout.partitions\n",
+        STICKY_PARTITIONER,
+    ),
+    ("partitioning/sticky.py", "self._produced >= (self", "self._produced > (self", STICKY_PARTITIONER),
+    (
+        "partitioning/sticky.py",
+        "max(queue_sizes.values()) + 1",
+        "max(queue_sizes.values())",
+        STICKY_PARTITIONER,
+    ),
+    ("partitioning/sticky.py", "bisect_right(self", "bisect_left(self", STICKY_PARTITIONER),
+    (
+        "partitioning/round_robin.py",
+        "self._order.sort()",
+        "pass",
+        "tests/partitioning/test_round_robin.py",
+    ),
+    (
+        "partitioning/clients/topics.py",
+        "partition.leader >= 0)",
+        "partition.leader >= -1)",
+        "tests/partitioning/clients/test_topics.py",
+    ),
+    (
+        "partitioning/coordinator.py",
+        "0 if value == -(1 << 31) else abs(value) % count",
+        "abs(value) % count",
+        "tests/partitioning/test_coordinator.py",
+    ),
+    (
+        "partitioning/growth.py",
+        "1 - gcd(before, after) / after",
+        "1 - before / after",
+        "tests/partitioning/test_growth.py",
+    ),
+    # The producer.
+    (
+        "partitioning/producer/idempotence.py",
+        "batch.epoch < self.epoch",
+        "batch.epoch <= self.epoch",
+        "tests/partitioning/producer/test_idempotence.py",
+    ),
+    (
+        "partitioning/producer/idempotence.py",
+        "self.epoch >= 0 and batch.first",
+        "self.epoch > 0 and batch.first",
+        "tests/partitioning/producer/test_idempotence.py",
+    ),
+    (
+        "partitioning/producer/delivering.py",
+        "self._inbox and not self._busy and",
+        "self._inbox and",
+        "tests/partitioning/producer/test_delivery.py",
+    ),
+    (
+        "partitioning/producer/delivering.py",
+        "self.replication_ms / 2 <= until",
+        "self.replication_ms <= until",
+        "tests/partitioning/producer/test_delivery.py",
+    ),
+    (
+        "partitioning/producer/delivering.py",
+        "self._broken = max(self._broken, link)",
+        "self._broken = -1",
+        "tests/partitioning/producer/test_delivery.py",
+    ),
+    (
+        "partitioning/producer/record_size.py",
+        "max(key_bytes, 0)",
+        "key_bytes",
+        "tests/partitioning/producer/test_accumulator_golden.py",
+    ),
+    (
+        "partitioning/producer/librdkafka.py",
+        "_MOST_OVERHEAD = 36",
+        "_MOST_OVERHEAD = 37",
+        "tests/partitioning/producer/test_librdkafka.py",
+    ),
+    (
+        "partitioning/producer/librdkafka.py",
+        "self._bytes_before[self._gone] + self._settings.batch_size",
+        "self._settings.batch_size",
+        "tests/partitioning/producer/test_librdkafka.py",
+    ),
+    (
+        "partitioning/producer/batching.py",
+        "            self._times.advance(self.now)",
+        "            self._times.advance(0.0)",
+        "tests/partitioning/producer/test_batching.py",
+    ),
+    # Java's maps.
+    ("partitioning/java/sizes.py", "return length * 3 // 4", "return length * 3 // 4 - 1", JAVA),
+    ("partitioning/java/hash_map.py", "> TREEIFY - head", "> TREEIFY", JAVA),
+    ("partitioning/java/hash_map.py", "len(keys) <= UNTREEIFY", "len(keys) < UNTREEIFY", JAVA),
+    (
+        "partitioning/java/tree_bin.py",
+        "return node.hash < other.hash",
+        "return node.hash > other.hash",
+        JAVA,
+    ),
+    (
+        "partitioning/java/strings.py",
+        'return text.encode("utf-16-be"',
+        'return text.encode("utf-8"',
+        JAVA,
+    ),
+    # Audits: who is named, and how surely.
+    ("copartition/topics/audit/power.py", "math.log(risk / tried)", "math.log(risk)", POWER),
+    (
+        "copartition/topics/audit/rules.py",
+        'return rule.hash, "unsigned" if whole',
+        'return rule.hash, "unsigned" if not whole',
+        f"{AUDITING} {POWER}",
+    ),
+    (
+        "copartition/topics/audit/finding.py",
+        "least = first.evidence + math.log(RISK)",
+        "least = -math.inf",
+        AUDITING,
+    ),
+    ("copartition/topics/audit/finding.py", "alone and highest == 0 <", "alone and highest >= 0 <", AUDITING),
+    (
+        "copartition/topics/audit/auditing.py",
+        "explained < LIKELY * keyed or beside >= MIXED * keyed",
+        "explained < LIKELY * keyed",
+        AUDITING,
+    ),
+    (
+        "copartition/topics/audit/auditing.py",
+        "if explained == keyed and not single",
+        "if not single",
+        AUDITING,
+    ),
+    (
+        "copartition/topics/audit/reading.py",
+        "self._consumer.resume(places)",
+        "pass",
+        f"{READING}::test_a_sample_looks_at_spots_and_says_so",
+    ),
+    (
+        "copartition/topics/audit/messages.py",
+        "if last - first == end - begin:",
+        "if True:",
+        f"{READING}::test_compacted_topics_tombstones_and_transactions_are_no_surprise",
+    ),
+    # Plug-ins that place by key alone, and a producer that serializes.
+    (
+        "partitioning/by_key.py",
+        "(placed < -1) | (placed >= num_partitions)",
+        "placed >= num_partitions",
+        BY_KEY,
+    ),
+    ("partitioning/by_key.py", " or placed.shape != (len(keys),)", "", BY_KEY),
+    ("partitioning/testing/conformance.py", "if by_key == -1 else", "if by_key <= 0 else", CONFORMANCE),
+    ("partitioning/clients/confluent.py", "(config, **self._asked)", "(config)", SERIALIZING),
+    (
+        "partitioning/clients/confluent.py",
+        "__exit__ = PartitioningProducer.__exit__",
+        "__exit__ = SerializingProducer.__exit__",
+        SERIALIZING,
+    ),
+    # Reading, processing and writing in transactions.
+    ("partitioning/clients/read_process_write/member.py", "if self._consumer.memberid() else []", "", LOOP),
+    (
+        "partitioning/clients/read_process_write/member.py",
+        "(each.topic(), each.partition()) not in",
+        "(each.topic(), each.partition()) in",
+        LOOP,
+    ),
+    ("partitioning/clients/read_process_write/member.py", "found.offset < self._next[of]", "False", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "self._first[of] < each.offset", "False", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "            self._next.pop(of, None)\n", "", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "each.offset + 1", "each.offset", LOOP),
+    ("partitioning/clients/read_process_write/loop.py", "            aborts = 0\n", "", LOOP),
+    (
+        "partitioning/clients/read_process_write/loop.py",
+        "aborts == MOST_ABORTS",
+        "aborts > MOST_ABORTS",
+        LOOP,
+    ),
+    (
+        "partitioning/clients/read_process_write/loop.py",
+        "return [*process(message)]",
+        "return process(message)",
+        LOOP,
+    ),
+    (
+        "partitioning/clients/read_process_write/settings.py",
+        '                "isolation.level": "read_committed",\n',
+        "",
+        LOOP_SETTINGS,
+    ),
+    (
+        "partitioning/clients/read_process_write/settings.py",
+        "if not config.get(needed)",
+        "if needed not in config",
+        LOOP_SETTINGS,
+    ),
+]

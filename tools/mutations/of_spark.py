@@ -1,0 +1,106 @@
+"""Mistakes in `spark_integration`: path, text, what replaces it, and the tests that have to notice."""
+
+RECORDS = "tests/spark_integration/sinks/test_records.py"
+PLACEMENT = "tests/spark_integration/sinks/test_placement.py"
+DELIVERY = "tests/spark_integration/sinks/test_delivery.py"
+FORMS = "copartition/topics/audit/key_shapes.py"
+NAMED = "tests/copartition/topics/audit/test_forms.py"
+
+HALF_DONE = "tests/spark_integration/sinks/exactly_once/test_half_done.py"
+
+ROWS = [
+    # What the exactly-once sink makes of transactions that brokers did not end.
+    (
+        "spark_integration/sinks/exactly_once/half_done.py",
+        "producer.flush(ANSWER_WITHIN_S)",
+        "pass",
+        HALF_DONE,
+    ),
+    (
+        "spark_integration/sinks/exactly_once/half_done.py",
+        "            end_half_done(target, partition, producer)",
+        "            pass",
+        HALF_DONE,
+    ),
+    (
+        "spark_integration/sinks/exactly_once/half_done.py",
+        "return found == known",
+        "return True",
+        HALF_DONE,
+    ),
+    (
+        "spark_integration/sinks/exactly_once/writing.py",
+        "end_dropped(self._target, self._partition, self._producer, self._last)",
+        "pass",
+        HALF_DONE,
+    ),
+    # What Spark's executors do without Spark.
+    (
+        "spark_integration/sinks/records.py",
+        'partition.argsort(kind="stable")',
+        "partition.argsort()",
+        RECORDS,
+    ),
+    (
+        "spark_integration/sinks/records.py",
+        "time and time.astimezone(UTC)",
+        "time and time.replace(tzinfo=UTC)",
+        RECORDS,
+    ),
+    (
+        "spark_integration/sinks/records.py",
+        "(partition >= limits)",
+        "(partition > limits)",
+        RECORDS,
+    ),
+    (
+        "spark_integration/sinks/records.py",
+        "if named.all() and ",
+        "if ",
+        RECORDS,
+    ),
+    (
+        "spark_integration/sinks/placement.py",
+        "            wrong &= expected >= 0\n",
+        "            wrong &= key.is_valid().to_numpy(zero_copy_only=False)\n",
+        PLACEMENT,
+    ),
+    (
+        "spark_integration/sinks/placement.py",
+        "of_count = counts == count",
+        "of_count = counts <= count",
+        PLACEMENT,
+    ),
+    (
+        "spark_integration/sinks/options.py",
+        "defaults | config, own",
+        "config | defaults, own",
+        "tests/spark_integration/sinks/test_options.py",
+    ),
+    (
+        "spark_integration/sinks/delivery.py",
+        "            deliveries.serve(producer.poll, 0)\n            deliveries.check()\n",
+        "            deliveries.serve(producer.poll, 0)\n",
+        DELIVERY,
+    ),
+    (
+        "spark_integration/sinks/delivery.py",
+        "length_hint(at) - 1",
+        "length_hint(at)",
+        DELIVERY,
+    ),
+    (
+        "spark_integration/sinks/producers.py",
+        'f"of process {os.getpid()}"',
+        '"of all processes"',
+        DELIVERY,
+    ),
+    (FORMS, "shape[framed[schema_ids(keys.take(framed)) > 0]] = FRAME", "shape[framed] = FRAME", NAMED),
+    (FORMS, "sizes[quoted] -= 2", "sizes[quoted] -= 1", NAMED),
+    (
+        "spark_integration/auditing/counting.py",
+        "taken.get(place, 0) < HEAD_OF_A_PARTITION",
+        "taken.get(place, 0) <= HEAD_OF_A_PARTITION",
+        "tests/spark_integration/test_shipping.py",
+    ),
+]
