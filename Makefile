@@ -9,7 +9,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-matrix lint types check bench fuzz faults loop-faults mutations release-check golden docs sdist-test lock clean
+.PHONY: help setup demo quick test failed durations test-matrix lint types check bench fuzz faults loop-faults mutations release-check golden docs sdist-test lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,9 +30,21 @@ $(READY): dev.lock pyproject.toml
 demo: $(READY)  ## route 336,776 real flights with Spark, write, read back, audit, simulate, diff
 	@$(BIN)/python -m examples.flights
 
-# Most tests wait for a broker or for Spark: a second process makes them twice as fast.
-test: $(READY)  ## run every test and count those passed and skipped; the real broker needs Java 17 and Maven
-	@$(BIN)/python -m pytest --benchmark-skip --numprocesses auto --maxprocesses 4 --dist loadfile
+PYTEST = $(BIN)/python -m pytest --benchmark-skip --dist loadfile
+T ?=
+
+quick: $(READY)  ## run what needs nothing but Python: half a minute; T=path for a part
+	@$(PYTEST) --tier quick --numprocesses auto --maxprocesses 4 $(T)
+
+# Most of these tests wait for a broker or for Spark: more workers than cores.
+test: $(READY)  ## run what a user's machine should confirm: 8 minutes; real servers need Java 17 and Maven; T=path for a part
+	@$(PYTEST) --tier test --numprocesses 5 $(T)
+
+failed: $(READY)  ## run what failed in the last run, then the rest of `make test`
+	@$(PYTEST) --tier test --numprocesses 5 --failed-first $(T)
+
+durations: $(READY)  ## record how long each file of tests takes, for the order in which they run
+	@$(PYTEST) --tier ci --numprocesses 2 --record-durations
 
 lint: $(READY)  ## check style
 	@$(BIN)/ruff check .

@@ -2,58 +2,68 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from partitioning.testing.mock_cluster import MockCluster
+from tests.support import prerequisites, second_tries, tiers
 from tests.support.broker import Broker, Kafka
 from tests.support.encrypted import Encrypted, encrypted_broker
-from tests.support.prerequisites import (
-    pytest_collection_modifyitems,
-    pytest_runtest_makereport,
-    pytest_runtest_setup,
-)
+from tests.support.schedule import Schedule
 from tests.support.secured import Secured, secured_broker
+from tests.support.servers import OneOfEach
 
-__all__ = [
-    "broker",
-    "encrypted",
-    "mock_cluster",
-    "pytest_collection_modifyitems",
-    "pytest_runtest_makereport",
-    "pytest_runtest_setup",
-    "secured",
-]
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    tiers.add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    starts = {"broker": own_broker, "secured": secured_broker, "encrypted": encrypted_broker}
+    config.pluginmanager.register(tiers, "tiers")
+    config.pluginmanager.register(prerequisites, "prerequisites")
+    config.pluginmanager.register(second_tries, "second tries")
+    config.pluginmanager.register(OneOfEach(config, starts), "servers")
+    if config.pluginmanager.hasplugin("dsession"):
+        config.pluginmanager.register(Schedule(), "schedule")
+
+
+@contextmanager
+def own_broker() -> Iterator[str]:
+    """The address of a broker started here."""
+    with Broker() as own:
+        yield own.bootstrap_servers
 
 
 @pytest.fixture(scope="session")
-def broker() -> Iterator[Kafka]:
-    """A real broker: the cluster at KAFKA_BOOTSTRAP_SERVERS where set, else one started here."""
+def broker(pytestconfig: pytest.Config) -> Iterator[Kafka]:
+    """A real broker: the cluster at KAFKA_BOOTSTRAP_SERVERS where set, else one started for this run.
+
+    All tests share it: topics and groups have names of their own.
+    """
     if servers := os.environ.get("KAFKA_BOOTSTRAP_SERVERS"):
         kafka = Kafka(servers)
         yield kafka
         kafka.delete_topics()
     else:
-        with Broker() as own:
-            yield Kafka(own.bootstrap_servers)
+        yield Kafka(pytestconfig.pluginmanager.get_plugin("servers").get("broker"))
 
 
 @pytest.fixture(scope="session")
-def secured() -> Iterator[Secured]:
+def secured(pytestconfig: pytest.Config) -> Secured:
     """A real broker with users, always one of our own."""
-    with secured_broker() as own:
-        yield own
+    return pytestconfig.pluginmanager.get_plugin("servers").get("secured")
 
 
 @pytest.fixture(scope="session")
-def encrypted() -> Iterator[Encrypted]:
+def encrypted(pytestconfig: pytest.Config) -> Encrypted:
     """A real broker with TLS, always one of our own."""
-    with encrypted_broker() as own:
-        yield own
+    return pytestconfig.pluginmanager.get_plugin("servers").get("encrypted")
 
 
 @pytest.fixture(scope="session")
 def mock_cluster() -> Iterator[MockCluster]:
-    """One mock cluster for all tests: give every topic a name of its own."""
+    """One mock cluster for all tests of a worker: give every topic a name of its own."""
     with MockCluster() as cluster:
         yield cluster

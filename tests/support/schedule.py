@@ -1,0 +1,82 @@
+"""Which worker of pytest-xdist runs what, and when: the slowest files first, Spark's files all in one worker.
+
+`tests/durations.json` says how long each file took; `make durations` records it. A file that is not in there
+comes first, since nobody knows how long it takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
+
+RECORDED = Path(__file__).parents[1] / "durations.json"
+ONE_SPARK = "the files that share a Spark session"
+
+
+class Scheduler(LoadScopeScheduling):
+    """A worker gets a file at a time, or all files that share a Spark session."""
+
+    def __init__(self, config: pytest.Config, log: Any = None) -> None:
+        super().__init__(config, log)
+        recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
+        self._seconds: dict[str, float] = recorded["seconds"]
+        self._spark = set(recorded["spark"])
+        self._indexes: dict[int, dict[str, int]] = {}
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return ONE_SPARK if file in self._spark else file
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        # The base class looks for each test in the list of all, which takes seconds with ten thousand of them.
+        if len(self._indexes) == 0:
+            self._order()
+        scope, unit = self.workqueue.popitem(last=False)
+        self.assigned_work.setdefault(node, {})[scope] = unit
+        index = self._indexes.setdefault(id(node), {})
+        if not index:
+            index |= {nodeid: place for place, nodeid in enumerate(self.registered_collections[node])}
+        node.send_runtest_some([index[nodeid] for nodeid, completed in unit.items() if not completed])
+
+    def _order(self) -> None:
+        """Put the scopes that take longest first: what is long at the end would be waited for by all."""
+        seconds: dict[str, float] = defaultdict(float)
+        for scope, unit in self.workqueue.items():
+            for file in {nodeid.partition("::")[0] for nodeid in unit}:
+                seconds[scope] += self._seconds.get(file, float("inf"))
+        for scope in sorted(self.workqueue, key=lambda scope: -seconds[scope]):
+            self.workqueue.move_to_end(scope)
+
+
+class Schedule:
+    """The plug-in of pytest's controller: our scheduler, and with --record-durations what it needs to know."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._spark: set[str] = set()
+
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Scheduler | None:
+        """Take our own scheduler where a file is what a worker gets."""
+        return Scheduler(config, log) if config.getoption("dist") == "loadfile" else None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note how long a file takes, and whether it asks for the shared Spark session."""
+        file = report.nodeid.partition("::")[0]
+        self._seconds[file] += report.duration
+        if "shared_spark" in report.keywords:
+            self._spark.add(file)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write down what was noted."""
+        if session.config.getoption("record_durations"):
+            seconds = {file: round(taken, 1) for file, taken in sorted(self._seconds.items())}
+            recorded = {"seconds": seconds, "spark": sorted(self._spark)}
+            RECORDED.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,113 @@
+"""One of each server for a whole run: started by the first test that asks, whichever worker it runs in.
+
+The process that reads the command line holds the servers. A worker of pytest-xdist asks that process over a
+socket; without pytest-xdist both are the same process.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from contextlib import AbstractContextManager, ExitStack
+from multiprocessing.connection import Client, Listener
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from multiprocessing.connection import Connection
+
+    import pytest
+
+
+class Servers:
+    """Starts each server once and keeps it until `close`.
+
+    Args:
+        starts: for each kind of server what starts it: a context manager, whose value is what tests get.
+
+    Attributes:
+        address: where workers reach `get`, as `ask` takes it.
+    """
+
+    def __init__(self, starts: Mapping[str, Callable[[], AbstractContextManager[Any]]]) -> None:
+        self._starts = starts
+        self._running: dict[str, Any] = {}
+        self._locks = {kind: threading.Lock() for kind in starts}
+        self._stack = ExitStack()
+        key = secrets.token_bytes(16)
+        self._listener = Listener(("127.0.0.1", 0), authkey=key, backlog=64)
+        host, port = self._listener.address
+        self.address = f"{host}:{port}:{key.hex()}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def get(self, kind: str) -> Any:
+        """What tests get of a server, started where it is not running yet.
+
+        Raises:
+            Exception: the server did not start; the next call tries again.
+        """
+        with self._locks[kind]:
+            if kind not in self._running:
+                self._running[kind] = self._stack.enter_context(self._starts[kind]())
+            return self._running[kind]
+
+    def close(self) -> None:
+        """Stop all servers."""
+        self._listener.close()
+        self._running.clear()
+        self._stack.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection = self._listener.accept()
+            except OSError:  # closed
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: Connection) -> None:
+        with connection:
+            try:
+                answer = self.get(connection.recv())
+            except Exception as error:  # noqa: BLE001 - the test that asked raises it
+                answer = error
+            connection.send(answer)
+
+
+def ask(address: str, kind: str) -> Any:
+    """What tests get of a server that another process holds.
+
+    Raises:
+        Exception: what the other process raised as it started the server.
+    """
+    host, port, key = address.split(":")
+    with Client((host, int(port)), authkey=bytes.fromhex(key)) as connection:
+        connection.send(kind)
+        answer = connection.recv()
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+class OneOfEach:
+    """The plug-in of pytest: the controller holds the servers, workers ask for them."""
+
+    def __init__(
+        self, config: pytest.Config, starts: Mapping[str, Callable[[], AbstractContextManager[Any]]]
+    ) -> None:
+        self._address = getattr(config, "workerinput", {}).get("servers")
+        self._servers = None if self._address else Servers(starts)
+
+    def get(self, kind: str) -> Any:
+        """What tests get of a server."""
+        return self._servers.get(kind) if self._servers else ask(self._address, kind)
+
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker of pytest-xdist where the servers are."""
+        assert self._servers is not None
+        node.workerinput["servers"] = self._servers.address
+
+    def pytest_unconfigure(self) -> None:
+        """Stop the servers after the last test."""
+        if self._servers:
+            self._servers.close()

@@ -1,0 +1,98 @@
+"""Three tiers of tests, by what a test needs: `--tier quick`, `--tier test` (the default) and `--tier ci`.
+
+quick: nothing but this Python process. No broker, mock cluster, JVM, Spark, network, other process, or sleep.
+test: what a user's machine should confirm, live servers included.
+ci: everything, also what is marked `slow`.
+
+A test that needs more than this process is `live`. Fixtures and markers of servers say so by themselves; a test
+that starts a server or a process in its body is marked `live` by hand. The quick tier guards itself: what a
+test without the marker does beyond this process fails there (`forbid_live`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Sequence
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import settings
+
+Case = TypeVar("Case")
+
+TIERS = ("quick", "test", "ci")
+LIVE_FIXTURES = {"broker", "secured", "encrypted", "mock_cluster", "spark"}
+LIVE_MARKERS = {"broker", "jvm", "spark"}
+FORBIDDEN = {"socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os.posix_spawn", "time.sleep"}
+"""Audit events of Python that a test of the quick tier may not raise."""
+
+_tier = "test"
+_guarded = False
+
+
+def tier() -> str:
+    """The tier of this run."""
+    return _tier
+
+
+def examples(most: int) -> int:
+    """How many examples Hypothesis tries: `most` in CI, half of them in the middle tier, few in the quick one."""
+    return {"quick": max(3, most // 10), "test": max(5, most // 2), "ci": most}[_tier]
+
+
+def sample(cases: Sequence[Case], every: int) -> Sequence[Case]:
+    """All cases; in the quick tier the first of each `every`."""
+    return cases[::every] if _tier == "quick" else cases
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Add the options that choose a tier and record durations."""
+    parser.addoption("--tier", choices=TIERS, default="test", help="see tests/support/tiers.py")
+    parser.addoption("--record-durations", action="store_true", help="write tests/durations.json")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how widely Hypothesis searches; it tries the same examples in every run of a tier."""
+    global _tier  # noqa: PLW0603 - one tier a process, which modules of tests ask as they are imported
+    _tier = config.getoption("--tier")
+    for name in TIERS:
+        most = {"quick": 10, "test": 50, "ci": 100}[name]
+        settings.register_profile(name, max_examples=most, deadline=None, derandomize=True)
+    # What a nightly run uses: other examples every night.
+    settings.register_profile("search", max_examples=300, deadline=None)
+    if not config.getoption("--hypothesis-profile"):
+        settings.load_profile(_tier)
+    if _tier == "quick":
+        sys.addaudithook(_audit)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what is live, and leave out what this tier does not run."""
+    for item in items:
+        fixtures = LIVE_FIXTURES.intersection(getattr(item, "fixturenames", ()))
+        if fixtures or any(item.get_closest_marker(marker) for marker in LIVE_MARKERS):
+            item.add_marker("live")
+        if "spark" in fixtures:
+            item.add_marker("shared_spark")
+    left_out = {"quick": ("live", "slow"), "test": ("slow",), "ci": ()}[_tier]
+    dropped = [item for item in items if any(map(item.get_closest_marker, left_out))]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if not any(map(item.get_closest_marker, left_out))]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Guard a test of the quick tier while it runs, its fixtures included."""
+    global _guarded  # noqa: PLW0603 - an audit hook has no other place to look
+    _guarded = _tier == "quick"
+    try:
+        return (yield)
+    finally:
+        _guarded = False
+
+
+def _audit(event: str, arguments: tuple[object, ...]) -> None:
+    if _guarded and event in FORBIDDEN:
+        raise AssertionError(f"a test that is not marked live did this: {event} {arguments}")
