@@ -11,10 +11,10 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
+    import pytest
     from xdist.workermanage import WorkerController
 
 RECORDED = Path(__file__).parents[1] / "durations.json"
@@ -36,8 +36,8 @@ class Scheduler(LoadScopeScheduling):
         return ONE_SPARK if file in self._spark else file
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        # The base class looks for each test in the list of all, which takes seconds with ten thousand of them.
-        if len(self._indexes) == 0:
+        # The base class searches the list of all tests for each test, which takes seconds with 10,000 tests.
+        if not self._indexes:
             self._order()
         scope, unit = self.workqueue.popitem(last=False)
         self.assigned_work.setdefault(node, {})[scope] = unit
@@ -57,7 +57,7 @@ class Scheduler(LoadScopeScheduling):
 
 
 class Schedule:
-    """The plug-in of pytest's controller: our scheduler, and with --record-durations what it needs to know."""
+    """The plug-in of pytest's controller: our scheduler, and the record of durations that it needs."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = defaultdict(float)

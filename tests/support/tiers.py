@@ -4,19 +4,21 @@ quick: nothing but this Python process. No broker, mock cluster, JVM, Spark, net
 test: what a user's machine should confirm, live servers included.
 ci: everything, also what is marked `slow`.
 
-A test that needs more than this process is `live`. Fixtures and markers of servers say so by themselves; a test
-that starts a server or a process in its body is marked `live` by hand. The quick tier guards itself: what a
-test without the marker does beyond this process fails there (`forbid_live`).
+A test that needs more than this process is `live`. Fixtures and markers of servers say so by themselves; a
+test that starts a server or a process in its body is marked `live` by hand. The quick tier guards itself: a
+test without the marker fails there as soon as it leaves this process.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
 
 Case = TypeVar("Case")
 
@@ -36,7 +38,7 @@ def tier() -> str:
 
 
 def examples(most: int) -> int:
-    """How many examples Hypothesis tries: `most` in CI, half of them in the middle tier, few in the quick one."""
+    """How many examples Hypothesis tries: `most` in CI, half as many in `test`, few in `quick`."""
     return {"quick": max(3, most // 10), "test": max(5, most // 2), "ci": most}[_tier]
 
 
