@@ -9,7 +9,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test failed durations test-matrix lint types check bench fuzz faults loop-faults mutations release-check golden docs sdist-test lock clean
+.PHONY: help setup demo quick test failed slow durations test-matrix lint types check bench fuzz faults loop-faults shake mutations release-check golden docs sdist-test lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,12 +43,17 @@ test: $(READY)  ## run what a user's machine should confirm: 8 minutes; real ser
 failed: $(READY)  ## run what failed in the last run, then the rest of `make test`
 	@$(PYTEST) --tier test --numprocesses 5 --failed-first $(T)
 
+# Searches of Hypothesis that need only Python are wider here than in `make test`.
+slow: $(READY)  ## run what `make test` leaves out because it takes long
+	@$(PYTEST) --tier ci --numprocesses 4 -m "slow or (hypothesis and not live)" $(T)
+
 durations: $(READY)  ## record how long each file of tests takes, for the order in which they run
 	@$(PYTEST) --tier ci --numprocesses 2 --record-durations
 
-lint: $(READY)  ## check style
+lint: $(READY)  ## check style, and who imports whom
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports --no-cache
 
 types: $(READY)  ## check types, those of the plug-ins in docs/ too
 	@$(BIN)/mypy
@@ -60,7 +65,12 @@ check: lint types test  ## lint, types and tests
 bench: $(READY)  ## run the benchmarks; each reports a ratio against a named competitor
 	@$(BIN)/python -m pytest benchmarks --benchmark-only -o python_files='bench_*.py'
 
-mutations: $(READY)  ## make some sixty small mistakes in a copy, one at a time: do the tests notice each?
+N ?= 20
+
+shake: $(READY)  ## run the live tests N times while all cores are busy, and list what ever failed; T=path for a part
+	@$(BIN)/python -m tools.shake --rounds $(N) $(T)
+
+mutations: $(READY)  ## make some 120 small mistakes in copies: which tier of the tests notices each?
 	@$(BIN)/python -m tools.mutations
 
 CASES ?= 100000

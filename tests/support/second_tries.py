@@ -14,8 +14,9 @@ import pytest
 MOST = 3
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let pytest-rerunfailures try live tests once more, in CI only."""
+    """Let pytest-rerunfailures try live tests once more, in CI only; `tiers` has marked them before."""
     if os.environ.get("CI") == "true":
         for item in items:
             if item.get_closest_marker("live"):

@@ -1,6 +1,8 @@
 """Change the source in one place at a time and see whether the tests notice: `python -m tools.mutations`.
 
-It all happens in a copy. With an argument, only files whose path has that text. Exit code 1: one survived.
+It all happens in copies, two at a time. With an argument, only files whose path has that text. The quick tier of
+a mutation's tests runs first, then the next tier, until a test notices the mutation. Exit code 1: a mutation
+survived.
 """
 # ruff: noqa: T201 - its output is what it is for
 
@@ -8,9 +10,15 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 
+from tests.support.tiers import TIERS
 from tools.mutations.table import MUTATIONS, Mutation
 
 ROOT = Path(__file__).parents[2]
@@ -20,15 +28,45 @@ LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__")
 ENDLESS_S = 300
 
 
+AT_A_TIME = 2
+NO_TEST = 5
+"""pytest's exit code where a tier leaves out every test."""
+
+
 def main(part: str = "") -> int:
     """Try them; the exit code."""
-    chosen = [each for each in MUTATIONS if part in each.path]
-    with TemporaryDirectory() as folder:
-        copy = Path(shutil.copytree(ROOT, f"{folder}/copy", ignore=LEFT_OUT))
-        check_table(chosen, copy)
-        survivors = [each for each in chosen if not is_noticed(each, copy)]
-    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutations were noticed")
-    return bool(survivors)
+    chosen = [mutation for mutation in MUTATIONS if part in mutation.path]
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(AT_A_TIME) as runner:
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for number in range(AT_A_TIME):
+            copies.put(Path(shutil.copytree(ROOT, f"{folder}/copy-{number}", ignore=LEFT_OUT)))
+        with borrowed(copies) as copy:
+            check_table(chosen, copy)
+        tiers = list(runner.map(lambda mutation: show(mutation, copies), chosen))
+    counts = Counter(tiers)
+    for tier in TIERS:
+        print(f"{counts[tier]} of {len(chosen)} mutations were noticed by the tier {tier}")
+    print(f"{counts[None]} survived")
+    return bool(counts[None])
+
+
+@contextmanager
+def borrowed(copies: SimpleQueue[Path]) -> Iterator[Path]:
+    """A copy of the source that nobody else changes meanwhile."""
+    copy = copies.get()
+    try:
+        yield copy
+    finally:
+        copies.put(copy)
+
+
+def show(mutation: Mutation, copies: SimpleQueue[Path]) -> str | None:
+    """The tier that notices a mutation, printed as it is known; None where none does."""
+    with borrowed(copies) as copy:
+        tier = noticing_tier(mutation, copy)
+    verdict = f"noticed by {tier}" if tier else "SURVIVED"
+    print(f"{verdict:16} {mutation.path}: {mutation.old!r} -> {mutation.new!r}", flush=True)
+    return tier
 
 
 def check_table(mutations: list[Mutation], copy: Path) -> None:
@@ -51,24 +89,20 @@ def check_rows(mutations: list[Mutation], copy: Path) -> None:
             sys.exit(f"{each.path}, {each.old!r}: {fault}: mend its row in tools/mutations")
 
 
-def is_noticed(mutation: Mutation, copy: Path) -> bool:
-    """Whether a test fails where the source is changed so."""
+def noticing_tier(mutation: Mutation, copy: Path) -> str | None:
+    """The cheapest tier in which a test fails where the source is changed so; None where none does."""
     path = copy / mutation.path
     source = path.read_text(encoding="utf-8")
     path.write_text(source.replace(mutation.old, mutation.new), encoding="utf-8")
-    noticed = bool(failure(mutation.tests.split(), copy))
-    path.write_text(source, encoding="utf-8")
-    print(
-        "noticed " if noticed else "SURVIVED",
-        f"{mutation.path}: {mutation.old!r} -> {mutation.new!r}",
-        flush=True,
-    )
-    return noticed
+    try:
+        return next((tier for tier in TIERS if failure(mutation.tests.split(), copy, tier)), None)
+    finally:
+        path.write_text(source, encoding="utf-8")
 
 
-def failure(tests: list[str], copy: Path) -> str:
-    """What pytest says where a test fails, cannot be loaded or does not end; else nothing."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+def failure(tests: list[str], copy: Path, tier: str = "ci") -> str:
+    """What pytest says where a test of a tier fails, cannot be loaded or does not end; else nothing."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tier", tier, *tests]
     environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         run = subprocess.run(
@@ -83,6 +117,8 @@ def failure(tests: list[str], copy: Path) -> str:
         )
     except subprocess.TimeoutExpired:
         return f"not done after {ENDLESS_S} s"
+    if run.returncode == NO_TEST and tier != TIERS[-1]:
+        return ""
     if run.returncode not in {0, 1, 2}:
         sys.exit(f"{run.stdout}\npytest could not run {' '.join(tests)}")
     return run.stdout if run.returncode else ""
