@@ -110,7 +110,7 @@ sdist-test: $(READY)  ## build the source distribution and run its own tests of 
 	@$(BIN)/python -m build --sdist --no-isolation --outdir build/sdist . >/dev/null
 	@tar -xzf build/sdist/*.tar.gz -C build/sdist --strip-components 1
 	@cd build/sdist && $(CURDIR)/$(BIN)/python -m pytest -q -p no:cacheprovider \
-	  tests/partitioning/test_*.py -m "not (spark or jvm or broker)" --ignore tests/partitioning/test_example_plugin.py
+	  tests/partitioning/test_*.py --tier quick --ignore tests/partitioning/test_example_plugin.py
 
 lock: $(READY)  ## pin the newest development dependencies and the lowest: names, versions and hashes
 	@$(COMPILE) --group dev --output-file dev.lock

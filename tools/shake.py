@@ -1,8 +1,8 @@
 """Look for races: run the live tests again and again while every core is busy: `python -m tools.shake`.
 
-A live test that fails only at load fails in CI one day. Each round runs the live tests (or what --select and the
-paths choose) beside a busy loop on each core, and nothing is tried again. At the end each test that ever failed
-is listed with its rounds and its first traceback. Exit code 1: a test failed.
+A live test that fails only at load fails in CI one day. Each round runs the live tests (or what --select and
+the paths choose) beside a busy loop on each core, and nothing is tried again. At the end each test that ever
+failed is listed with its rounds and its first traceback. Exit code 1: a test failed.
 """
 # ruff: noqa: T201 - its output is what it is for
 
