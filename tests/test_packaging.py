@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.live
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = {"partitioning", "assignors", "copartition", "spark_integration"}
 FOUND_BY_SPARK = {"pyspark_copartition"}

@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.plugins import install, run
 
+pytestmark = pytest.mark.live
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -93,6 +93,7 @@ def test_more_than_there_can_be_is_refused(make, error, message):
         make()
 
 
+@pytest.mark.slow
 def test_the_largest_group_is_none_too_large():
     group = Group([Topic("t", MAX_GROUP_PARTITIONS)], [Member(f"m-{number}", ()) for number in MANY[1:]])
     assert len(group.members) == MAX_GROUP_MEMBERS

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from assignors.group import Group, Member, Topic
 from assignors.strategies import RangeAssignor
+from tests.support.tiers import examples
 
-FEW = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=examples(60), deadline=None)
 RACKS = ["a", "b", "c"]
 
 

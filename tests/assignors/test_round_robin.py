@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from assignors.errors import AssignorError
 from assignors.group import Group, Member, Topic
 from assignors.strategies import RoundRobinAssignor
+from tests.support.tiers import examples
 
 NAMES = ["t0", "t1", "t2"]
 counts = st.lists(st.integers(1, 9), min_size=len(NAMES), max_size=len(NAMES))
@@ -18,7 +19,7 @@ def group_of(counts, subscriptions):
     return Group(topics, [Member(f"m{number}", topics) for number, topics in enumerate(subscriptions)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(counts, subscriptions)
 def test_partitions_go_once_round_the_circle_to_the_next_subscriber(counts, subscriptions):
     group = group_of(counts, subscriptions)
@@ -33,7 +34,7 @@ def test_partitions_go_once_round_the_circle_to_the_next_subscriber(counts, subs
             seat = (seat + 1) % len(subscriptions)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(counts, st.integers(1, 6))
 def test_equal_subscriptions_get_even_sizes(counts, members):
     assignment = RoundRobinAssignor().assign(group_of(counts, [NAMES] * members))

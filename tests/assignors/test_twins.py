@@ -22,6 +22,7 @@ from assignors.strategies import (
     UniformAssignor,
 )
 from tests.support.invented_groups import PLAIN, TRAPS, Inventor
+from tests.support.tiers import examples
 from tools.oracle.assignors.hash_orders import colliding
 
 STICKY = [StickyAssignor, CooperativeStickyAssignor]
@@ -74,7 +75,7 @@ def life(strategy, inventor, highest, odd):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(
     rng=st.randoms(use_true_random=True),
     names=st.sampled_from([PLAIN, TRAPS]),

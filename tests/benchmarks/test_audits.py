@@ -13,6 +13,7 @@ from benchmarks.audits.asking import audit, audit_apart
 from benchmarks.audits.cells import CELLS, RECORDS
 from benchmarks.audits.comparing import Named
 from benchmarks.audits.page import joined, topic_rows
+from tests.support.tiers import sample
 
 TOPICS = {topic.cell.topic: topic for topic in written()}
 JOINS = 500
@@ -24,7 +25,7 @@ def named() -> list[Named]:
     return [Named(topic, audit(topic)) for topic in TOPICS.values()]
 
 
-@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("topic", sample(list(TOPICS), 4))
 def test_profiles_say_where_real_clients_put_every_record(topic: str) -> None:
     written = TOPICS[topic]
     for number in range(len(written.cell.phases)):
@@ -35,16 +36,18 @@ def test_profiles_say_where_real_clients_put_every_record(topic: str) -> None:
 
 
 @pytest.mark.parametrize("batch", [None, 500, 100])
-@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("topic", sample(list(TOPICS), 12))
 def test_who_wrote_a_topic_is_named_where_its_records_tell(topic: str, batch: int | None) -> None:
     assert Named(TOPICS[topic], audit(TOPICS[topic], batch)).faults == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topic", TOPICS)
 def test_so_it_is_where_partitions_are_counted_apart(topic: str) -> None:
     assert Named(TOPICS[topic], audit_apart(TOPICS[topic])).faults == []
 
 
+@pytest.mark.slow
 def test_no_join_gets_a_wrong_verdict(named: list[Named]) -> None:
     equal = [
         pair
@@ -56,6 +59,7 @@ def test_no_join_gets_a_wrong_verdict(named: list[Named]) -> None:
     assert {each.answer for each in said} == {"yes", "no", "unknown"}
 
 
+@pytest.mark.slow
 def test_the_page_has_what_is_said_of_each_topic(named: list[Named]) -> None:
     assert "\n".join(topic_rows(named)) in COMPARED.read_text()
 

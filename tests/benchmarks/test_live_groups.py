@@ -71,6 +71,7 @@ def led(runs: list[Run]) -> list[Led]:
     return [one for run in runs for one in generations(run)]
 
 
+@pytest.mark.slow
 def test_forty_events_and_more_met_four_clients(found: list[Event], runs: list[Run]) -> None:
     assert len(found) >= 40
     assert {client for run in runs for client in run["clients"].values()} == {
@@ -100,6 +101,7 @@ def test_every_event_that_misses_has_its_cause_and_no_other_has_one(found: list[
     assert {(each.group, each.event) for each in found if each.misses or not each.owned} == set(CAUSES)
 
 
+@pytest.mark.slow
 def test_the_page_is_what_the_comparison_says(runs: list[Run]) -> None:
     assert PAGE.read_text() == page(runs)
 

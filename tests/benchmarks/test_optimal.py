@@ -21,6 +21,7 @@ def counts() -> Counts:
     return gathered(map(measured, range(GROUPS)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", ["failed", "loads", "fullest", "avoidable"])
 def test_the_optimal_assignors_are_never_beaten(counts: Counts, figure: str) -> None:
     assert {place: set(counts[figure][place]) for place in OURS} == {place: {0} for place in OURS}

@@ -19,6 +19,7 @@ def told(change: Change) -> tuple[str, bool, str, str]:
     return change.assignor, change.static, change.shape, change.event
 
 
+@pytest.mark.slow
 def test_every_event_was_measured_in_every_group(compared: list[Change]) -> None:
     assert list(map(told, compared)) == [
         (cell.assignor, cell.static, cell.shape, event) for cell in CELLS for event in cell.events

@@ -15,6 +15,7 @@ def cells() -> list[Cell]:
     return compare(saved())
 
 
+@pytest.mark.slow
 def test_every_scenario_was_measured_under_every_protocol(cells: list[Cell]) -> None:
     assert [(cell.scenario, cell.protocol) for cell in cells] == [
         (scenario, protocol) for scenario in SCENARIOS for protocol in PROTOCOLS

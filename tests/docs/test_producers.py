@@ -44,6 +44,7 @@ def cluster():
 RUN = [example for example in EXAMPLES if not NOT_INSTALLED.search(example)]
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("example", RUN, ids=imported)
 def test_an_example_writes_where_the_page_says(cluster, example):
     names = run(example, cluster.bootstrap_servers)

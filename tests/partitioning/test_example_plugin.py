@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.plugins import ROOT, install, run
 
+pytestmark = pytest.mark.live
+
 PAGE = ROOT / "docs" / "plugins.md"
 PACKAGE = PAGE.parent / "example-plugin"
 

@@ -229,6 +229,7 @@ def test_a_column_without_keys_may_begin_anywhere():
     assert len(KeyColumn(np.array([7]), np.zeros(0, np.uint8), None)) == 0
 
 
+@pytest.mark.live
 def test_a_list_needs_no_pyarrow():
     code = (
         "import sys; from partitioning.keys import key_column\n"

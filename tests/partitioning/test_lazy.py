@@ -14,11 +14,13 @@ def printed(code):
     return subprocess.check_output([sys.executable, "-c", code], text=True).split()
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("package", ["partitioning", "assignors"])
 def test_a_package_alone_loads_no_numpy(package):
     assert "numpy" not in printed(f"import sys, {package}; print(*sys.modules)")
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(("package", "name"), [("copartition", "diff"), ("assignors", "explain")])
 @pytest.mark.parametrize("first", ["import {0}.{1}", "from {0} import *"])
 def test_a_function_is_not_hidden_by_the_module_of_its_name(first, package, name):
@@ -26,6 +28,7 @@ def test_a_function_is_not_hidden_by_the_module_of_its_name(first, package, name
     assert printed(code) == ["function"]
 
 
+@pytest.mark.live
 def test_modules_are_found_in_their_package():
     assert printed("import partitioning.hashing\nprint(partitioning.hashing.__name__)") == [
         "partitioning.hashing"

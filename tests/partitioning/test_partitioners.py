@@ -23,7 +23,6 @@ from partitioning.profiles import PROFILES
 from partitioning.registry import Registry
 from partitioning.round_robin import RoundRobin
 from partitioning.strategy import seeded
-from partitioning.testing import check_partitioner
 
 OURS = {"default", "sticky", "sticky-per-batch", "sticky-by-time", "round-robin", "random", *PROFILES}
 
@@ -36,11 +35,6 @@ def reproducible(name):
         return replace(partitioner, random=seeded(3)) if hasattr(partitioner, "random") else partitioner
 
     return make
-
-
-@pytest.mark.parametrize("name", sorted(OURS - {"pulsar-java"}))  # which takes no key that is not text
-def test_our_own_conform(name):
-    check_partitioner(reproducible(name))
 
 
 @pytest.mark.parametrize("name", sorted(OURS))

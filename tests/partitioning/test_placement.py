@@ -190,6 +190,7 @@ def test_a_text_profile_refuses_other_bytes(twin):
         partition_batch([b"a", b"\xff"], 12, profile="pulsar-java")
 
 
+@pytest.mark.live
 def test_importing_and_hashing_columns_needs_no_optional_package():
     code = (
         "import sys, partitioning\n"

@@ -162,6 +162,7 @@ print(murmur2_expression(ConnectColumn()))
 """
 
 
+@pytest.mark.live
 def test_the_engine_in_the_jvm_stays_out_where_spark_came_as_the_package_pyspark_client() -> None:
     command = [sys.executable, "-c", WITHOUT_PY4J]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)

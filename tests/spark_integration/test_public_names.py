@@ -20,6 +20,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         spark_integration.rout  # noqa: B018
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("package", ["pyspark", "pandas"])
 def test_without_spark_the_package_loads_and_its_names_say_what_to_install(package: str) -> None:
     code = f"""

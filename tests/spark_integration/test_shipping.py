@@ -41,6 +41,7 @@ def run_alone(shipped: object, code: str) -> str:
     return done.stdout.decode().strip()
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("function", HASHES)
 def test_a_hash_function_runs_without_this_project(function: str) -> None:
     code = "print(shipped(pa.array([b'skipped', b'key', None, b'flight'], pa.binary())[1:]).to_pylist())"
@@ -49,11 +50,13 @@ def test_a_hash_function_runs_without_this_project(function: str) -> None:
     assert run_alone(shipped, code) == str(expected)
 
 
+@pytest.mark.live
 def test_a_hash_function_takes_large_arrays_and_empty_ones() -> None:
     code = "print([shipped(pa.array(keys, pa.large_binary())).to_pylist() for keys in ([b'key'], [])])"
     assert run_alone(arrow_hash(HASHES["murmur2"].column), code) == str([[murmur2(b"key")], []])
 
 
+@pytest.mark.live
 def test_an_audit_runs_without_this_project() -> None:
     code = """
 heads, count, merge = shipped
@@ -70,6 +73,7 @@ print(head.num_rows, counted["task"].to_pylist(), merge(parts)["rows"].tolist())
     assert run_alone(shipped, code) == "32 [7] [400]"
 
 
+@pytest.mark.live
 def test_a_profile_runs_without_this_project() -> None:
     code = """
 rows = pa.record_batch({"key": [b"key", None], "count": [5, 2], "old": pa.array([1, None], pa.int32()),
@@ -145,12 +149,14 @@ write(iter([rows]), version, 0)
     assert [record.value for record in read_topic(broker.bootstrap_servers, version.topic)] == [b"v"]
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("task", [print, simulate_grid])
 def test_an_executor_without_this_project_says_so(task: object) -> None:
     code = "print([batch.to_pylist() for batch in shipped(iter([None]))])"
     assert "ModuleNotFoundError: " in run_alone(lacking(cloudpickle.dumps(task), ["range"]), code)
 
 
+@pytest.mark.live
 def test_the_zip_is_the_same_each_time_and_can_be_imported_from(tmp_path: Path) -> None:
     first, second = (_packed(tmp_path / name) for name in ("first.zip", "second.zip"))
     assert first.read_bytes() == second.read_bytes()

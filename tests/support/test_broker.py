@@ -40,12 +40,14 @@ def test_every_partition_of_a_new_topic_has_a_leader(broker: Kafka) -> None:
     assert [partition.leader >= 0 for partition in partitions.values()] == [True] * 12
 
 
+@pytest.mark.live
 def test_a_broker_of_several_racks_has_a_node_in_each() -> None:
     with Broker(racks=("x", "y")) as own:
         admin = AdminClient({"bootstrap.servers": own.bootstrap_servers, "log_level": 0})
         assert [node.rack for node in admin.describe_cluster().result(30).nodes] == ["x", "y"]
 
 
+@pytest.mark.live
 def test_a_stopped_node_keeps_its_data_and_a_paused_one_answers_later() -> None:
     with Broker(racks=("x", "y")) as own:
         kafka = Kafka(own.bootstrap_servers)
@@ -103,6 +105,7 @@ def test_only_what_a_transaction_committed_is_read(broker: Kafka, topic: str) ->
     assert read(broker, topic, 1, isolation_level="read_committed") == [(0, b"committed")]
 
 
+@pytest.mark.live
 def test_says_that_no_broker_answers() -> None:
     [port] = support.free_ports(1)
     with pytest.raises(BrokerError, match=f"no broker answers at 127.0.0.1:{port}"):

@@ -16,6 +16,7 @@ def programs(folder: Path, **texts: str) -> str:
     return str(folder)
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("apt", "told"),
     [

@@ -11,6 +11,8 @@ from partitioning.producer import Fault
 from tests.support.broker import Broker, Kafka
 from tests.support.proxy import END_TXN, PRODUCE, Proxy
 
+pytestmark = pytest.mark.live
+
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[Proxy]:

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.warm_python import warm_python
 
+pytestmark = pytest.mark.live
+
 TELLING = """
 import json, os, sys
 told = {

@@ -11,6 +11,7 @@ from tools.matrix import __main__ as matrix
 LEFT_OUT = "left out: 2 tests, arrow_udf came with Spark 4.1"
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("counted", "exit_code", "passed"),
     [
@@ -44,6 +45,7 @@ def test_a_word_that_chooses_nothing_is_refused(
     assert "unknown: 3.4; choose among 3.5, 3.5-classic, 3.5-connect" in capsys.readouterr().err
 
 
+@pytest.mark.live
 def test_the_lowest_versions_are_tested_without_spark(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text('#!/bin/sh\necho "$@"\necho "7 passed, 2 deselected in 3.21s"\n')

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from assignors.group import Group, Member, Topic
 from assignors.strategies import BrokerRangeAssignor
+from tests.support.tiers import examples
 
 NAMES = ["t0", "t1", "t2"]
 counts = st.lists(st.integers(1, 9), min_size=len(NAMES), max_size=len(NAMES))
 subscriptions = st.lists(st.lists(st.sampled_from(NAMES), unique=True), min_size=1, max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(counts, subscriptions)
 def test_every_subscriber_gets_the_next_range(counts, subscriptions):
     topics = [Topic(name, count) for name, count in zip(NAMES, counts, strict=True)]

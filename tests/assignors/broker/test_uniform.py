@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from assignors.errors import AssignorError
 from assignors.group import Group, Member, Topic
 from assignors.strategies import UniformAssignor
+from tests.support.tiers import examples
 
-FEW = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=examples(60), deadline=None)
 
 
 @st.composite

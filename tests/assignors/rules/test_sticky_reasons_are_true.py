@@ -6,6 +6,8 @@ from collections import defaultdict
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import pytest
+
 from assignors import AssignorError
 from assignors.reasons import Reason, Step
 from assignors.rules.sticky_claims import DEFAULT_GENERATION, max_generation_of
@@ -72,7 +74,7 @@ def decisions() -> list[Decision]:
         decision
         for strategy in (StickyAssignor, CooperativeStickyAssignor)
         for name in golden_files(strategy.name)
-        for scenario in golden_lines(name)
+        for scenario in golden_lines(name, every=10)
         for decision in _of_leader(strategy, [group_of(step) for step in scenario["steps"]])
     ]
 
@@ -105,6 +107,7 @@ def _racks(group: Group) -> dict[TopicPartition, set[str]]:
     }
 
 
+@pytest.mark.slow
 def test_every_reason_is_recorded_somewhere_but_undone() -> None:
     seen = {step.reason for decision in decisions() for steps in decision.steps.values() for step in steps}
     assert seen == PLACES | CLAIMED

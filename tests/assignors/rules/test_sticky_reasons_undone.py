@@ -6,6 +6,8 @@ so it is not among the recorded scenarios.
 
 from __future__ import annotations
 
+import pytest
+
 from assignors import Group, Member, Topic, get_assignor
 from assignors.reasons import Reason
 from assignors.rules.cooperative_sticky import assign_cooperative_sticky
@@ -14,6 +16,7 @@ from partitioning.topic_partition import TopicPartition
 ALONE, ALSO, IDLE = 44_060, 2_285, 46_330
 
 
+@pytest.mark.slow
 def test_moves_that_make_the_score_overflow_are_undone() -> None:
     def member(name: str, topic: str, partitions: int) -> Member:
         owned = [TopicPartition(topic, partition) for partition in range(partitions)]

@@ -9,8 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from assignors import AssignorError, Group, Member, Topic, get_assignor
+from tests.support.tiers import examples
 
-FEW = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=examples(40), deadline=None)
 STICKY = ["sticky", "cooperative-sticky"]
 NAMES = ["t0", "t1", "t2", "t3", "t4"]
 sizes = st.lists(st.integers(1, 9), min_size=1, max_size=len(NAMES))

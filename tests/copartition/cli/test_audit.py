@@ -143,6 +143,7 @@ def test_a_cluster_is_needed(run):
     assert result.exit_code == 2
 
 
+@pytest.mark.live
 def test_a_broker_that_is_down_is_one_line(run):
     [port] = free_ports(1)
     result = run("audit", "orders", "-b", f"127.0.0.1:{port}")

@@ -93,6 +93,7 @@ def test_a_cluster_that_keeps_no_group_yet_is_said(run):
     assert "__consumer_offsets: the cluster has no such topic" in result.stderr
 
 
+@pytest.mark.live
 def test_a_cluster_that_does_not_answer_is_named(run):
     result = run("g", "-b", "localhost:1")
     assert result.exit_code == 2

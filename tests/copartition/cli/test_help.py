@@ -29,6 +29,7 @@ def outcome(command, *arguments, env=None):
     return result.stdout, HEAVY & {*result.stderr.split()}
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("command", "arguments"),
     [
@@ -46,6 +47,7 @@ def test_a_command_is_told_without_what_it_needs_to_run(command, arguments):
     assert heavy == set()
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("program", "words", "among"),
     [
@@ -63,6 +65,7 @@ def test_completion_loads_no_more_than_help_and_knows_names(program, words, amon
     assert heavy == set()
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_script_completes_both_programs(run, shell):
     script = run("completion", shell).stdout

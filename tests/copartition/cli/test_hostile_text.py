@@ -101,6 +101,7 @@ def test_a_conflict_is_told_without_control_characters(run, tmp_path):
     assert r"\x1b[2J-0 has two owners" in run("diff", path, path).stderr
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     "content", [b"GROUP TOPIC PARTITION CONSUMER-ID\n\xff", b'{"kind": "group-snapshot", "\xff": 1}']
 )

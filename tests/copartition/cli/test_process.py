@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.live
+
 
 def finished(process):
     out, err = process.communicate(timeout=60)

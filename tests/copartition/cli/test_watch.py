@@ -79,6 +79,7 @@ def test_what_was_recorded_is_told_again_and_is_a_diff(run, live, tmp_path):
     assert run("diff", f"{path}#0", f"{path}#1", "-q").exit_code == 1
 
 
+@pytest.mark.live
 def test_a_line_of_the_record_is_there_before_the_line_on_the_screen(start, tmp_path):
     path = tmp_path / "night.ndjson"
     invent = (

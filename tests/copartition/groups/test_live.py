@@ -181,6 +181,7 @@ def test_a_group_that_does_not_exist_is_refused(broker):
         read_live("no-such-group", settings(broker))
 
 
+@pytest.mark.live
 def test_a_broker_that_does_not_answer_is_named_within_seconds():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening: refuses, and nobody else gets the port

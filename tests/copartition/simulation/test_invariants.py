@@ -16,6 +16,7 @@ from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_d
 from copartition.simulation.outcome.log import log_lines, replay
 from tests.copartition.simulation import invariants
 from tests.copartition.simulation.strategies import BROKER_SIDE, scenarios
+from tests.support.tiers import examples
 
 EAGER = {"range", "roundrobin", "sticky"}
 
@@ -46,26 +47,26 @@ def strategies_in(scenario):
         invariants.check_rebalances,
     ],
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(scenario=scenarios())
 def test_of_every_run(check, scenario):
     check(run(scenario))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(scenarios())
 def test_in_the_end_everything_is_read_that_somebody_subscribes_to(scenario):
     invariants.check_end(run(scenario))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(scenarios(broker_side=False))
 def test_nobody_reads_what_is_not_his_but_zombies(scenario):
     if strategies_in(scenario).isdisjoint(BROKER_SIDE):
         invariants.check_owners(run(scenario))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(scenarios(broker_side=False))
 def test_nobody_reads_through_an_eager_rebalance(scenario):
     takes_time = scenario.costs.network_ms or scenario.costs.assignor_ms
@@ -73,13 +74,13 @@ def test_nobody_reads_through_an_eager_rebalance(scenario):
         invariants.check_eager(run(scenario))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(scenarios())
 def test_a_log_is_replayed_byte_for_byte(scenario):
     assert replay([line.encode() for line in log_lines(run(scenario))]) is None
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(scenarios())
 def test_a_scenario_that_is_written_down_is_the_same_one(scenario):
     written = scenario_to_dict(scenario)
@@ -88,7 +89,7 @@ def test_a_scenario_that_is_written_down_is_the_same_one(scenario):
     assert list(log_lines(run(again))) == list(log_lines(run(scenario)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(scenarios(), st.sampled_from([1, 10_000, 2**26]))
 def test_runs_that_share_decisions_are_the_runs_alone(scenario, limit):
     seeds = (7, 3, 11, 3)

@@ -4,7 +4,9 @@ from partitioning.testing.mock_cluster import MockCluster
 from tests.partitioning.clients.clusters import Cluster, mock
 
 
-@pytest.fixture(params=["mock", pytest.param("broker", marks=pytest.mark.broker)])
+@pytest.fixture(
+    params=[pytest.param("mock", marks=pytest.mark.live), pytest.param("broker", marks=pytest.mark.broker)]
+)
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     """Both the mock cluster and the real broker, one after the other."""
     if request.param == "broker":

@@ -26,6 +26,7 @@ def produce(cluster: Cluster, topic: str, partitioner: object, *records: dict[st
     return asyncio.run(main())
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("profile", "partitioner"), [("java", "murmur2_random"), ("librdkafka", "consistent_random")]
 )
@@ -41,6 +42,7 @@ def test_a_profile_places_keys_where_its_client_does(
     )
 
 
+@pytest.mark.live
 def test_a_plug_in_places_records_and_an_explicit_partition_wins(cluster: Cluster) -> None:
     topic = cluster.create_topic(5)
     strategy = Strategy(by_first_byte)

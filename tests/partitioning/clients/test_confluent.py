@@ -213,6 +213,7 @@ def test_is_a_producer(mocked: Cluster) -> None:
     assert isinstance(producer_for(mocked, "java"), Producer)
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("module", ["confluent", "confluent_aio"])
 def test_says_what_to_install_without_confluent_kafka(module: str) -> None:
     code = f"import sys; sys.modules['confluent_kafka'] = None; import partitioning.clients.{module}"

@@ -94,6 +94,7 @@ def test_tasks_at_the_same_time_ask_for_a_topic_once(mocked: Cluster) -> None:
     assert asked == [topic]
 
 
+@pytest.mark.live
 def test_the_event_loop_goes_on_while_a_broker_is_awaited() -> None:
     [port] = free_ports(1)
 

@@ -18,6 +18,8 @@ from partitioning.testing.mock_cluster import MockCluster
 from tests.partitioning.clients.strategies import InTurn, Strategy
 from tests.support.secured import Secured, settings
 
+pytestmark = pytest.mark.live
+
 RECORDS = 900
 REFUSED = "This user may write to no topic, so the cluster refuses it an idempotent producer"
 FINISH: dict[str, Callable[[PartitioningProducer], object]] = {

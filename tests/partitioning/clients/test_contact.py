@@ -40,6 +40,7 @@ def test_a_name_that_nobody_knows_is_told_at_once():
     assert time.monotonic() - begun < 15
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(("timeout_s", "patience_s", "least_s"), [(30, 0.5, 0.5), (3, None, 3)])
 def test_brokers_that_are_down_are_given_the_patience(taken, timeout_s, patience_s, least_s):
     begun = time.monotonic()
@@ -48,6 +49,7 @@ def test_brokers_that_are_down_are_given_the_patience(taken, timeout_s, patience
     assert least_s <= time.monotonic() - begun < 15
 
 
+@pytest.mark.live
 def test_a_server_that_says_nothing_is_given_the_whole_time(taken):
     taken.listen()
     begun = time.monotonic()

@@ -28,6 +28,7 @@ def produce(cluster: Cluster, topic: str, partitioner: object, *records: dict[st
         return [future.get(timeout=20).partition for future in futures]
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("profile", "partitioner"), [("java", "murmur2_random"), ("librdkafka", "consistent_random")]
 )
@@ -43,6 +44,7 @@ def test_a_profile_places_keys_where_its_client_does(
     )
 
 
+@pytest.mark.live
 def test_a_plug_in_places_records_and_an_explicit_partition_wins(cluster: Cluster) -> None:
     topic = cluster.create_topic(5)
     records = (
@@ -54,6 +56,7 @@ def test_a_plug_in_places_records_and_an_explicit_partition_wins(cluster: Cluste
     assert produce(cluster, topic, KafkaPythonPartitioner(Strategy(by_first_byte)), *records) == [1, 3, 2, 4]
 
 
+@pytest.mark.live
 def test_an_unkeyed_record_that_opens_a_batch_counts_once(cluster: Cluster) -> None:
     topic = cluster.create_topic(4)
     settings = {"bootstrap_servers": cluster.bootstrap_servers, **SETTINGS}
@@ -64,6 +67,7 @@ def test_an_unkeyed_record_that_opens_a_batch_counts_once(cluster: Cluster) -> N
     assert placed == [0, 1, 2, 3, 0, 1, 2, 3]
 
 
+@pytest.mark.live
 def test_a_strategy_that_counts_is_told_of_bytes_and_of_full_batches(cluster: Cluster) -> None:
     topic = cluster.create_topic(3)
     strategy = CountsBytes()
@@ -73,6 +77,7 @@ def test_a_strategy_that_counts_is_told_of_bytes_and_of_full_batches(cluster: Cl
     assert strategy.told == [(size, False), (0, True), (size, False)]
 
 
+@pytest.mark.live
 def test_a_strategy_that_minds_batches_moves_on_with_each(cluster: Cluster) -> None:
     topic = cluster.create_topic(4)
     settings = {"bootstrap_servers": cluster.bootstrap_servers, **SETTINGS}

@@ -179,6 +179,7 @@ def test_a_target_that_is_not_there(looping: Looping) -> None:
         looping.run()
 
 
+@pytest.mark.live
 def test_no_broker() -> None:
     with pytest.raises(BrokerUnreachableError, match=r"127\.0\.0\.1:1"):
         Looping("127.0.0.1:1", "a", "b").run(producer={"transaction.timeout.ms": 1000})

@@ -147,6 +147,7 @@ def test_waits_for_a_topic_that_is_being_created(broker: Kafka) -> None:
     admin.delete_topics([name])[name].result(10)
 
 
+@pytest.mark.live
 def test_an_unreachable_broker_is_an_error_soon() -> None:
     [port] = free_ports(1)
     producer = producer_for(Cluster(f"127.0.0.1:{port}", str), "java")

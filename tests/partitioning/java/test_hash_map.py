@@ -129,6 +129,7 @@ def test_a_tree_without_ties_has_an_order() -> None:
     assert set(partitions) == {*ALIKE[:1], *CROWD}
 
 
+@pytest.mark.live
 def test_a_crowd_takes_no_time_that_grows_with_its_square() -> None:
     code = (
         "from partitioning.java.tree_bin import TreeBin\n"

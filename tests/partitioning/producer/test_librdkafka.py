@@ -170,6 +170,8 @@ def test_columns_have_the_sizes_of_single_records() -> None:
     ]
 
 
+@pytest.mark.live
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("records", "size", "settings"),
     [

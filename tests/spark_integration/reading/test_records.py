@@ -73,6 +73,7 @@ def test_a_record_that_does_not_come_is_told(
         offsets(mock_cluster, Range(topic, 1, 299, 305))
 
 
+@pytest.mark.live
 def test_a_cluster_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "ANSWER_WITHIN_S", 1.0)
     with (

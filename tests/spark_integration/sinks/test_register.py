@@ -76,6 +76,7 @@ def test_another_source_of_that_name_is_refused(spark: SparkSession, monkeypatch
         register(Registered(spark))
 
 
+@pytest.mark.live
 @pytest.mark.needs("data sources")
 @pytest.mark.parametrize(("missing", "found"), [("", "True"), ("confluent_kafka", "False")])
 def test_the_module_that_spark_looks_for_never_fails(missing: str, found: str) -> None:

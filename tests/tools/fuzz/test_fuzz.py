@@ -5,11 +5,12 @@ import time
 import pytest
 
 from assignors.errors import SourceError
+from tests.support.tiers import examples
 from tools.fuzz.runner import run
 from tools.fuzz.targets import SHARES, TARGETS
 
 SEED = 19
-CASES = 150
+CASES = examples(150)
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -48,6 +49,7 @@ def test_what_must_not_come_out_is_a_finding(check, refused, found):
     assert [finding.place.split()[0] for finding in tally.findings] == found
 
 
+@pytest.mark.live
 def test_time_asleep_is_not_counted():
     tally = run({"it": (lambda rng: rng.random(), lambda _: time.sleep(1.1))}, SEED, 1)
     assert tally.findings == []

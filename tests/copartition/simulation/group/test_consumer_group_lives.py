@@ -26,6 +26,7 @@ from copartition.simulation import (
 )
 from copartition.simulation.group.consumer_protocol import ConsumerProtocol
 from copartition.simulation.group.world import World
+from tests.support.tiers import examples
 
 NAMES = ("c0", "c1", "c2", "c3")
 advance = ConsumerProtocol.advance
@@ -105,7 +106,7 @@ def lived(scenario):
             reject()
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(lives())
 def test_a_group_comes_to_rest_with_every_partition_read_by_the_member_it_is_meant_for(scenario):
     result, world = lived(scenario)
@@ -121,7 +122,7 @@ def test_a_group_comes_to_rest_with_every_partition_read_by_the_member_it_is_mea
     assert (end - start).sum() == pytest.approx(result.summary.partition_pause_ms)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(lives())
 def test_the_assignments_of_the_rebalances_are_those_of_the_targets(scenario):
     result, world = lived(scenario)

@@ -22,6 +22,7 @@ from copartition.simulation.group.recurring import first_after, first_after_each
 from copartition.simulation.inputs.durations import LATEST_MS
 from copartition.simulation.timing import mean_barrier
 from tests.support.simulated import when
+from tests.support.tiers import examples
 
 ORDERS = (Topic("orders", 12),)
 
@@ -88,7 +89,7 @@ def test_the_mean_barrier_is_that_of_the_simulation(members, settled_ms):
     waits = []
     rng = np.random.default_rng(members)
     scenario = Scenario(ORDERS, group(members + 1), (), "range", settled_ms=settled_ms)
-    for seed in range(400):
+    for seed in range(examples(400)):
         leaves = Leave(float(rng.uniform(0, 3_000)), "c0")
         run = simulate(replace(scenario, events=(leaves,), seed=seed))
         waits.append(run.summary.rebalancing_ms)

@@ -20,6 +20,7 @@ from copartition.simulation import (
     Scenario,
     simulate,
 )
+from tests.support.tiers import examples
 
 LOADS = (
     Load(50),
@@ -63,7 +64,7 @@ def comings_and_goings(draw):
 
 
 @given(comings_and_goings(), st.sampled_from(LOADS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_every_record_is_read_lost_or_waiting(scenario, load):
     records = simulate(replace(scenario, load=load)).records
     assert records.consumed + records.waiting + records.lost == pytest.approx(records.arrived)
@@ -76,7 +77,7 @@ def test_every_record_is_read_lost_or_waiting(scenario, load):
 
 
 @given(comings_and_goings(), st.sampled_from(LOADS))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_groups_lag_is_that_of_its_partitions(scenario, load):
     records = simulate(replace(scenario, load=load)).records
     single = [records.curves.of(partition) for partition in range(len(records.peak))]
@@ -110,7 +111,7 @@ def orderly(draw):
 
 
 @given(orderly())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_lag_of_an_orderly_run_is_what_its_pauses_make_of_it(scenario):
     run = simulate(scenario)
     _, start, end = run.timeline.pauses()

@@ -6,6 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from copartition.simulation.records.sharing import behind_at, drain_times, fall_times, peaks, speed_at
+from tests.support.tiers import examples
 
 CLOSE = {"rel": 1e-6, "abs": 1e-6}
 
@@ -46,7 +47,7 @@ partitions = st.lists(
     partitions, st.sampled_from([3.3, 17.0, 61.0, 149.9, 333.0, 1001.0]), st.sampled_from([0.7, 9.0, 111.0])
 )
 @example([(0, 0, 0), (0, 50, 0), (1000, 0, 0)], 100.0, 9.0)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_sharing_is_what_it_is_step_by_step(drawn, capacity, elapsed):
     behind, rate, group = (np.array(column) for column in zip(*drawn, strict=True))
     times = drain_times(behind.astype(float), rate.astype(float), group, capacity)
@@ -62,7 +63,7 @@ def test_sharing_is_what_it_is_step_by_step(drawn, capacity, elapsed):
 
 
 @given(partitions, st.sampled_from([17.0, 61.0, 149.9, 333.0]), st.sampled_from([0.3, 0.9]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_partition_falls_to_a_target_when_it_does(drawn, capacity, share):
     behind, rate, group = (np.array(column, float) for column in zip(*drawn, strict=True))
     group = group.astype(int)
@@ -80,7 +81,7 @@ def test_a_partition_falls_to_a_target_when_it_does(drawn, capacity, share):
 
 @given(partitions, st.sampled_from([17.0, 61.0, 149.9, 333.0]))
 @example([(5, 1, 0), (3, 1.3, 0), *[(0, 9, 0)] * 5], 8.9)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_partition_turns_where_it_is_furthest_behind(drawn, capacity):
     behind, rate, group = (np.array(column, float) for column in zip(*drawn, strict=True))
     group = group.astype(int)

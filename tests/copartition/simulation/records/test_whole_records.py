@@ -9,6 +9,7 @@ from assignors.group import Topic
 from copartition.simulation import Load, Scenario, Settings
 from copartition.simulation.records.flow import Flow
 from tests.copartition.simulation.records.whole_records import INTERVAL, TIMEOUT, WholeRecords
+from tests.support.tiers import examples
 
 PARTITIONS = 6
 CONSUMERS = 3
@@ -182,7 +183,7 @@ def at_seconds(times, values, seconds):
     st.booleans(),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_flow_is_what_whole_records_are(history, rates, capacity, on_revoke, transactions, random):
     calls, end = history
     slow = WholeRecords(rates, capacity, on_revoke, transactions)
@@ -215,7 +216,7 @@ def test_a_flow_is_what_whole_records_are(history, rates, capacity, on_revoke, t
 
 
 @given(histories(), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_open_transactions_block_as_long_as_they_do_second_by_second(history, on_revoke):
     calls, end = history
     rates = [12] * PARTITIONS

@@ -141,6 +141,7 @@ def test_a_selection_of_nothing_is_refused(mocked, selection: dict[str, object],
         read(*mocked([]), Selection(**selection))  # type: ignore[arg-type]
 
 
+@pytest.mark.live
 def test_a_broker_that_is_down_is_told_at_once() -> None:
     [port] = free_ports(1)
     with pytest.raises(

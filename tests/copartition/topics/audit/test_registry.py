@@ -47,6 +47,7 @@ def test_a_key_that_the_registry_does_not_know_says_its_bytes(key: bytes) -> Non
     assert sum(decode.undecoded.values()) == 1
 
 
+@pytest.mark.live
 def test_a_registry_that_is_down_is_named_at_once() -> None:
     decode = KeyDecoder("avro", "orders", registry_client({"url": "http://127.0.0.1:1", "max.retries": 0}))
     with pytest.raises(RegistryError, match="the schema registry does not answer"):

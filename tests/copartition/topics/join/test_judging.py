@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from copartition.topics.join.judging import judge
 from partitioning.errors import InvalidConfigError
 from tests.copartition.topics.join.invented import Topic, apart, compared, sampled, will_part, writer
+from tests.support.tiers import examples
 
 USERS = tuple(b"user-%d" % number for number in range(200))
 OTHERS = tuple(b"other-%d" % number for number in range(200))
@@ -281,7 +282,7 @@ def lives(draw, name):
     return Topic(name, tuple(stages), draw(st.sampled_from([stages[-1][1], stages[-1][1], count])))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.tuples(lives("a"), lives("b")), st.booleans())
 def test_no_false_yes_of_what_an_audit_finds(topics, proved):
     found = judge([each.found for each in topics], compared(topics) if proved else None)

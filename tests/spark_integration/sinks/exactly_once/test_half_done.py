@@ -90,16 +90,19 @@ def reader(of: Target, group: str) -> Iterator[Consumer]:
         consumer.close()
 
 
+@pytest.mark.live
 def test_readers_stand_still_before_it(half_done: Target) -> None:
     assert readable_end(half_done) == 0
 
 
+@pytest.mark.live
 def test_a_task_ends_it_and_writes_its_rows_once(half_done: Target) -> None:
     write_partition(batches(range(4)), half_done, 0)
     assert read(half_done) == [b"0", b"1", b"2", b"3"]
     check_after(half_done)
 
 
+@pytest.mark.live
 def test_a_task_that_needs_the_first_partitions_entry_ends_it_there(unverified: Kafka) -> None:
     version = target(unverified.bootstrap_servers, unverified.create_topic(2))
     leave(version, [b"0", b"1"])
@@ -108,6 +111,7 @@ def test_a_task_that_needs_the_first_partitions_entry_ends_it_there(unverified: 
     assert read(version) == [b"0", b"1", b"2", b"3"]
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("versions", [0, 1])
 def test_records_that_the_ledger_dropped_are_not_committed_with_the_next(
     version: Target, versions: int
@@ -120,6 +124,7 @@ def test_records_that_the_ledger_dropped_are_not_committed_with_the_next(
     assert read(version) == [b"0", b"1", b"2", b"3", b"4", b"5"][-2 - 4 * versions :]
 
 
+@pytest.mark.live
 def test_records_that_the_ledger_knows_of_are_committed_with_the_next(version: Target) -> None:
     leave(version, [b"0", b"1"], with_entry=False)
     content = Content()
@@ -134,17 +139,20 @@ def test_records_that_the_ledger_knows_of_are_committed_with_the_next(version: T
     assert read(version) == [b"0", b"1", b"2", b"3"]
 
 
+@pytest.mark.live
 def test_a_driver_that_gives_up_leaves_no_reader_waiting(half_done: Target) -> None:
     fence(half_done, [0])
     assert readable_end(half_done) > 2
     assert read(half_done) == []
 
 
+@pytest.mark.live
 def test_a_driver_ends_it_before_it_reads_the_ledger(half_done: Target) -> None:
     prepared(half_done)
     assert readable_end(half_done) > 2
 
 
+@pytest.mark.live
 def test_an_entry_is_ended_beside_a_partition_without_more_records(version: Target) -> None:
     write_partition(batches(range(4)), version, 0)
     leave(version, [])
@@ -153,6 +161,7 @@ def test_an_entry_is_ended_beside_a_partition_without_more_records(version: Targ
     assert read(version) == [b"0", b"1", b"2", b"3", b"4", b"5"]
 
 
+@pytest.mark.live
 def test_an_entry_is_left_alone_beside_fewer_records_than_it_knows_of(version: Target) -> None:
     write_partition(batches(range(4)), version, 0)
     leave(version, [])
@@ -164,6 +173,7 @@ def test_an_entry_is_left_alone_beside_fewer_records_than_it_knows_of(version: T
         settled(committed(version))
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("entries", [0, 1])
 def test_an_entry_is_left_alone_where_its_records_may_be_in(
     version: Target, monkeypatch: pytest.MonkeyPatch, entries: int
