@@ -82,14 +82,17 @@ def test_forty_events_and_more_met_four_clients(found: list[Event], runs: list[R
     }
 
 
+@pytest.mark.slow
 def test_no_partition_ever_had_two_live_owners(runs: list[Run]) -> None:
     assert [pair for run in runs for pair in overlaps(ownership(run["events"], run["ends"]))] == []
 
 
+@pytest.mark.slow
 def test_after_every_event_each_partition_has_the_owner_that_the_leader_named(found: list[Event]) -> None:
     assert {(each.group, each.event) for each in found if not each.owned} == {("range-static", "grow")}
 
 
+@pytest.mark.slow
 def test_every_leader_answers_as_ours_but_librdkafkas_sticky_one(led: list[Led]) -> None:
     assert len(led) >= 100
     assert {(each.client, each.assignor) for each in led if not each.equal} == {
@@ -97,6 +100,7 @@ def test_every_leader_answers_as_ours_but_librdkafkas_sticky_one(led: list[Led])
     }
 
 
+@pytest.mark.slow
 def test_every_event_that_misses_has_its_cause_and_no_other_has_one(found: list[Event]) -> None:
     assert {(each.group, each.event) for each in found if each.misses or not each.owned} == set(CAUSES)
 

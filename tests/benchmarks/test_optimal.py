@@ -12,6 +12,8 @@ from benchmarks.optimal.measuring import Counts, measured
 from benchmarks.optimal.page import page
 from benchmarks.optimal.picture import picture
 
+pytestmark = pytest.mark.slow
+
 GROUPS = 8
 OURS = [(shape, name) for shape in SHAPES for name in ("optimal", "cooperative-optimal")]
 
@@ -21,7 +23,6 @@ def counts() -> Counts:
     return gathered(map(measured, range(GROUPS)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("figure", ["failed", "loads", "fullest", "avoidable"])
 def test_the_optimal_assignors_are_never_beaten(counts: Counts, figure: str) -> None:
     assert {place: set(counts[figure][place]) for place in OURS} == {place: {0} for place in OURS}

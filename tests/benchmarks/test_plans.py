@@ -9,6 +9,8 @@ from benchmarks.plans.cells import CELLS, CONSUMER, RESTARTED, SHAPES
 from benchmarks.plans.comparing import page
 from benchmarks.plans.predicting import Change, changes
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def compared() -> list[Change]:
@@ -19,7 +21,6 @@ def told(change: Change) -> tuple[str, bool, str, str]:
     return change.assignor, change.static, change.shape, change.event
 
 
-@pytest.mark.slow
 def test_every_event_was_measured_in_every_group(compared: list[Change]) -> None:
     assert list(map(told, compared)) == [
         (cell.assignor, cell.static, cell.shape, event) for cell in CELLS for event in cell.events

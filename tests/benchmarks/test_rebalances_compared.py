@@ -9,13 +9,14 @@ from benchmarks.rebalances.comparing import CAUSES, Cell, compare, orders, page
 from benchmarks.rebalances.predicting import medians
 from benchmarks.rebalances.scenarios import PROTOCOLS, SCENARIOS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def cells() -> list[Cell]:
     return compare(saved())
 
 
-@pytest.mark.slow
 def test_every_scenario_was_measured_under_every_protocol(cells: list[Cell]) -> None:
     assert [(cell.scenario, cell.protocol) for cell in cells] == [
         (scenario, protocol) for scenario in SCENARIOS for protocol in PROTOCOLS

@@ -42,6 +42,7 @@ def test_there_are_two_examples():
     assert TEXT.count("```console") == len(EXAMPLES) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", re.findall(r"^ +copartition (.+)$", HELP_EXAMPLES, re.MULTILINE))
 @pytest.mark.usefixtures("_folder")
 def test_an_example_of_help_runs(arguments):

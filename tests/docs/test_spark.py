@@ -23,6 +23,7 @@ def table(head: str) -> set[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_examples_run(spark, broker, tmp_path, monkeypatch):  # noqa: F811 - the fixture
     if not hasattr(spark, "dataSource"):

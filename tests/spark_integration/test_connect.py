@@ -17,6 +17,7 @@ CHOSEN = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Connect's client needs grpcio")
 @pytest.mark.spark
 @pytest.mark.needs("time")

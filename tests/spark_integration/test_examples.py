@@ -66,6 +66,7 @@ def test_a_backfill_is_ordered_and_goes_on_where_it_stopped(
     assert len(read_topic(broker.bootstrap_servers, topic)) == 3000
 
 
+@pytest.mark.slow
 def test_a_migration_keeps_order_headers_and_timestamps(spark: SparkSession, broker: Kafka) -> None:
     source, target = broker.create_topic(12), broker.create_topic(48)
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "partitioner": "murmur2_random"})

@@ -39,7 +39,7 @@ def tier() -> str:
 
 def examples(most: int) -> int:
     """How many examples Hypothesis tries: `most` in CI, half as many in `test`, few in `quick`."""
-    return {"quick": max(3, most // 10), "test": max(5, most // 2), "ci": most}[_tier]
+    return {"quick": max(3, most // 20), "test": max(5, most // 2), "ci": most}[_tier]
 
 
 def sample(cases: Sequence[Case], every: int) -> Sequence[Case]:
@@ -68,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.addaudithook(_audit)
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)  # before pytest looks for the markers of -m
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is live, and leave out what this tier does not run."""
     for item in items:

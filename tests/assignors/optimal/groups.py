@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from assignors import Group, Member, PartitionList, StickyUserData, Topic
+from tests.support.tiers import examples
 
 NAMES = ("optimal", "cooperative-optimal")
 
@@ -163,6 +164,6 @@ def found(group, assignment):
 
 
 def groups(seed, count, **more):
-    """So many random groups."""
+    """Random groups: `count` of them in CI, fewer in the other tiers."""
     rng = np.random.default_rng(seed)
-    return [random_group(rng, **more) for _ in range(count)]
+    return [random_group(rng, **more) for _ in range(examples(count))]

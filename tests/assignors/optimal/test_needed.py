@@ -5,6 +5,7 @@ import pytest
 
 from assignors.optimal.needed import most_kept
 from tests.assignors.optimal.solver import brute_most_kept, random_group, solved_most_kept
+from tests.support.tiers import examples
 
 
 def bounds(rng, partitions, members):
@@ -17,25 +18,25 @@ def bounds(rng, partitions, members):
 def test_as_brute_force_on_tiny_groups(equal):
     rng = np.random.default_rng(15)
     answers = []
-    for _ in range(2_000):
+    for _ in range(examples(2_000)):
         group = random_group(rng, members=4, topics=4, partitions=8, equal=equal)
         low, high = bounds(rng, len(group[0]), len(group[2]))
         expected = brute_most_kept(*group, low, high)
         assert most_kept(*group, low, high) == expected, (group, low, high)
         answers.append(expected)
-    assert 200 < answers.count(None) < 1_600  # both kinds of groups are met
+    assert 0.1 < answers.count(None) / len(answers) < 0.8  # both kinds of groups are met
 
 
 def test_as_a_linear_program_on_medium_groups():
     rng = np.random.default_rng(16)
     moved = 0
-    for number in range(200):
+    for number in range(examples(200)):
         group = random_group(rng, members=25, topics=12, partitions=300, equal=number % 4 == 0, fewest=1)
         low, high = bounds(rng, len(group[0]), len(group[2]))
         expected = solved_most_kept(*group, low, high)
         assert most_kept(*group, low, high) == expected, (group, low, high)
         moved += expected is not None and expected < np.count_nonzero(group[1] >= 0)
-    assert moved > 50
+    assert moved > examples(200) // 4
 
 
 @pytest.mark.parametrize(

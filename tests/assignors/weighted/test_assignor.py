@@ -8,6 +8,7 @@ import pytest
 from assignors import Group, Reason, explain, get_assignor
 from assignors.testing import check_assignor
 from tests.assignors.weighted.groups import assign, cases, given, peaks, plain
+from tests.support.tiers import examples
 
 NAMES = ("weighted", "cooperative-weighted")
 WEIGHTS = {f"topic-{number}": [1, 5, 2, 0, 8, 1.5, 3] for number in range(4)}
@@ -21,7 +22,7 @@ def test_they_pass_the_conformance_kit_with_weights_and_a_budget(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_answer_beats_the_bounds_and_the_peak_is_that_of_the_answer(name):
-    for group, settings in cases(1, 700):
+    for group, settings in cases(1, examples(700)):
         found = assign(name, group, **settings).certificate
         least = peaks(group, **settings)
         within = least[min(found.moves, len(least) - 1)]
@@ -33,7 +34,7 @@ def test_no_answer_beats_the_bounds_and_the_peak_is_that_of_the_answer(name):
 
 def test_the_peak_is_near_the_least_there_is():
     above = []
-    for group, settings in cases(2, 700):
+    for group, settings in cases(2, examples(700)):
         fresh = Group(group.topics, [replace(each, owned=(), user_data=None) for each in group.members])
         least = peaks(fresh, **settings)[-1]
         above.append(assign("weighted", fresh, **settings).certificate.peak / least - 1 if least else 0.0)
@@ -43,7 +44,7 @@ def test_the_peak_is_near_the_least_there_is():
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_moves_stay_within_the_budget(name, most):
-    for group, settings in cases(3, 150, partitions=12):
+    for group, settings in cases(3, examples(150), partitions=12):
         assert assign(name, group, **settings, max_moves=most).certificate.moves <= most
 
 
@@ -61,14 +62,14 @@ def test_moves_lower_the_peak_by_the_gain(gain, moves):
 
 
 def test_nothing_moves_without_a_change():
-    for group, settings in cases(4, 200, members=6, partitions=20):
+    for group, settings in cases(4, examples(200), members=6, partitions=20):
         answer = assign("weighted", group, **settings)
         again = assign("weighted", group.next(answer), **settings)
         assert given(again) == given(answer)
 
 
 def test_a_cooperative_group_settles_in_two_rounds_with_the_peak_that_was_certified():
-    for group, settings in cases(5, 200, members=6, partitions=20):
+    for group, settings in cases(5, examples(200), members=6, partitions=20):
         first = assign("cooperative-weighted", group, **settings)
         second = assign("cooperative-weighted", group.next(first), **settings)
         assert not second.transferring
@@ -78,7 +79,7 @@ def test_a_cooperative_group_settles_in_two_rounds_with_the_peak_that_was_certif
 @pytest.mark.parametrize("name", NAMES)
 def test_the_order_of_members_and_topics_does_not_matter(name):
     rng = np.random.default_rng(6)
-    for group, settings in cases(6, 150, members=6, partitions=20):
+    for group, settings in cases(6, examples(150), members=6, partitions=20):
         members = [group.members[row] for row in rng.permutation(len(group.members))]
         shuffled = Group(group.topics[::-1], members, generation=group.generation)
         assert given(assign(name, shuffled, **settings)) == given(assign(name, group, **settings))

@@ -50,6 +50,7 @@ def test_json_has_every_trial():
     assert client["default"]["linger_ms"] == 5
 
 
+@pytest.mark.slow
 def test_keys_spread_the_records_over_partitions():
     with_keys, without = (
         read(*RATE, "--client", "librdkafka", *more)["clients"][0]["best"]["requests"]
@@ -80,6 +81,7 @@ def test_recorded_partitions_are_kept(file):
     assert lingering["requests"] == pytest.approx(2 * 300 / 8, abs=2)
 
 
+@pytest.mark.slow
 def test_a_page_has_a_picture_with_every_trial(tmp_path):
     page = tmp_path / "page.html"
     assert invoke(*RATE, "--html", page).exit_code == 0

@@ -92,7 +92,7 @@ def simulated(strategy, what, members, partitions, count, *, static, settings):
             ("growth", 1, 4, 2, False, Settings()),
             ("growth", 5, 20, 5, False, FAST),
         ],
-        every=4,
+        every=9,
     ),
 )
 def test_costs_are_the_means_of_many_simulations(

@@ -379,6 +379,7 @@ def a_crowd(partitions, turns, *, together=False):
     return a_run(lives, consumers=tuple(f"worker-{number}" for number in range(50)))
 
 
+@pytest.mark.slow
 def test_a_page_of_a_large_group_with_a_long_story_stays_small():
     result = a_crowd(500, 60)
     for runs in ([result], [result] * DRAWN):
@@ -434,6 +435,7 @@ def test_readers_of_a_large_group_are_those_of_one_partition_in_each_lane():
     assert sum(len(layer.shapes) for layer in strip.layers) <= 2 * GRID_LANES
 
 
+@pytest.mark.slow
 def test_pauses_that_a_grid_cannot_show_leave_no_holes_in_it():
     strip = panel(a_crowd(600, 100)).readers
     drawn = np.concatenate([boxes(layer.shapes) for layer in strip.layers])

@@ -40,6 +40,7 @@ def mean(scenario, figure, seeds=SEEDS):
     return np.mean([getattr(result.summary, figure) for result in simulate_seeds(scenario, seeds)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assignor", ["sticky", "range"])
 def test_forty_restarts_stop_an_eager_group_for_two_minutes(assignor):
     """About 2 minutes a deploy were reported, as 40 rebalances of 3 s.
@@ -52,6 +53,7 @@ def test_forty_restarts_stop_an_eager_group_for_two_minutes(assignor):
     assert mean(scenario, "rebalancing_ms") == pytest.approx(120_000, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_quick_restart_often_is_one_rebalance():
     """Assumed: a pod is back after 1 s. In two of three barriers that is in time to join the same one."""
     scenario = deployment(down_ms=1_000, static=False)
@@ -69,6 +71,7 @@ def test_static_members_that_are_back_in_time_cause_no_rebalance(assignor, down_
     assert run.partition_pause_ms == pytest.approx(200 * down_ms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settled_ms", [0, 3_600_000])
 @pytest.mark.parametrize("start_ms", [5_000, 20_000])
 def test_forty_pods_replaced_with_a_surge_of_ten_cost_more_under_cooperative(settled_ms, start_ms):

@@ -87,6 +87,7 @@ def test_a_map_never_shrinks() -> None:
     assert list(numbers) == [1, 33, 16]
 
 
+@pytest.mark.slow
 def test_a_large_map_has_the_order_that_arithmetic_tells() -> None:
     partitions = [TopicPartition("topic", number * 7) for number in range(100_000)]
     hashes = topic_partition_hashes(string_hash("topic"), [number for _, number in partitions])

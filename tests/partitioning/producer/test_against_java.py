@@ -19,6 +19,7 @@ def name_of(measured: dict[str, Any]) -> str:
     return "-".join(f"{value}" for value in measured["case"].values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measured", MEASURED, ids=name_of)
 def test_records_per_batch_agree_within_a_tenth(measured: dict[str, Any]) -> None:
     case = measured["case"]

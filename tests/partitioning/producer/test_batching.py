@@ -112,6 +112,7 @@ def test_sticky_waits_for_one_batch_whatever_the_partition_count(partitions: int
     assert result.wait_ms([99])[0] == pytest.approx(12.8, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partitions", [16, 64, 128])
 def test_sticky_takes_half_the_latency_or_less_without_linger(partitions: int) -> None:
     round_robin = get_partitioner("round-robin").for_topic("orders")

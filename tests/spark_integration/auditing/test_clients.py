@@ -83,6 +83,7 @@ WRITERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.jvm
 def test_every_client_and_the_count_are_named(spark: SparkSession, connector: None, broker: Kafka) -> None:
     servers = broker.bootstrap_servers

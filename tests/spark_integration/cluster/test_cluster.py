@@ -25,6 +25,7 @@ sys.meta_path.insert(0, Hidden())
 ADDRESS = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.needs("data sources")
 @pytest.mark.needs("time")

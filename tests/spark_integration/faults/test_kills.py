@@ -9,6 +9,7 @@ from benchmarks.faults.run import run
 from benchmarks.faults.scenarios import SCENARIOS
 
 
+@pytest.mark.slow
 @pytest.mark.jvm
 @pytest.mark.needs("classic")
 @pytest.mark.needs("data sources")

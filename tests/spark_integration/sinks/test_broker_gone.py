@@ -32,7 +32,12 @@ def close_when_written_to(own: Broker, topic: str) -> None:
 @pytest.mark.parametrize(
     ("sink", "settings", "message"),
     [
-        ("kafka", {"request.timeout.ms": "2000", "max.block.ms": "2000"}, "TimeoutException"),
+        pytest.param(
+            "kafka",
+            {"request.timeout.ms": "2000", "max.block.ms": "2000"},
+            "TimeoutException",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "copartition",
             {},

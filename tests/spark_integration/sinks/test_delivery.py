@@ -31,7 +31,7 @@ from spark_integration.sinks.options import read_options
 from spark_integration.sinks.producers import HOME, KEPT
 from tests.support.reading import read_topic
 
-pytestmark = pytest.mark.needs("time")
+pytestmark = [pytest.mark.live, pytest.mark.needs("time")]
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ def check(broker: Kafka, topic: str) -> None:
     assert written.inversions() == 0
 
 
+@pytest.mark.slow
 def test_through_sparks_connector(spark: SparkSession, connector: None, broker: Kafka) -> None:
     topic, servers = broker.create_topic(PARTITIONS), broker.bootstrap_servers
     rows = routed(numbered(spark, ROWS)).sortWithinPartitions("id").drop("id")
@@ -36,6 +37,7 @@ def test_through_sparks_connector(spark: SparkSession, connector: None, broker: 
     check(broker, topic)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("data sources")
 def test_through_the_pip_only_sink(spark: SparkSession, broker: Kafka) -> None:
     register(spark)
@@ -46,6 +48,7 @@ def test_through_the_pip_only_sink(spark: SparkSession, broker: Kafka) -> None:
     check(broker, topic)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("data sources")
 def test_through_the_pip_only_sink_of_a_stream(spark: SparkSession, broker: Kafka, tmp_path: Path) -> None:
     register(spark)

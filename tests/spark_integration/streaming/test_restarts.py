@@ -25,6 +25,8 @@ from tests.spark_integration.sinks.numbered import KEYS, Written
 from tests.support.broker import Kafka
 from tests.support.spark import start_spark
 
+WIDE = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 PARTITIONS, ROWS = 4, 4000  # of the topic, of a batch
 ARROW_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -94,12 +96,14 @@ def _small_arrow_batches(spark: SparkSession) -> Iterator[None]:
     spark.conf.set(ARROW_BATCH, before)
 
 
-@pytest.mark.parametrize("end", ["stopped", "not committed", "failed"])
+@pytest.mark.parametrize(
+    "end", ["failed", pytest.param("stopped", marks=WIDE), pytest.param("not committed", marks=WIDE)]
+)
 @pytest.mark.parametrize(
     "way",
     [
-        "foreachBatch kafka",
-        pytest.param("foreachBatch copartition", marks=pytest.mark.needs("data sources")),
+        pytest.param("foreachBatch kafka", marks=WIDE),
+        pytest.param("foreachBatch copartition", marks=[WIDE, pytest.mark.needs("data sources")]),
         pytest.param("copartition", marks=pytest.mark.needs("data sources")),
     ],
 )
@@ -166,6 +170,7 @@ def run_until_killed(folder: str, servers: str, topic: str) -> None:
     start(spark, "copartition", Path(folder), servers, topic).awaitTermination()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("time")
 @pytest.mark.needs("data sources")
 def test_a_killed_driver_loses_nothing(spark: SparkSession, broker: Kafka, tmp_path: Path) -> None:

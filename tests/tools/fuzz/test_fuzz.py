@@ -40,7 +40,7 @@ def raising(error):
         (raising(KeyError("no")), 0, ["KeyError"]),
         (raising(MemoryError()), 0, ["MemoryError"]),
         (raising(SystemExit(2)), 0, ["SystemExit"]),
-        (endless, 0, ["TooSlowError"]),
+        pytest.param(endless, 0, ["TooSlowError"], marks=pytest.mark.slow),
     ],
 )
 def test_what_must_not_come_out_is_a_finding(check, refused, found):

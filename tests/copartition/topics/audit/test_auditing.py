@@ -23,12 +23,14 @@ def test_the_rules_are_all_there_are() -> None:
     assert {(PROFILES[name].hash, PROFILES[name].sign) for name in RULES} == kinds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [6, 100, 999, 1000])
 def test_a_count_below_the_topics_own_is_found(count: int) -> None:
     audit = Written(1000).by("java", count, 20_000).audit()
     assert (audit.certainty, turns(audit)) == ("sure", {("java", count)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [48, 3200, 20_000])
 def test_of_many_partitions_the_counts_that_people_choose_are_tried(count: int) -> None:
     audit = Written(20_000).by("java", count, 3000).audit()
@@ -140,6 +142,7 @@ def test_a_power_of_two_makes_signs_one_rule() -> None:
     assert audit.spans[0].rivals == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [10, 1000, 30_000])
 def test_the_size_of_batches_changes_no_verdict(batch: int) -> None:
     audit = Written(12).by("java", 6, 4000).by("java", 12, 4000).audit(batch=batch)

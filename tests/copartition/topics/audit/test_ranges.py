@@ -3,6 +3,7 @@ import pytest
 
 from copartition.topics.audit.ranges import Rows, count_hits, merged, ranges
 from partitioning import partition_batch
+from tests.support.tiers import sample
 
 COUNTS = (4, 6, 8, 12)
 CANDIDATES = [(profile, count) for profile in ("java", "librdkafka") for count in COUNTS]
@@ -76,8 +77,8 @@ def test_one_writer_is_one_range_a_partition(profile: str, num_partitions: int, 
 
 
 # To a count that is no multiple, to one that has a divisor in common, and to multiples.
-@pytest.mark.parametrize(("before", "after"), [(6, 8), (8, 12), (6, 12), (4, 12)])
-@pytest.mark.parametrize("limit", [100, 1000, 100_000])
+@pytest.mark.parametrize(("before", "after"), sample([(6, 8), (6, 12), (8, 12), (4, 12)], 2))
+@pytest.mark.parametrize("limit", sample([100, 1000, 100_000], 2))
 def test_growth_is_found_at_its_offset(limit: int, before: int, after: int) -> None:
     topic = Topic().write("java", before, 3000)
     grown_at = [topic.partition.count(partition) for partition in range(before)]
