@@ -10,7 +10,6 @@ from partitioning.testing.mock_cluster import MockCluster
 from tests.support import prerequisites, second_tries, tiers
 from tests.support.broker import Broker, Kafka
 from tests.support.encrypted import Encrypted, encrypted_broker
-from tests.support.schedule import Schedule
 from tests.support.secured import Secured, secured_broker
 from tests.support.servers import OneOfEach
 
@@ -26,6 +25,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(second_tries, "second tries")
     config.pluginmanager.register(OneOfEach(config, starts), "servers")
     if config.pluginmanager.hasplugin("dsession"):
+        from tests.support.schedule import Schedule  # pytest-xdist may not be installed
+
         config.pluginmanager.register(Schedule(), "schedule")
 
 

@@ -12,20 +12,24 @@ test without the marker fails there as soon as it leaves this process.
 from __future__ import annotations
 
 import sys
+import time
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 from hypothesis import settings
 
+from partitioning.testing.mock_cluster import MockCluster
+
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
 Case = TypeVar("Case")
 
 TIERS = ("quick", "test", "ci")
 LIVE_FIXTURES = {"broker", "secured", "encrypted", "mock_cluster", "spark"}
 LIVE_MARKERS = {"broker", "jvm", "spark"}
-FORBIDDEN = {"socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os.posix_spawn", "time.sleep"}
+FORBIDDEN = {"socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os.posix_spawn"}
 """Audit events of Python that a test of the quick tier may not raise."""
 
 _tier = "test"
@@ -66,6 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile(_tier)
     if _tier == "quick":
         sys.addaudithook(_audit)
+        time.sleep = _guard("time.sleep", time.sleep)
+        MockCluster.__init__ = _guard("MockCluster", MockCluster.__init__)  # type: ignore[method-assign]
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks for the markers of -m
@@ -96,5 +102,21 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _audit(event: str, arguments: tuple[object, ...]) -> None:
-    if _guarded and event in FORBIDDEN:
-        raise AssertionError(f"a test that is not marked live did this: {event} {arguments}")
+    if event in FORBIDDEN:
+        _refuse(event, arguments)
+
+
+def _guard(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of which Python tells no audit hook, and which no test of the quick tier may call."""
+
+    @wraps(function)
+    def guarded(*arguments: Any, **settings: Any) -> Any:
+        _refuse(name, arguments)
+        return function(*arguments, **settings)
+
+    return guarded
+
+
+def _refuse(what: str, arguments: tuple[object, ...]) -> None:
+    if _guarded:
+        raise AssertionError(f"a test that is not marked live did this: {what} {arguments}")

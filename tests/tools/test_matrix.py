@@ -52,7 +52,7 @@ def test_the_lowest_versions_are_tested_without_spark(tmp_path: Path) -> None:
     python.chmod(0o755)
     result = matrix.run(matrix.LOWEST, matrix.SPARKLESS, lambda: python, [])
     assert re.fullmatch("lowest without Spark: passed in [0-9]+ s, 7 passed, 2 deselected", result.summary)
-    assert "tests/partitioning tests/assignors -m not (spark or jvm or broker)" in result.output
+    assert "tests/partitioning tests/assignors tests/copartition --tier quick" in result.output
 
 
 def test_every_python_that_is_declared_has_a_run() -> None:

@@ -1,9 +1,9 @@
 """Run the tests on other versions of what they need: `python -m tools.matrix`.
 
-The Spark tests run on several versions of PySpark, each classic and Connect; `lowest` runs the tests of
-`partitioning` and `assignors` that need no Spark, JVM or broker on the lowest versions that `pyproject.toml`
-declares, Python included; `python-3.14` runs the same on a newer Python with the newest versions. A Python
-that is not installed here is taken from Debian's packages, where there is apt-get.
+The tests that take a Spark session run on several versions of PySpark, each classic and Connect; `lowest`
+runs the quick tier on the lowest versions that `pyproject.toml` declares, Python included; `python-3.14` runs
+the same on a newer Python with the newest versions. A Python that is not installed here is taken from
+Debian's packages, where there is apt-get.
 
 Each version gets an environment of its own in the cache folder of `tests.support.jars`, made once from its
 lock in `tools/matrix`; the newest is the one this runs in. Choose by version, mode or both:
@@ -90,12 +90,13 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
     """Run the tests of a version and mode, with the Python that `made` waits for."""
     command = [made(), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     if mode == SPARKLESS:
-        command += ["tests/partitioning", "tests/assignors", "-m", "not (spark or jvm or broker)"]
-        # These need pip and hatchling, this project installed, or what its extras do not bring.
-        left_out = ("test_example_*.py", "cli/test_process.py", "cli/test_help.py", "test_registry.py")
+        command += ["tests/partitioning", "tests/assignors", "tests/copartition", "--tier", "quick"]
+        # What its extras do not bring.
+        left_out = ("cli/test_help.py", "test_registry.py")
         command += [*(f"--ignore-glob=*/{name}" for name in left_out), *options]
     else:
-        command += ["tests/spark_integration", *options]
+        # What needs no session was tested with the newest Spark; what is slow repeats on a larger scale.
+        command += ["tests/spark_integration", "--tier", "test", "-m", "spark", *options]
     if version in LOCKS:
         command += ["-W", "ignore"]  # old releases of PySpark meet newer ones of everything else
     # Simulations need this project on executors.
