@@ -9,8 +9,6 @@ from partitioning.errors import InvalidPartitionCountError
 from spark_integration import ColumnError, PartitionCountError, RoutingError, assert_routed, route
 from spark_integration.columns import LANES, PARTITIONS, PROFILE
 from spark_integration.routing import salt_table
-from tests.support.spark_features import CLASSIC, MISSING
-from tests.support.tiers import tier
 
 
 @pytest.fixture(params=[pytest.param("id", marks=pytest.mark.needs("repartitionById")), "salt"])
@@ -79,8 +77,10 @@ def assert_every_row_is_once_where_it_belongs(spark: SparkSession, num_partition
 
 
 # Connect sends the same plans to the same Spark, only more slowly.
-EVERY = CLASSIC and tier() == "ci" and "time" not in MISSING
-COUNTS = [*range(1, 201), 1000] if EVERY else [*range(1, 9), 31, 1000]
+COUNTS = [
+    *(*range(1, 9), 31, 1000),
+    *(pytest.param(count, marks=pytest.mark.slow) for count in range(9, 201) if count != 31),
+]
 
 
 @pytest.mark.parametrize("num_partitions", COUNTS)

@@ -75,8 +75,15 @@ class Schedule:
             self._spark.add(file)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write down what was noted."""
+        """Write down what was noted; files that did not run keep what is recorded of them."""
         if session.config.getoption("record_durations"):
-            seconds = {file: round(taken, 1) for file, taken in sorted(self._seconds.items())}
-            recorded = {"seconds": seconds, "spark": sorted(self._spark)}
-            RECORDED.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
+            recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
+            taken = {file: round(seconds, 1) for file, seconds in self._seconds.items()}
+            seconds = {
+                file: seconds
+                for file, seconds in sorted((recorded["seconds"] | taken).items())
+                if (session.config.rootpath / file).exists()
+            }
+            spark = (set(recorded["spark"]) - self._seconds.keys()) | self._spark
+            written = {"seconds": seconds, "spark": sorted(spark & seconds.keys())}
+            RECORDED.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
