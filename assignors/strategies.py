@@ -20,8 +20,7 @@ from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.cooperative_sticky import assign_cooperative_sticky
 from assignors.rules.range import assign_range
 from assignors.rules.round_robin import assign_round_robin
-from assignors.rules.sticky import assign_sticky
-from assignors.rules.sticky_claims import DEFAULT_GENERATION, max_generation_of
+from assignors.rules.sticky import DEFAULT_GENERATION, assign_sticky, max_generation_of
 from assignors.rules.uniform import assign_uniform
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from assignors.group import Group, Member
     from assignors.partition_list import PartitionList
     from assignors.reasons import Recorder
-    from assignors.rules.sticky_claims import MemberData
+    from assignors.rules.sticky import MemberData
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -1,0 +1,242 @@
+"""What the sticky rule keeps in hand: racks, who has the fewest partitions, and what moved.
+
+Kafka: inner classes of `AbstractStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter
+from heapq import heapify, heappush, heapreplace
+from typing import TYPE_CHECKING, NamedTuple
+
+from partitioning.java import utf16_key
+from partitioning.java.hash_map import HashSet
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Hashable, Iterable, Mapping, Sequence, Sized
+
+    from assignors.group import Member, Topic
+
+
+class ConsumerPair(NamedTuple):
+    """A move: from whom, and to whom."""
+
+    source: str
+    destination: str
+
+
+class PartitionMovements:
+    """The moves so far, so that no two members swap partitions of a topic.
+
+    Java asks its maps only about single keys; of its sets of partitions it takes the first element.
+    """
+
+    def __init__(self) -> None:
+        self._partition_movements: dict[TopicPartition, ConsumerPair] = {}
+        self._partition_movements_by_topic: dict[str, dict[ConsumerPair, HashSet[TopicPartition]]] = {}
+
+    def move_partition(self, partition: TopicPartition, old_consumer: str, new_consumer: str) -> None:
+        """Writes a move down; a partition that moved before counts as moved from where it was first."""
+        first_consumer = old_consumer
+        if partition in self._partition_movements:
+            first_consumer = self._remove_movement_record(partition).source
+            if first_consumer == new_consumer:
+                return  # it is back where it was first
+        self._add_movement_record(partition, ConsumerPair(first_consumer, new_consumer))
+
+    def actual_partition_to_be_moved(
+        self, partition: TopicPartition, old_consumer: str, new_consumer: str
+    ) -> TopicPartition:
+        """This partition, or one of its topic that has moved the opposite way and can go back instead.
+
+        Quirk: for a partition that moved before, the opposite way starts where it was first. So the partition
+        that goes back can be one that `old_consumer` does not have.
+        """
+        if partition in self._partition_movements:
+            old_consumer = self._partition_movements[partition].source
+        moves = self._partition_movements_by_topic.get(partition.topic, {})
+        reverse_pair = ConsumerPair(new_consumer, old_consumer)
+        return next(iter(moves[reverse_pair])) if reverse_pair in moves else partition
+
+    def state(self) -> Hashable:
+        """All that later answers depend on."""
+        return frozenset(
+            (topic, pair, partitions.state())
+            for topic, moves in self._partition_movements_by_topic.items()
+            for pair, partitions in moves.items()
+        )
+
+    def _add_movement_record(self, partition: TopicPartition, pair: ConsumerPair) -> None:
+        self._partition_movements[partition] = pair
+        moves = self._partition_movements_by_topic.setdefault(partition.topic, {})
+        moves.setdefault(pair, HashSet()).add(partition)
+
+    def _remove_movement_record(self, partition: TopicPartition) -> ConsumerPair:
+        pair = self._partition_movements.pop(partition)
+        moves = self._partition_movements_by_topic[partition.topic]
+        moves[pair].discard(partition)
+        if not moves[pair]:
+            del moves[pair]
+        return pair
+
+
+# A consumer's size and its place by id; out of date once the consumer has another size.
+Entry = tuple[int, int]
+Heap = list[Entry]
+
+
+class SortedSubscriptions:
+    """Consumers in ascending order of how many partitions they have, then of id.
+
+    Java searches a TreeSet from its start for a consumer that subscribes to a topic. Here those that do are
+    in a heap of their own, one for each rack; topics with the same consumers share it.
+
+    Args:
+        current_assignment: the consumers in the order, and what they have.
+        topic_to_all_potential_consumers: who subscribes to what.
+        consumer_racks: racks of consumers.
+    """
+
+    def __init__(
+        self,
+        current_assignment: Mapping[str, Sized],
+        topic_to_all_potential_consumers: Mapping[str, Iterable[str]],
+        consumer_racks: Mapping[str, str],
+    ) -> None:
+        self._current_assignment = current_assignment
+        self._consumers = sorted(current_assignment, key=utf16_key)
+        self._places = {consumer: place for place, consumer in enumerate(self._consumers)}
+        self._sizes = sorted(map(len, current_assignment.values()))
+        self._heaps_with: dict[str, list[Heap]] = {consumer: [] for consumer in self._consumers}
+        shared: dict[tuple[str, ...], list[tuple[str | None, Heap]]] = {}
+        self._heaps: dict[str, list[tuple[str | None, Heap]]] = {}
+        for topic, potential_consumers in topic_to_all_potential_consumers.items():
+            consumers = tuple(potential_consumers)
+            if consumers not in shared:
+                shared[consumers] = self._heaps_by_rack(consumers, consumer_racks)
+            self._heaps[topic] = shared[consumers]
+
+    @property
+    def difference(self) -> int:
+        """How many partitions more the last one has than the first one."""
+        return self._sizes[-1] - self._sizes[0]
+
+    def ascending(self) -> list[str]:
+        """The consumers in this order."""
+        return sorted(self._consumers, key=lambda consumer: len(self._current_assignment[consumer]))
+
+    def first(self, topic: str, racks: Container[str] | None = None) -> str | None:
+        """The first subscriber of the topic; with racks, of those in one of them or without a rack."""
+        entries = [
+            self._first(heap)
+            for rack, heap in self._heaps[topic]
+            if racks is None or rack is None or rack in racks
+        ]
+        return self._consumers[min(entries)[1]] if entries else None
+
+    def resized(self, consumer: str, before: int) -> None:
+        """Puts a consumer where it belongs now; it had so many partitions before."""
+        entry = self._entry(consumer)
+        del self._sizes[bisect_left(self._sizes, before)]
+        insort(self._sizes, entry[0])
+        if entry[0] < before:
+            for heap in self._heaps_with[consumer]:
+                heappush(heap, entry)
+
+    def _heaps_by_rack(
+        self, consumers: Iterable[str], consumer_racks: Mapping[str, str]
+    ) -> list[tuple[str | None, Heap]]:
+        heaps: dict[str | None, Heap] = {}
+        for consumer in consumers:
+            if consumer in self._places:
+                heap = heaps.setdefault(consumer_racks.get(consumer), [])
+                heap.append(self._entry(consumer))
+                self._heaps_with[consumer].append(heap)
+        for heap in heaps.values():
+            heapify(heap)
+        return list(heaps.items())
+
+    def _entry(self, consumer: str) -> Entry:
+        return len(self._current_assignment[consumer]), self._places[consumer]
+
+    def _first(self, heap: Heap) -> Entry:
+        """The least entry of a heap. What is out of date is brought up to date when it comes to the top."""
+        while True:
+            entry = self._entry(self._consumers[heap[0][1]])
+            if heap[0] == entry:
+                return entry
+            heapreplace(heap, entry)
+
+
+NO_RACKS: frozenset[str] = frozenset()
+
+
+class RackInfo:
+    """Which consumers are near which partitions; where racks decide nothing, it knows of no rack.
+
+    Args:
+        topics: the subscribed topics.
+        members: the consumers.
+
+    Attributes:
+        consumer_racks: the rack of each consumer that has one.
+        partition_racks: the racks of each partition's replicas.
+    """
+
+    def __init__(self, topics: Iterable[Topic], members: Iterable[Member]) -> None:
+        self.consumer_racks: dict[str, str] = {member.id: member.rack for member in members if member.rack}
+        self.partition_racks: dict[TopicPartition, frozenset[str]] = {}
+        if self.consumer_racks:
+            self.partition_racks = _partition_racks(topics)
+        if not _use_rack_aware_assignment(self.consumer_racks.values(), self.partition_racks.values()):
+            self.consumer_racks, self.partition_racks = {}, {}
+        self._consumers_in_rack = Counter(self.consumer_racks.values())
+
+    def is_near(self, consumer: str, partition: TopicPartition) -> bool:
+        """Whether the consumer has a rack and the partition has a replica there."""
+        rack = self.consumer_racks.get(consumer)
+        return rack is not None and rack in self.partition_racks.get(partition, NO_RACKS)
+
+    def racks_mismatch(self, consumer: str, partition: TopicPartition) -> bool:
+        """Whether the consumer has a rack but the partition has no replica there."""
+        return consumer in self.consumer_racks and not self.is_near(consumer, partition)
+
+    def sort_partitions_by_rack_consumers(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """The partitions that the fewest consumers are near first; ties stay as they are."""
+
+        def num_consumers(partition: TopicPartition) -> int:
+            racks = self.partition_racks.get(partition, NO_RACKS)
+            return sum(self._consumers_in_rack[rack] for rack in racks)
+
+        return sorted(partitions, key=num_consumers) if self.consumer_racks else partitions
+
+    def next_rack_consumer(
+        self, partition: TopicPartition, consumers: Sequence[str], first_index: int
+    ) -> int | None:
+        """The position of the first consumer near the partition, going round the list from `first_index`."""
+        for i in range(len(consumers)):
+            index = (first_index + i) % len(consumers)
+            if self.is_near(consumers[index], partition):
+                return index
+        return None
+
+
+def _partition_racks(topics: Iterable[Topic]) -> dict[TopicPartition, frozenset[str]]:
+    return {
+        TopicPartition(topic.name, number): frozenset(racks).difference((None,))
+        for topic in topics
+        for number, racks in enumerate(topic.racks or [()] * topic.partitions)
+    }
+
+
+def _use_rack_aware_assignment(
+    consumer_racks: Iterable[str], racks_per_partition: Iterable[frozenset[str]]
+) -> bool:
+    """Whether some replica is in a consumer's rack, but not every partition has one in every rack."""
+    distinct = set(racks_per_partition)
+    all_partition_racks = NO_RACKS.union(*distinct)
+    if all_partition_racks.isdisjoint(consumer_racks):
+        return False
+    return any(racks != all_partition_racks for racks in distinct)
