@@ -1,11 +1,20 @@
 """How "sticky" decides: balanced as far as subscriptions allow, with few moves (KIP-54).
 
-Kafka: `StickyAssignor` and `AbstractStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4).
+Kafka: `StickyAssignor` and `AbstractStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4). `assign_partitions` is
+the table of contents; the parts follow in its order:
+
+1. Remember: what members had after earlier rebalances, and in which generation.
+2. Claims: who may keep what, where several members claim the same partition.
+3. Constrained: all members subscribe to the same topics, so quotas decide.
+4. General: members subscribe to different topics, so whoever has the fewest gets the next partition.
+5. Reassign: in the general case, partitions then move until no move would help.
+6. Hand over: what "cooperative-sticky" holds back, in `cooperative_sticky`.
+
+What the steps keep in hand is in `sticky_structures`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.assignment import Assignment
@@ -13,21 +22,22 @@ from assignors.errors import AssignorError
 from assignors.group import StickyUserData
 from assignors.protocol import as_it_travels, decode_sticky_user_data
 from assignors.reasons import Reason, unrecorded
-from assignors.rules.members_and_topics import members_by_id, partitions_per_topic
-from assignors.rules.sticky_structures import NO_RACKS, PartitionMovements, RackInfo, SortedSubscriptions
+from assignors.rules.sticky_structures import (
+    NO_RACKS,
+    CurrentAssignment,
+    PartitionMovements,
+    PotentialConsumers,
+    StickyGroup,
+)
 from partitioning.java import utf16_key
 from partitioning.java.hash_map import HashMap
-from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from assignors.group import Group, Member
     from assignors.reasons import Recorder
-
-    # The partitions of each consumer. Java's order decides who a partition with two consumers counts for.
-    CurrentAssignment = HashMap[str, list[TopicPartition]]
-
+    from partitioning.topic_partition import TopicPartition
 
 DEFAULT_GENERATION = -1
 
@@ -67,14 +77,6 @@ def assign_sticky(
     return Assignment.for_group(group, decision.assignment), decision.max_generation
 
 
-def member_data(member: Member) -> MemberData:
-    """Step 1: what a member remembers; in a "sticky" group that is in its user data (KIP-341)."""
-    data = member.user_data
-    if isinstance(data, StickyUserData):
-        return MemberData(as_it_travels(data.partitions), data.generation)
-    return MemberData(*decode_sticky_user_data(data or b""))
-
-
 def assign_partitions(
     group: Group, recall: Callable[[Member], MemberData], highest: int, record: Recorder
 ) -> Decision:
@@ -82,38 +84,35 @@ def assign_partitions(
 
     Args:
         group: the group to assign.
-        recall: step 1, what a member remembers.
+        recall: what a member remembers (`memberData`), which the strategies read from different places.
         highest: the highest generation that the leader has seen so far.
         record: is told each step.
 
     Raises:
         AssignorError: where the JVM throws, or never ends.
     """
-    subscriptions = members_by_id(group)
-    partitions = {  # nothing depends on the order of this one, so it need not be a HashMap
-        topic: [TopicPartition(topic, number) for number in range(count)]
-        for topic, count in partitions_per_topic(group).items()
-    }
-    rack_info = RackInfo((topic for topic in group.topics if topic.name in partitions), group.members)
+    sticky_group = StickyGroup(group, record)
+    subscriptions = sticky_group.subscriptions
 
-    remembered = {consumer: recall(member) for consumer, member in subscriptions.items()}
-    max_generation = max_generation_of(remembered.values(), highest)
-    owned = OwnedPartitions(subscriptions, remembered, partitions, record)
+    # 1. Remember.
+    memories = {consumer: recall(member) for consumer, member in subscriptions.items()}
+    max_generation = max_generation_of(memories.values(), highest)
 
+    # 2. Claims.
+    claims = settle_claims(sticky_group, memories)
+
+    # 3. Constrained.
     if all_subscriptions_equal(subscriptions):
-        constrained = ConstrainedAssignmentBuilder(
-            partitions,
-            rack_info,
-            owned.consumer_to_owned_partitions,
-            owned.partitions_with_multiple_previous_owners,
-            record,
-        )
+        constrained = ConstrainedAssignmentBuilder(sticky_group, claims)
         assignment = constrained.build()
         return Decision(assignment, constrained.partitions_transferring_ownership, max_generation)
-    general = GeneralAssignmentBuilder(
-        partitions, rack_info, owned.consumer_to_owned_partitions, subscriptions, record
-    )
-    return Decision(general.build(previous_assignment(remembered, max_generation)), None, max_generation)
+
+    # 4. General, and 5. Reassign.
+    general = GeneralAssignmentBuilder(sticky_group, claims)
+    return Decision(general.build(previous_assignment(memories, max_generation)), None, max_generation)
+
+
+# 1. Remember -------------------------------------------------------------------------------------------
 
 
 class MemberData(NamedTuple):
@@ -128,15 +127,52 @@ class MemberData(NamedTuple):
     generation: int | None
 
 
+def member_data(member: Member) -> MemberData:
+    """What a member of a "sticky" group remembers, which is in its user data (KIP-341)."""
+    data = member.user_data
+    if isinstance(data, StickyUserData):
+        return MemberData(as_it_travels(data.partitions), data.generation)
+    return MemberData(*decode_sticky_user_data(data or b""))
+
+
+def max_generation_of(memories: Iterable[MemberData], highest: int) -> int:
+    """`maxGeneration`: the highest generation a leader has seen once it knows what members remember."""
+    return max([highest, *(_generation(data) for data in memories)])
+
+
+def previous_assignment(memories: Mapping[str, MemberData], max_generation: int) -> dict[TopicPartition, str]:
+    """Who had a partition in the latest generation before `max_generation` (`prepopulateCurrentAssignments`).
+
+    Reassigning gives a partition back to that member first. Without this, a member that missed a rebalance
+    would lose for good what it had before.
+    Quirk: where a leader has seen a higher generation than all its members, that is who has it now.
+
+    Args:
+        memories: what each member remembers, in the order of Java's map: of two with the same generation
+            the first one counts.
+        max_generation: the highest generation that the leader has seen.
+    """
+    previous: dict[TopicPartition, tuple[str, int]] = {}
+    for consumer, data in memories.items():
+        generation = _generation(data)
+        if generation < max_generation:
+            for partition in data.partitions:
+                if partition not in previous or generation > previous[partition][1]:
+                    previous[partition] = consumer, generation
+    return {partition: consumer for partition, (consumer, _) in previous.items()}
+
+
 def subscription_generation(subscription: Member) -> int:
     """The generation in a member's subscription (KIP-792), -1 where it has none."""
     generation = subscription.generation
     return DEFAULT_GENERATION if generation is None or generation < 0 else generation
 
 
-def max_generation_of(memories: Iterable[MemberData], highest: int) -> int:
-    """`maxGeneration`: the highest generation a leader has seen once it knows what members remember."""
-    return max([highest, *(_generation(data) for data in memories)])
+def _generation(data: MemberData) -> int:
+    return DEFAULT_GENERATION if data.generation is None else data.generation
+
+
+# 2. Claims: Java's `allSubscriptionsEqual`, whose two halves are two functions here --------------------
 
 
 def all_subscriptions_equal(subscriptions: HashMap[str, Member]) -> bool:
@@ -155,103 +191,102 @@ def all_subscriptions_equal(subscriptions: HashMap[str, Member]) -> bool:
     return True
 
 
-class OwnedPartitions:
-    """Who may keep what, where several members can claim the same partition.
+def settle_claims(group: StickyGroup, memories: Mapping[str, MemberData]) -> OwnedPartitions:
+    """Who may keep what.
 
-    Members are heard in the order of Java's map, and each claim is held against the latest one that counted.
+    Members claim in the order of Java's map. Without this step, a member that missed a rebalance would keep
+    what another one has got since, and two members would consume the same partition.
     Quirk: only the claimed partition's topic has to exist, not the partition.
+    """
+    claims = OwnedPartitions(group)
+    for consumer in group.subscriptions:
+        claims.consumer_to_owned_partitions[consumer] = []
+        generation = _generation(memories[consumer])
+        for partition in memories[consumer].partitions:
+            if partition.topic in group.partitions_per_topic:
+                claims.claim(partition, consumer, generation)
+    return claims
 
-    Args:
-        subscriptions: the members by id.
-        remembered: what each of them remembers.
-        all_topics: the subscribed topics.
-        record: is told which claims do not count.
+
+class OwnedPartitions:
+    """Who may keep what after the claims so far; a claim is held against the latest one that counted.
 
     Attributes:
         consumer_to_owned_partitions: what each member may keep, in the order of its claims.
         partitions_with_multiple_previous_owners: what several members claimed in the same generation.
     """
 
-    def __init__(
-        self,
-        subscriptions: HashMap[str, Member],
-        remembered: Mapping[str, MemberData],
-        all_topics: Container[str],
-        record: Recorder,
-    ) -> None:
-        self._subscriptions = subscriptions
-        self._record = record
+    def __init__(self, group: StickyGroup) -> None:
+        self._group = group
         self._previous_owner: dict[TopicPartition, str] = {}
         self.consumer_to_owned_partitions: HashMap[str, list[TopicPartition]] = HashMap()
         self.partitions_with_multiple_previous_owners: set[TopicPartition] = set()
-        for consumer in subscriptions:
-            self.consumer_to_owned_partitions[consumer] = []
-            generation = _generation(remembered[consumer])
-            for partition in remembered[consumer].partitions:
-                if partition.topic in all_topics:
-                    self._hear(partition, consumer, generation)
 
-    def _hear(self, partition: TopicPartition, consumer: str, generation: int) -> None:
+    def claim(self, partition: TopicPartition, consumer: str, generation: int) -> None:
         """One claim: it counts, or a claim of a later generation does, or none of two of the same one."""
-        owned = self.consumer_to_owned_partitions
+        owned, record = self.consumer_to_owned_partitions, self._group.record
         other = self._previous_owner.get(partition)
         if other is None:
             owned[consumer].append(partition)
             self._previous_owner[partition] = consumer
             return
         # Quirk: the other one's generation is that of its subscription (KIP-792), although members of a
-        # "sticky" group tell theirs in their user data.
-        other_generation = subscription_generation(self._subscriptions[other])
+        # "sticky" group send theirs in their user data.
+        other_generation = subscription_generation(self._group.subscriptions[other])
         if generation < other_generation:
-            self._record(partition, Reason.OUTDATED, consumer)
+            record(partition, Reason.OUTDATED, consumer)
             return
         if generation > other_generation:
             owned[consumer].append(partition)
-            self._record(partition, Reason.OUTDATED, other)
+            record(partition, Reason.OUTDATED, other)
         else:  # neither of them has it now, but the next claim is held against this one
             self.partitions_with_multiple_previous_owners.add(partition)
-            self._record(partition, Reason.CONTESTED, other)
-            self._record(partition, Reason.CONTESTED, consumer)
+            record(partition, Reason.CONTESTED, other)
+            record(partition, Reason.CONTESTED, consumer)
         if partition in owned[other]:
             owned[other].remove(partition)
         self._previous_owner[partition] = consumer
 
 
-def previous_assignment(
-    remembered: Mapping[str, MemberData], max_generation: int
-) -> dict[TopicPartition, str]:
-    """Who had a partition in the latest generation before `max_generation`.
+# What both builders ask: Java's `AbstractAssignmentBuilder` and `getUnassignedPartitions` --------------
 
-    Quirk: where a leader has seen a higher generation than all its members, that is who has it now.
 
-    Args:
-        remembered: what each member remembers, in the order of Java's map: of two with the same generation
-            the first one counts.
-        max_generation: the highest generation that the leader has seen.
+def all_topic_partitions(group: StickyGroup, sorted_all_topics: Iterable[str]) -> list[TopicPartition]:
+    """The partitions of all topics, topic by topic."""
+    return [partition for topic in sorted_all_topics for partition in group.partitions_per_topic[topic]]
+
+
+def unassigned_partitions(
+    sorted_all_partitions: Iterable[TopicPartition], sorted_assigned_partitions: Iterable[TopicPartition]
+) -> list[TopicPartition]:
+    """The partitions that nobody has, by walking all partitions and the assigned ones side by side.
+
+    Quirk: the walk waits for the next assigned partition to come up. One that does not exist never does, so
+    every partition after it passes for unassigned, and those that somebody keeps are assigned once more.
     """
-    previous: dict[TopicPartition, tuple[str, int]] = {}
-    for consumer, data in remembered.items():
-        generation = _generation(data)
-        if generation < max_generation:
-            for partition in data.partitions:
-                if partition not in previous or generation > previous[partition][1]:
-                    previous[partition] = consumer, generation
-    return {partition: consumer for partition, (consumer, _) in previous.items()}
+    assigned = iter(sorted_assigned_partitions)
+    next_assigned = next(assigned, None)
+    unassigned = []
+    for partition in sorted_all_partitions:
+        if partition == next_assigned:
+            next_assigned = next(assigned, None)
+        else:
+            unassigned.append(partition)
+    return unassigned
 
 
-def _generation(data: MemberData) -> int:
-    return DEFAULT_GENERATION if data.generation is None else data.generation
+# 3. Constrained ----------------------------------------------------------------------------------------
 
 
 class ConstrainedAssignmentBuilder:
     """Builds the assignment of members that all subscribe to the same topics.
 
+    Every member gets min_quota partitions, and some get one more, which is max_quota. Members that can have
+    more are unfilled.
+
     Args:
-        partitions_per_topic: the partitions of each subscribed topic, by number.
-        rack_info: racks of consumers and partitions.
-        consumer_to_owned_partitions: what each member may keep; iterates as Java's map.
-        partitions_with_multiple_previous_owners: what nobody may keep, because several members claimed it.
-        record: is told each step.
+        group: what the leader knows.
+        claims: who may keep what.
 
     Attributes:
         partitions_transferring_ownership: partitions that another member has to give up first, with the
@@ -261,22 +296,12 @@ class ConstrainedAssignmentBuilder:
         AssignorError: there are no members (ArithmeticException).
     """
 
-    def __init__(
-        self,
-        partitions_per_topic: Mapping[str, list[TopicPartition]],
-        rack_info: RackInfo,
-        consumer_to_owned_partitions: Mapping[str, list[TopicPartition]],
-        partitions_with_multiple_previous_owners: Container[TopicPartition],
-        record: Recorder,
-    ) -> None:
-        self._partitions_per_topic = partitions_per_topic
-        self._rack_info = rack_info
-        self._consumer_to_owned_partitions = consumer_to_owned_partitions
-        self._partitions_with_multiple_previous_owners = partitions_with_multiple_previous_owners
-        self._record = record
+    def __init__(self, group: StickyGroup, claims: OwnedPartitions) -> None:
+        self._group = group
+        self._claims = claims
 
-        total_partitions = sum(map(len, partitions_per_topic.values()))
-        number_of_consumers = len(consumer_to_owned_partitions)
+        total_partitions = sum(map(len, group.partitions_per_topic.values()))
+        number_of_consumers = len(claims.consumer_to_owned_partitions)
         if number_of_consumers == 0:
             raise AssignorError(
                 "the group has no members, so nobody can get its partitions; give it at least one",
@@ -289,9 +314,8 @@ class ConstrainedAssignmentBuilder:
         self._current_over_min_quota = 0
 
         self._assignment: dict[str, list[TopicPartition]] = {
-            name: [] for name in consumer_to_owned_partitions
+            name: [] for name in claims.consumer_to_owned_partitions
         }
-        self._assigned_partitions: list[TopicPartition] = []
         # Partitions that a member owned and did not keep; of several such members the last one counts.
         self._maybe_revoked_partitions: dict[TopicPartition, str] = {}
         self._unfilled_under_min_quota: list[str] = []
@@ -304,48 +328,54 @@ class ConstrainedAssignmentBuilder:
         Raises:
             AssignorError: the quotas do not come out even (IllegalStateException).
         """
-        self._assign_owned_partitions()
-
-        sorted_topics = sorted(self._partitions_per_topic, key=utf16_key)
-        all_partitions = all_topic_partitions(sorted_topics, self._partitions_per_topic)
-        self._assigned_partitions.sort(key=lambda each: (utf16_key(each.topic), each.partition))
-        unassigned = unassigned_partitions(all_partitions, self._assigned_partitions)
-        unassigned = self._rack_info.sort_partitions_by_rack_consumers(unassigned)
+        # 3.1 Members keep what they own up to their quota; with racks, only what has a replica in their rack.
+        assigned_partitions = self._assign_owned_partitions()
+        # 3.2 What nobody keeps is unassigned; with racks, what the fewest members are near comes first, or
+        # nobody near would have room when its turn comes.
+        unassigned = self._unassigned_partitions(assigned_partitions)
+        # 3.3 With racks, unassigned partitions go round robin to unfilled members near them.
         self._unfilled_under_min_quota.sort(key=utf16_key)
         self._unfilled_exactly_min_quota.sort(key=utf16_key)
-
-        if self._rack_info.consumer_racks:
+        if self._group.rack_info.consumer_racks:
             unassigned = self._assign_rack_aware_round_robin(unassigned)
+        # 3.4 The others go round robin to unfilled members: up to min_quota first, then one more.
         self._assign_round_robin(unassigned)
+        # 3.5 Nobody may be left unfilled.
         self._verify_unfilled_members()
         return self._assignment
 
-    def _assign_owned_partitions(self) -> None:
-        """Step 1: members, in the order of Java's map, keep what they own up to their quota."""
-        for consumer in self._consumer_to_owned_partitions:
+    def _assign_owned_partitions(self) -> list[TopicPartition]:
+        """Step 3.1, members in the order of Java's map; what they keep."""
+        assigned_partitions = []
+        for consumer in self._claims.consumer_to_owned_partitions:
             owned = self._owned_partitions(consumer)
             quota = self._quota(consumer, len(owned))
             for partition in owned[:quota]:
                 self._assignment[consumer].append(partition)
-                self._assigned_partitions.append(partition)
-                self._record(partition, Reason.KEPT, consumer)
+                assigned_partitions.append(partition)
+                self._group.record(partition, Reason.KEPT, consumer)
             for partition in owned[quota:]:
                 self._maybe_revoked_partitions[partition] = consumer
-                self._record(partition, Reason.OVER_QUOTA, consumer)
+                self._group.record(partition, Reason.OVER_QUOTA, consumer)
+        return assigned_partitions
 
     def _owned_partitions(self, consumer: str) -> list[TopicPartition]:
-        """What the consumer owns that is neither far nor contested, by number and topic (KAFKA-16277)."""
+        """What the consumer owns that is neither far nor contested, by number and then topic.
+
+        Sorted by topic first, a member would keep whole topics and give up others, and a busy topic would
+        stay with few members (KAFKA-16277).
+        """
         owned = []
-        for partition in self._consumer_to_owned_partitions[consumer]:
-            if self._rack_info.racks_mismatch(consumer, partition):
+        for partition in self._claims.consumer_to_owned_partitions[consumer]:
+            if self._group.rack_info.racks_mismatch(consumer, partition):
                 self._maybe_revoked_partitions[partition] = consumer
-                self._record(partition, Reason.FAR, consumer)
-            elif partition in self._partitions_with_multiple_previous_owners:
+                self._group.record(partition, Reason.FAR, consumer)
+            elif partition in self._claims.partitions_with_multiple_previous_owners:
                 # Quirk: this also meets the claim of a later generation that outdid several earlier ones.
-                self._record(partition, Reason.CONTESTED, consumer)
+                self._group.record(partition, Reason.CONTESTED, consumer)
             else:
                 owned.append(partition)
-        return sorted(owned, key=lambda each: (each.partition, utf16_key(each.topic)))
+        return sorted(owned, key=lambda partition: (partition.partition, utf16_key(partition.topic)))
 
     def _quota(self, consumer: str, owned: int) -> int:
         """How many of the partitions that it owns a consumer keeps; unfilled consumers are written down."""
@@ -369,13 +399,23 @@ class ConstrainedAssignmentBuilder:
         if self._current_over_min_quota == self._expected_over_min_quota:
             self._unfilled_exactly_min_quota.clear()
 
+    def _unassigned_partitions(self, assigned_partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Step 3.2, in the order in which they are given away."""
+        all_partitions = all_topic_partitions(
+            self._group, sorted(self._group.partitions_per_topic, key=utf16_key)
+        )
+        assigned_partitions.sort(key=lambda partition: (utf16_key(partition.topic), partition.partition))
+        unassigned = unassigned_partitions(all_partitions, assigned_partitions)
+        return self._group.rack_info.sort_partitions_by_rack_consumers(unassigned)
+
     def _assign_rack_aware_round_robin(self, unassigned: list[TopicPartition]) -> list[TopicPartition]:
-        """Step 3: gives partitions to unfilled members near them, and returns the partitions left."""
+        """Step 3.3; returns the partitions left."""
         under, exactly = self._unfilled_under_min_quota, self._unfilled_exactly_min_quota
+        rack_info = self._group.rack_info
         left = []
         next_unfilled = 0
         for partition in unassigned:
-            index = self._rack_info.next_rack_consumer(partition, under, next_unfilled)
+            index = rack_info.next_rack_consumer(partition, under, next_unfilled)
             if index is not None:
                 consumer = under[index]
                 count = len(self._assignment[consumer]) + 1
@@ -387,7 +427,7 @@ class ConstrainedAssignmentBuilder:
                     index += 1
                 next_unfilled = index % len(under) if under else 0
             else:
-                index = self._rack_info.next_rack_consumer(partition, exactly, 0)
+                index = rack_info.next_rack_consumer(partition, exactly, 0)
                 if index is None:
                     left.append(partition)
                     continue
@@ -399,7 +439,7 @@ class ConstrainedAssignmentBuilder:
         return left
 
     def _assign_round_robin(self, unassigned: list[TopicPartition]) -> None:
-        """Step 4: gives each partition to the next unfilled member."""
+        """Step 3.4: gives each partition to the next unfilled member."""
         under, exactly = self._unfilled_under_min_quota, self._unfilled_exactly_min_quota
         index = 0
         for partition in unassigned:
@@ -424,13 +464,13 @@ class ConstrainedAssignmentBuilder:
 
     def _assign_new_partition(self, partition: TopicPartition, consumer: str, reason: Reason) -> None:
         self._assignment[consumer].append(partition)
-        self._record(partition, reason, consumer)
+        self._group.record(partition, reason, consumer)
         revoked_from = self._maybe_revoked_partitions.get(partition, consumer)
-        if revoked_from != consumer or partition in self._partitions_with_multiple_previous_owners:
+        if revoked_from != consumer or partition in self._claims.partitions_with_multiple_previous_owners:
             self.partitions_transferring_ownership[partition] = consumer
 
     def _verify_unfilled_members(self) -> None:
-        """Step 5: who is still unfilled has min_quota, and nobody else is to get more."""
+        """Step 3.5: who is still unfilled has min_quota, and nobody else is to get more."""
         if not self._unfilled_under_min_quota:
             return
         counts = {len(self._assignment[consumer]) for consumer in self._unfilled_under_min_quota}
@@ -439,13 +479,14 @@ class ConstrainedAssignmentBuilder:
 
     def _quotas_do_not_come_out_even(self) -> AssignorError:
         """Quirk: Java keeps partitions that do not exist (any more), and then miscounts."""
+        partitions_per_topic = self._group.partitions_per_topic
         consumer, partition = next(
             (consumer, partition)
             for consumer, partitions in self._assignment.items()
             for partition in partitions
-            if not 0 <= partition.partition < len(self._partitions_per_topic[partition.topic])
+            if not 0 <= partition.partition < len(partitions_per_topic[partition.topic])
         )
-        count = len(self._partitions_per_topic[partition.topic])
+        count = len(partitions_per_topic[partition.topic])
         return AssignorError(
             f"member {consumer!r} claims {partition}, but topic {partition.topic!r} has {count} partitions, "
             "so the members' quotas do not come out even; drop the claim, as a restarted consumer does",
@@ -453,49 +494,23 @@ class ConstrainedAssignmentBuilder:
         )
 
 
+# 4. General --------------------------------------------------------------------------------------------
+
+
 class GeneralAssignmentBuilder:
     """Builds the assignment of members that subscribe to different topics.
 
     Args:
-        partitions_per_topic: the partitions of each subscribed topic, by number.
-        rack_info: racks of consumers and partitions.
-        current_assignment: what each member may keep; becomes the assignment.
-        subscriptions: the members by id.
-        record: is told each step.
+        group: what the leader knows.
+        claims: who may keep what.
     """
 
-    def __init__(
-        self,
-        partitions_per_topic: Mapping[str, list[TopicPartition]],
-        rack_info: RackInfo,
-        current_assignment: CurrentAssignment,
-        subscriptions: HashMap[str, Member],
-        record: Recorder,
-    ) -> None:
-        self._partitions_per_topic = partitions_per_topic
-        self._rack_info = rack_info
-        self._current_assignment = current_assignment
-        self._record = record
+    def __init__(self, group: StickyGroup, claims: OwnedPartitions) -> None:
+        self._group = group
+        self._potential = PotentialConsumers(group)
+        self._current = CurrentAssignment(claims.consumer_to_owned_partitions)
 
-        # Quirk: a topic that a member names twice counts twice in both.
-        self._topic_to_all_potential_consumers: dict[str, list[str]] = {
-            topic: [] for topic in partitions_per_topic
-        }
-        self._consumer_to_all_potential_topics: HashMap[str, list[str]] = HashMap(capacity=len(subscriptions))
-        for consumer, subscription in subscriptions.items():
-            topics = [topic for topic in subscription.topics if topic in partitions_per_topic]
-            self._consumer_to_all_potential_topics[consumer] = topics
-            for topic in topics:
-                self._topic_to_all_potential_consumers[topic].append(consumer)
-
-        self._max_assignment_size = {
-            consumer: self._get_max_assignment_size(topics)
-            for consumer, topics in self._consumer_to_all_potential_topics.items()
-        }
-        self._current_partition_consumer: dict[TopicPartition, str] = {}
-        self._revocation_required = False
-
-    def build(self, prev_assignment: Mapping[TopicPartition, str]) -> CurrentAssignment:
+    def build(self, prev_assignment: Mapping[TopicPartition, str]) -> HashMap[str, list[TopicPartition]]:
         """The partitions of every member.
 
         Args:
@@ -505,190 +520,138 @@ class GeneralAssignmentBuilder:
             AssignorError: balancing meets a member that takes no part in it (NullPointerException), or it
                 never ends, as in the JVM.
         """
-        sorted_topics = sorted(self._partitions_per_topic, key=self._topic_key)
-        all_partitions = all_topic_partitions(sorted_topics, self._partitions_per_topic)
+        # 4.1 Members keep what they own and still subscribe to; with racks, only what is not far.
+        number_owned = self._current.count()
         assigned_partitions = self._assign_owned_partitions()
-        assigned_partitions.sort(key=lambda each: (self._topic_key(each.topic), each.partition))
+        initializing = not assigned_partitions
+        revocation_required = len(assigned_partitions) < number_owned
+        # 4.2 What nobody keeps is unassigned. Topics with the fewest potential consumers come first: later,
+        # those few could have been given so much else that balance is out of reach.
+        all_partitions = all_topic_partitions(
+            self._group, sorted(self._group.partitions_per_topic, key=self._topic_key)
+        )
+        assigned_partitions.sort(key=lambda owned: (self._topic_key(owned.topic), owned.partition))
         unassigned = unassigned_partitions(all_partitions, assigned_partitions)
-        self._balance(prev_assignment, unassigned, all_partitions)
-        return self._current_assignment
+        # 4.3 Each unassigned partition goes to the subscriber with the fewest, near ones first.
+        self._assign_unassigned_partitions(unassigned)
+        # 4.4 Members that nothing can be given to or taken from are set aside. Their sizes can never come
+        # closer to the others', so balancing would compare them again and again in vain.
+        fixed_assignments = self._set_fixed_assignments_aside()
+        # 4.5 Partitions move while that makes the assignment more balanced; see 5. Where members gave up
+        # nothing, moving only what was just given away may do, and those moves take nothing from anybody.
+        before = self._current.copy()
+        reassignment = Reassignment(self._group, self._potential, self._current, prev_assignment)
+        if not revocation_required:
+            reassignment.perform(self._that_can_move(unassigned))
+        performed = reassignment.perform(self._that_can_move(all_partitions))
+        # 4.6 Moves that did not make the assignment more balanced are undone: members would give up
+        # partitions for nothing.
+        # Quirk: only moves of the second run lead to a look at the score, but those of both are undone.
+        if performed and not initializing and self._current.balance_score() >= before.balance_score():
+            self._undo(reassignment, before)
+        self._current.put_back(fixed_assignments)
+        return self._current.partitions
 
     def _topic_key(self, topic: str) -> tuple[int, bytes]:
         """Topics with the fewest potential consumers come first."""
-        return len(self._topic_to_all_potential_consumers[topic]), utf16_key(topic)
-
-    def _get_max_assignment_size(self, all_subscribed_topics: Sequence[str]) -> int:
-        """The most partitions that somebody who subscribes to these topics can have."""
-        topics: Iterable[str] = all_subscribed_topics
-        if len(all_subscribed_topics) == len(self._partitions_per_topic):
-            topics = self._partitions_per_topic  # Quirk: also if one is named twice in place of another
-        return sum(len(self._partitions_per_topic[topic]) for topic in topics)
+        return len(self._potential.topic_to_all_potential_consumers[topic]), utf16_key(topic)
 
     def _assign_owned_partitions(self) -> list[TopicPartition]:
-        """Step 1: members keep what they own, still subscribe to, and are not far from."""
+        """Step 4.1; what members keep."""
         assigned = []
-        for consumer, owned in self._current_assignment.items():
-            topics = set(self._consumer_to_all_potential_topics[consumer])
+        for consumer, owned in self._current.partitions.items():
+            topics = set(self._potential.consumer_to_all_potential_topics[consumer])
             kept = []
             for partition in owned:
                 reason = Reason.KEPT
                 if partition.topic not in topics:
                     reason = Reason.UNSUBSCRIBED
-                elif self._rack_info.racks_mismatch(consumer, partition):
+                elif self._group.rack_info.racks_mismatch(consumer, partition):
                     reason = Reason.FAR
                 else:
                     kept.append(partition)
-                    self._current_partition_consumer[partition] = consumer
-                self._record(partition, reason, consumer)
-            self._revocation_required |= len(kept) < len(owned)
-            owned[:] = kept
+                self._group.record(partition, reason, consumer)
+            self._current.keep(consumer, kept)
             assigned += kept
         return assigned
 
-    def _balance(
-        self,
-        prev_assignment: Mapping[TopicPartition, str],
-        unassigned: list[TopicPartition],
-        all_partitions: list[TopicPartition],
-    ) -> None:
-        """Steps 3 to 6."""
-        initializing = not any(self._current_assignment.values())
-        self._assign_unassigned_partitions(unassigned)
-        fixed_assignments = self._set_fixed_assignments_aside()
-
-        pre_balance = _deep_copy(self._current_assignment)
-        pre_balance_consumer = dict(self._current_partition_consumer)
-        reassignment = Reassignment(
-            partitions_per_topic=self._partitions_per_topic,
-            rack_info=self._rack_info,
-            topic_to_all_potential_consumers=self._topic_to_all_potential_consumers,
-            consumer_to_all_potential_topics=self._consumer_to_all_potential_topics,
-            max_assignment_size=self._max_assignment_size,
-            prev_assignment=prev_assignment,
-            current_assignment=self._current_assignment,
-            current_partition_consumer=self._current_partition_consumer,
-            record=self._record,
-        )
-        if not self._revocation_required:
-            reassignment.perform(list(filter(self._can_participate, unassigned)))
-        performed = reassignment.perform(list(filter(self._can_participate, all_partitions)))
-        # Quirk: only moves of the second run lead to a look at the score, but those of both are undone.
-        if (
-            performed
-            and not initializing
-            and _balance_score(self._current_assignment) >= _balance_score(pre_balance)
-        ):
-            self._revert_to(pre_balance)
-            for partition in reassignment.moved:
-                self._record(partition, Reason.UNDONE, pre_balance_consumer[partition])
-
-        for consumer, partitions in fixed_assignments.items():
-            self._current_assignment[consumer] = partitions
-
     def _assign_unassigned_partitions(self, unassigned: list[TopicPartition]) -> None:
-        """Steps 3 and 4: each unassigned partition goes to the subscriber that has the fewest."""
-        order = SortedSubscriptions(
-            self._current_assignment, self._topic_to_all_potential_consumers, self._rack_info.consumer_racks
-        )
-
-        def assign(partition: TopicPartition, consumer: str) -> None:
-            partitions = self._current_assignment[consumer]
-            partitions.append(partition)
-            order.resized(consumer, len(partitions) - 1)
-            self._current_partition_consumer[partition] = consumer
-            near = self._rack_info.is_near(consumer, partition)
-            self._record(partition, Reason.NEAR if near else Reason.FILLED, consumer)
-
+        """Step 4.3: with racks, first to those near a partition or without a rack, then to anybody."""
+        self._current.sort(self._potential, self._group.rack_info)
         left = []
         for partition in unassigned:
-            racks = self._rack_info.partition_racks.get(partition, NO_RACKS)
-            consumer = order.first(partition.topic, racks)
+            racks = self._group.rack_info.partition_racks.get(partition, NO_RACKS)
+            consumer = self._current.order.first(partition.topic, racks)
             if consumer is None:
                 left.append(partition)
             else:
-                assign(partition, consumer)
+                self._assign_partition(partition, consumer)
         for partition in left:
-            consumer = order.first(partition.topic)
+            consumer = self._current.order.first(partition.topic)
             assert consumer is not None  # or it would not be a subscribed topic
-            assign(partition, consumer)
+            self._assign_partition(partition, consumer)
 
-    def _can_participate(self, partition: TopicPartition) -> bool:
-        """Whether the partition's topic has two potential consumers, so that it can move between them."""
-        return len(self._topic_to_all_potential_consumers[partition.topic]) >= 2
+    def _assign_partition(self, partition: TopicPartition, consumer: str) -> None:
+        self._current.add(partition, consumer)
+        near = self._group.rack_info.is_near(consumer, partition)
+        self._group.record(partition, Reason.NEAR if near else Reason.FILLED, consumer)
 
-    def _set_fixed_assignments_aside(self) -> CurrentAssignment:
-        """Step 5: takes out those who have all they can have, none of which can move, with what they have."""
-        fixed_assignments: CurrentAssignment = HashMap()
-        for consumer, max_size in self._max_assignment_size.items():
-            partitions = self._current_assignment[consumer]
-            if len(partitions) >= max_size and not any(map(self._can_participate, partitions)):
-                fixed_assignments[consumer] = self._current_assignment.pop(consumer)
+    def _set_fixed_assignments_aside(self) -> HashMap[str, list[TopicPartition]]:
+        """Step 4.4: takes out, with what they have, those who have all they can and none of it can move."""
+        fixed_assignments: HashMap[str, list[TopicPartition]] = HashMap()
+        for consumer, max_size in self._potential.max_assignment_size.items():
+            partitions = self._current.partitions[consumer]
+            if len(partitions) >= max_size and not any(map(self._potential.can_participate, partitions)):
+                fixed_assignments[consumer] = self._current.partitions.pop(consumer)
         return fixed_assignments
 
-    def _revert_to(self, before: CurrentAssignment) -> None:
-        """Clears the current assignment and fills it again, as that can change the order of Java's map."""
-        for consumer in list(self._current_assignment):
-            del self._current_assignment[consumer]
-        for consumer, partitions in before.items():
-            self._current_assignment[consumer] = partitions
+    def _that_can_move(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Those whose topic has two potential consumers, so that they can move between them."""
+        return list(filter(self._potential.can_participate, partitions))
+
+    def _undo(self, reassignment: Reassignment, before: CurrentAssignment) -> None:
+        """Step 4.6."""
+        self._current.revert_to(before)
+        for partition in reassignment.moved:
+            self._group.record(partition, Reason.UNDONE, before.consumer_of[partition])
 
 
-def _deep_copy(assignment: CurrentAssignment) -> CurrentAssignment:
-    copy: CurrentAssignment = HashMap()
-    for consumer, partitions in assignment.items():
-        copy[consumer] = list(partitions)
-    return copy
+# 5. Reassign: methods of Java's `GeneralAssignmentBuilder` ---------------------------------------------
 
 
-def _balance_score(assignment: CurrentAssignment) -> int:
-    """The sum of the differences in size of all pairs of members.
-
-    In ascending order, a size is added in its pairs with those before it, and subtracted in its pairs with
-    those after it. Quirk: Java counts in 32 bits.
-    """
-    sizes = sorted(map(len, assignment.values()))
-    score = sum(size * (place - (len(sizes) - 1 - place)) for place, size in enumerate(sizes))
-    return (score + 2**31) % 2**32 - 2**31
-
-
-@dataclass(kw_only=True)
 class Reassignment:
-    """Partitions on the move.
+    """Moves partitions between members until they are balanced.
+
+    Args:
+        group: what the leader knows.
+        potential: who can get what.
+        current: who has what; members that take no part are not in it.
+        prev_assignment: who had a partition in an earlier generation.
 
     Attributes:
-        partitions_per_topic: the partitions of each subscribed topic.
-        rack_info: racks of consumers and partitions.
-        topic_to_all_potential_consumers: who subscribes to what.
-        consumer_to_all_potential_topics: the same the other way round.
-        max_assignment_size: the most partitions each member can have.
-        prev_assignment: who had a partition in an earlier generation.
-        current_assignment: what each member has; members that take no part are not in it.
-        current_partition_consumer: who has each partition; of two members, who got it last.
-        record: is told each move.
         moved: the partitions that moved, in order.
     """
 
-    partitions_per_topic: Mapping[str, list[TopicPartition]]
-    rack_info: RackInfo
-    topic_to_all_potential_consumers: Mapping[str, list[str]]
-    consumer_to_all_potential_topics: Mapping[str, list[str]]
-    max_assignment_size: Mapping[str, int]
-    prev_assignment: Mapping[TopicPartition, str]
-    current_assignment: HashMap[str, list[TopicPartition]]
-    current_partition_consumer: dict[TopicPartition, str]
-    record: Recorder
-    moved: dict[TopicPartition, None] = field(default_factory=dict, init=False)
-    _counter_example: tuple[str, TopicPartition, str] | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        self._order = SortedSubscriptions(
-            self.current_assignment, self.topic_to_all_potential_consumers, self.rack_info.consumer_racks
-        )
+    def __init__(
+        self,
+        group: StickyGroup,
+        potential: PotentialConsumers,
+        current: CurrentAssignment,
+        prev_assignment: Mapping[TopicPartition, str],
+    ) -> None:
+        self._group = group
+        self._potential = potential
+        self._current = current
+        self._prev_assignment = prev_assignment
         self._movements = PartitionMovements()
-        self._fixed = self.consumer_to_all_potential_topics.keys() - self.current_assignment.keys()
+        self._counter_example: tuple[str, TopicPartition, str] | None = None
+        topics_of = potential.consumer_to_all_potential_topics
+        self._fixed = topics_of.keys() - current.partitions.keys()
         self._topics_with_fixed_consumers = {
-            topic for consumer in self._fixed for topic in self.consumer_to_all_potential_topics[consumer]
+            topic for consumer in self._fixed for topic in topics_of[consumer]
         }
+        self.moved: dict[TopicPartition, None] = {}
+        current.sort(potential, group.rack_info)
 
     def perform(self, reassignable_partitions: Sequence[TopicPartition]) -> bool:
         """`performReassignments`: goes over the partitions again and again until none moves.
@@ -704,7 +667,7 @@ class Reassignment:
         """
         states: set[Hashable] = set()
         while self._go_over(reassignable_partitions):
-            state = tuple(self.current_partition_consumer.values()), self._movements.state()
+            state = tuple(self._current.consumer_of.values()), self._movements.state()
             if state in states:
                 raise AssignorError(
                     "balancing never ends: the same partitions go round in a circle, and a JVM leader hangs "
@@ -719,30 +682,35 @@ class Reassignment:
         for partition in partitions:
             if self._is_balanced():
                 break
-            consumer = self.current_partition_consumer[partition]
-            previous = self.prev_assignment.get(partition)
+            consumer = self._current.consumer_of[partition]
+            previous = self._prev_assignment.get(partition)
+            # 5.1 A member from which others took a partition while it was away gets it back first.
             # Quirk: the previous consumer need not subscribe to the topic any more.
             if previous is not None and self._has_fewer(previous, consumer, partition):
-                self._reassign(partition, previous, Reason.STOLEN_BACK)
+                self._reassign_partition(partition, previous, Reason.STOLEN_BACK)
+            # 5.2 Otherwise whoever has the fewest gets it.
             elif self._somebody_has_fewer(consumer, partition):
                 # Quirk: whoever has fewer, near or not, the first one in order gets it.
-                new_consumer = self._order.first(partition.topic)
+                new_consumer = self._current.order.first(partition.topic)
                 assert new_consumer is not None
-                self._reassign(partition, new_consumer, Reason.BALANCED)
+                self._reassign_partition(partition, new_consumer, Reason.BALANCED)
             else:
                 continue
             modified = True
         return modified
 
     def _has_fewer(self, other: str, consumer: str, partition: TopicPartition) -> bool:
-        """Whether another consumer has at least two partitions less than the partition's consumer."""
+        """Whether another consumer has at least two partitions less than the partition's consumer.
+
+        With one less, the two would only change places, and the partition would move back and forth.
+        """
         if other in self._fixed:
             raise AssignorError(
                 f"member {other!r} takes no part in balancing, but {partition} could go to it; drop what it "
                 "claims from an earlier generation or that does not exist",
                 jvm_exception="NullPointerException",
             )
-        return len(self.current_assignment[other]) + 1 < len(self.current_assignment[consumer])
+        return self._current.size(other) + 1 < self._current.size(consumer)
 
     def _somebody_has_fewer(self, consumer: str, partition: TopicPartition) -> bool:
         """Whether any potential consumer has at least two partitions less than the partition's consumer.
@@ -752,10 +720,10 @@ class Reassignment:
         """
         topic = partition.topic
         if topic not in self._topics_with_fixed_consumers:
-            first = self._order.first(topic)
+            first = self._current.order.first(topic)
             return first is not None and self._has_fewer(first, consumer, partition)
-        others = self.topic_to_all_potential_consumers[topic]
-        near = [other for other in others if self.rack_info.is_near(other, partition)]
+        others = self._potential.topic_to_all_potential_consumers[topic]
+        near = [other for other in others if self._group.rack_info.is_near(other, partition)]
         asked = near + others if consumer in near else others
         return any(self._has_fewer(other, consumer, partition) for other in asked)
 
@@ -764,13 +732,13 @@ class Reassignment:
 
         A counter-example is remembered, so that not all partitions need be looked at again while it holds.
         """
-        if self._order.difference <= 1:
+        if self._current.order.difference <= 1:
             return True
         if self._counter_example is not None:
             consumer, _, other = self._counter_example
-            size = len(self.current_assignment[consumer])
-            holds = size != self.max_assignment_size[consumer]
-            if holds and size + 1 < len(self.current_assignment[other]):
+            size = self._current.size(consumer)
+            holds = size != self._potential.max_assignment_size[consumer]
+            if holds and size + 1 < self._current.size(other):
                 return False
         self._counter_example = self._find_counter_example()
         return self._counter_example is None
@@ -783,69 +751,39 @@ class Reassignment:
         """
         all_partitions = {
             partition: consumer
-            for consumer, partitions in self.current_assignment.items()
+            for consumer, partitions in self._current.partitions.items()
             for partition in partitions
         }
         settled: set[str] = set()  # topics that nobody has partitions of who has at least two more
-        for consumer in self._order.ascending():
-            size = len(self.current_assignment[consumer])
-            if size == self.max_assignment_size[consumer]:
+        for consumer in self._current.order.ascending():
+            size = self._current.size(consumer)
+            if size == self._potential.max_assignment_size[consumer]:
                 continue
-            for topic in reversed(self.consumer_to_all_potential_topics[consumer]):
+            for topic in reversed(self._potential.consumer_to_all_potential_topics[consumer]):
                 if topic in settled:
                     continue  # this member has no fewer partitions than the ones before it
                 settled.add(topic)
-                for partition in reversed(self.partitions_per_topic[topic]):
+                for partition in reversed(self._group.partitions_per_topic[topic]):
                     other = all_partitions[partition]
-                    if size + 1 < len(self.current_assignment[other]):
-                        if partition not in self.current_assignment[consumer]:
+                    if size + 1 < self._current.size(other):
+                        if partition not in self._current.partitions[consumer]:
                             return consumer, partition, other
                         settled.discard(topic)
         return None
 
-    def _reassign(self, partition: TopicPartition, new_consumer: str, reason: Reason) -> None:
-        """`reassignPartition`: moves it, or one of its topic that moved the opposite way before."""
-        consumer = self.current_partition_consumer[partition]
+    def _reassign_partition(self, partition: TopicPartition, new_consumer: str, reason: Reason) -> None:
+        """`reassignPartition`: moves it, or one of its topic that moved the opposite way before.
+
+        Otherwise two members would swap partitions of a topic, and both would lose their state for nothing.
+        """
+        consumer = self._current.consumer_of[partition]
         moved = self._movements.actual_partition_to_be_moved(partition, consumer, new_consumer)
         self._process_partition_movement(moved, new_consumer)
-        self.record(moved, reason if moved == partition else Reason.SWAPPED, new_consumer)
+        self._group.record(moved, reason if moved == partition else Reason.SWAPPED, new_consumer)
 
     def _process_partition_movement(self, partition: TopicPartition, new_consumer: str) -> None:
-        old_consumer = self.current_partition_consumer[partition]
-        self._movements.move_partition(partition, old_consumer, new_consumer)
+        self._movements.move_partition(partition, self._current.consumer_of[partition], new_consumer)
         self.moved[partition] = None
-
-        given, taken = self.current_assignment[old_consumer], self.current_assignment[new_consumer]
-        given.remove(partition)
-        taken.append(partition)
-        self.current_partition_consumer[partition] = new_consumer
-        self._order.resized(new_consumer, len(taken) - 1)
-        self._order.resized(old_consumer, len(given) + 1)
+        self._current.move(partition, new_consumer)
         if self._counter_example is not None and self._counter_example[1] == partition:
             self._counter_example = None
-
-
-def all_topic_partitions(
-    sorted_all_topics: Iterable[str], partitions_per_topic: Mapping[str, list[TopicPartition]]
-) -> list[TopicPartition]:
-    """The partitions of all topics, topic by topic."""
-    return [partition for topic in sorted_all_topics for partition in partitions_per_topic[topic]]
-
-
-def unassigned_partitions(
-    sorted_all_partitions: Iterable[TopicPartition], sorted_assigned_partitions: Iterable[TopicPartition]
-) -> list[TopicPartition]:
-    """The partitions that nobody has, found by walking all partitions and the assigned ones side by side.
-
-    Quirk: the walk waits for the next assigned partition to come up. One that does not exist never does, so
-    every partition after it passes for unassigned, and those that somebody keeps are assigned once more.
-    """
-    assigned = iter(sorted_assigned_partitions)
-    next_assigned = next(assigned, None)
-    unassigned = []
-    for partition in sorted_all_partitions:
-        if partition == next_assigned:
-            next_assigned = next(assigned, None)
-        else:
-            unassigned.append(partition)
-    return unassigned
