@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columnar.member_order import member_order
-from assignors.columnar.numbering import Numbering, in_name_order, topics_that_exist
+from assignors.columnar.numbering import (
+    Numbering,
+    Subscriptions,
+    in_name_order,
+    member_order,
+    topics_that_exist,
+)
 from assignors.columnar.odd_group import OddGroup
-from assignors.columnar.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

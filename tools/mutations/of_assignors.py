@@ -63,13 +63,13 @@ ROWS = [
     ),
     # Assignors as columns, and the gate.
     (
-        "assignors/columnar/broker/targets.py",
+        "assignors/columnar/uniform_structures.py",
         "numbers[rows] = in_set",
         "numbers[rows] = slots.partition[rows]",
         "tests/assignors/test_golden.py",
     ),
     (
-        "assignors/columnar/broker/calls.py",
+        "assignors/columnar/uniform_outcome.py",
         "HashSet(numbers) if topic in crowded else numbers",
         "numbers",
         "tests/assignors/test_golden.py",
@@ -82,19 +82,19 @@ ROWS = [
     ),
     ("assignors/columnar/round_robin.py", "% len(numbers)] + 1", "% len(numbers)]", GOLDEN),
     (
-        "assignors/columnar/sticky/claims.py",
+        "assignors/columnar/sticky_structures.py",
         "    if np.bincount(ids, minlength=1).max() > 1:\n        raise OddGroup\n",
         "",
         GOLDEN,
     ),
     (
-        "assignors/columnar/sticky/claims.py",
+        "assignors/columnar/sticky_structures.py",
         "(number.view(np.uint32) >= numbering",
         "(number.view(np.uint32) > numbering",
         GOLDEN,
     ),
     (
-        "assignors/columnar/broker/records.py",
+        "assignors/columnar/uniform_structures.py",
         "if np.count_nonzero(taken) < len(listed):",
         "if np.count_nonzero(taken) > len(listed):",
         ODD_RULES,

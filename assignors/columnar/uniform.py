@@ -1,4 +1,8 @@
-"""How "uniform" assigns when all members subscribe to the same topics (KIP-848, KAFKA-18688)."""
+"""The columns of "uniform", the broker's default (KIP-848).
+
+This file has those for members that all subscribe to the same topics (KAFKA-18688), `uniform_heterogeneous`
+the others.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,43 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.columnar.broker.changes import Changes
-from assignors.columnar.broker.slots import Slots
+from assignors.assignment import Assignment
+from assignors.columnar.broker_numbering import BrokerNumbering
+from assignors.columnar.numbering import Subscriptions, hash_order
+from assignors.columnar.uniform_heterogeneous import balance
+from assignors.columnar.uniform_outcome import assign_targets
+from assignors.columnar.uniform_structures import Changes, Slots, Targets, recorded_lists
 from assignors.columns import bounds, join, run_starts
+from assignors.partition_list import join_lists
 from partitioning.columns import ranges
 from partitioning.java.sizes import DEFAULT_LENGTH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from assignors.columnar.broker.numbering import BrokerNumbering
-    from assignors.columnar.broker.targets import Targets
     from assignors.columnar.numbering import TopicRow
+    from assignors.group import Group
+
+
+def assign_uniform(group: Group) -> Assignment:
+    """Who gets what, each member's list in the order of the broker's maps.
+
+    Raises:
+        OddGroup: no broker made the members' targets, or some map is crowded.
+    """
+    if not group.members:
+        return Assignment.of({})
+    joined = hash_order([member.id for member in group.members])
+    members = [group.members[row] for row in joined.tolist()]
+    subscriptions = Subscriptions.of(members)
+    recorded, sizes = join_lists(recorded_lists(members))
+    numbering = BrokerNumbering.of_cluster(group.topics, members, subscriptions, set(recorded.names))
+    targets = Targets.of(recorded, sizes, numbering)
+    if subscriptions.are_equal:
+        changes = share_out(numbering, numbering.in_id_order(subscriptions.lists[0]), targets)
+    else:
+        changes = balance(numbering, targets)
+    return assign_targets(group, joined, numbering, targets, changes)
 
 
 class _Runs(NamedTuple):

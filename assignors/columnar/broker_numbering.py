@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.columnar.numbering import TopicRow
-    from assignors.columnar.subscriptions import Subscriptions
+    from assignors.columnar.numbering import Subscriptions, TopicRow
     from assignors.group import Member, Topic
 
 
