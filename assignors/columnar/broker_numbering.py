@@ -81,7 +81,7 @@ class BrokerNumbering(Numbering):
     @cached_property
     def uuids(self) -> list[UUID]:
         """The id of each topic."""
-        return [UUID(bytes=each) for each in self.topic_ids]
+        return [UUID(bytes=sixteen) for sixteen in self.topic_ids]
 
     @cached_property
     def halves(self) -> NDArray[np.int64]:

@@ -40,12 +40,12 @@ def assign_range(group: Group) -> Assignment:
     """
     members = group.members
     subscriptions = Subscriptions.of(members)
-    subscribed = hash_map_keys(_seen(members, subscriptions))
-    known = topics_that_exist(group, subscribed)
-    names = hash_map_keys([name for name in subscribed if name in known])
+    subscribed = hash_map_keys(_subscribed_topics(members, subscriptions))
+    existing = topics_that_exist(group, subscribed)
+    names = hash_map_keys([name for name in subscribed if name in existing])
     order = member_order(members)
 
-    topics = [known[name] for name in names]
+    topics = [existing[name] for name in names]
     matching = RackMatching.of(topics, members, subscriptions, order)
     if matching is not None:
         topics = in_name_order(topics)
@@ -57,7 +57,7 @@ def assign_range(group: Group) -> Assignment:
     return numbering.assignment_by_owner(owner)
 
 
-def _seen(members: Sequence[Member], subscriptions: Subscriptions) -> list[str]:
+def _subscribed_topics(members: Sequence[Member], subscriptions: Subscriptions) -> list[str]:
     """Every subscribed topic, in the order they are first seen in the HashMap of members."""
     if len(subscriptions.lists) == 1:
         return list(subscriptions.lists[0])
@@ -102,7 +102,7 @@ class RackMatching:
             co-partitioned and keep together.
     """
 
-    groups: list[_Group]
+    groups: list[_CoPartitioned]
 
     @classmethod
     def of(
@@ -122,27 +122,7 @@ class RackMatching:
         """
         if all(topic.racks is None for topic in topics) or not any(member.rack for member in members):
             return None
-        bits: dict[str, int] = {}
-        rack = [_bit(member.rack, bits) if member.rack else 0 for member in members]
-        patterns: dict[frozenset[str], int] = {}
-        pattern_of = [replica_patterns(topic, patterns) for topic in topics]
-        racks_of = [reduce(or_, (_bit(name, bits) for name in names), 0) for names in patterns]
-        audiences = subscriptions.audiences([topic.name for topic in topics], order)
-        subscribers = [members.tolist() for members in audiences.members]
-        located = [any(rack[member] for member in members) for members in subscribers]
-        alike: dict[tuple[int, int], list[tuple[Topic, list[int]]]] = defaultdict(list)
-        for topic, audience, pattern in zip(topics, audiences.of_topic, pattern_of, strict=True):
-            racks = [racks_of[each] for each in pattern]
-            alike[audience, topic.partitions if located[audience] else 0].append((topic, racks))
-        groups = [
-            _Group(
-                subscribers[audience],
-                [rack[member] for member in subscribers[audience]],
-                [topic for topic, _ in group],
-                [racks for _, racks in group],
-            )
-            for (audience, _), group in alike.items()
-        ]
+        groups = _group_co_partitioned(topics, members, subscriptions, order)
         return cls(groups) if any(group.needs_racks for group in groups) else None
 
     def owners(self, topics: Sequence[str]) -> NDArray[np.intp]:
@@ -152,8 +132,8 @@ class RackMatching:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """Topics that are treated alike.
+class _CoPartitioned:
+    """Co-partitioned topics, which are cut alike; their counts differ only where no member has a rack.
 
     Attributes:
         members: subscribers, in the order in which they get their ranges.
@@ -196,6 +176,33 @@ class _Group:
             yield topic.name, owners
 
 
+def _group_co_partitioned(
+    topics: Sequence[Topic], members: Sequence[Member], subscriptions: Subscriptions, order: NDArray[np.intp]
+) -> list[_CoPartitioned]:
+    """The groups of topics with the same members and, where some of those have a rack, the same count."""
+    bits: dict[str, int] = {}
+    rack = [_bit(member.rack, bits) if member.rack else 0 for member in members]
+    patterns: dict[frozenset[str], int] = {}
+    pattern_of = [replica_patterns(topic, patterns) for topic in topics]
+    racks_of = [reduce(or_, (_bit(name, bits) for name in names), 0) for names in patterns]
+    audiences = subscriptions.audiences([topic.name for topic in topics], order)
+    subscribers = [members.tolist() for members in audiences.members]
+    located = [any(rack[member] for member in members) for members in subscribers]
+    co_partitioned: dict[tuple[int, int], list[tuple[Topic, list[int]]]] = defaultdict(list)
+    for topic, audience, pattern in zip(topics, audiences.of_topic, pattern_of, strict=True):
+        racks = [racks_of[number] for number in pattern]
+        co_partitioned[audience, topic.partitions if located[audience] else 0].append((topic, racks))
+    return [
+        _CoPartitioned(
+            subscribers[audience],
+            [rack[member] for member in subscribers[audience]],
+            [topic for topic, _ in group],
+            [racks for _, racks in group],
+        )
+        for (audience, _), group in co_partitioned.items()
+    ]
+
+
 class _Ranges:
     """Partitions being cut into ranges; partitions and members are positions.
 
@@ -225,11 +232,11 @@ class _Ranges:
 
     def match(self, racks: Sequence[int]) -> None:
         """Gives each member the first free partitions that are near it."""
-        self._serve({rack: self._free(racks, rack) for rack in set(self._near)})
+        self._serve({rack: self._free_partitions(racks, rack) for rack in set(self._near)})
 
     def fill(self) -> None:
         """Gives each member the first free partitions."""
-        everything = self._free([0] * len(self.owner), 0)
+        everything = self._free_partitions([0] * len(self.owner), 0)
         self._serve(dict.fromkeys(self._near, everything))
 
     def _serve(self, choice: dict[int, Iterator[int]]) -> None:
@@ -238,7 +245,7 @@ class _Ranges:
             if room > 0:
                 self._give(list(islice(choice[rack], room)), member)
 
-    def _free(self, racks: Sequence[int], rack: int) -> Iterator[int]:
+    def _free_partitions(self, racks: Sequence[int], rack: int) -> Iterator[int]:
         """Partitions near the rack that are free when they are asked for; without a rack all are near."""
         for partition, where in enumerate(racks):
             if self.owner[partition] < 0 and (not rack or rack & where):

@@ -34,8 +34,8 @@ def assign_round_robin(group: Group) -> Assignment:
     if not members:
         raise OddGroup
     subscriptions = Subscriptions.of(members)
-    known = topics_that_exist(group, set().union(*subscriptions.lists))
-    topics = in_name_order(known.values())
+    existing = topics_that_exist(group, set().union(*subscriptions.lists))
+    topics = in_name_order(existing.values())
     numbering = Numbering.of(members, subscriptions, topics)
     order = member_order(members)
     return numbering.assignment_by_owner(order[_seats(numbering, order)])

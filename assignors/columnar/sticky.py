@@ -75,17 +75,18 @@ def recall_user_data(numbering: Numbering) -> Memory:
         else StickyUserData(*decode_sticky_user_data(member.user_data or b""))
         for member in numbering.members
     ]
-    partitions: list[Sequence[TopicPartition]] = [each.partitions for each in data]
+    partitions: list[Sequence[TopicPartition]] = [memory.partitions for memory in data]
     if not numbering.subscriptions.are_equal:  # else the order of claims does not matter
-        told: dict[int, list[int]] = {}  # rows that share their names, as members of one `Group.next` do
+        # Rows that share their names, as members of one `Group.next` do.
+        sharing_names: dict[int, list[int]] = {}
         for row, member in enumerate(numbering.members):
             if isinstance(member.user_data, StickyUserData):
-                told.setdefault(id(member.user_data.partitions.names), []).append(row)
-        for rows in told.values():
+                sharing_names.setdefault(id(member.user_data.partitions.names), []).append(row)
+        for rows in sharing_names.values():
             lists = [cast("PartitionList", partitions[row]) for row in rows]
             for row, arrived in zip(rows, _as_they_arrive(lists), strict=True):
                 partitions[row] = arrived
-    return Memory(partitions=partitions, generation=[each.generation for each in data])
+    return Memory(partitions=partitions, generation=[memory.generation for memory in data])
 
 
 def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:

@@ -89,7 +89,7 @@ class Readers:
         """The readers of a group."""
         subscriptions, index = numbering.subscriptions, numbering.index
         audiences = subscriptions.audiences(numbering.topics, numbering.by_id)
-        members = [numbering.id_rank[each] for each in audiences.members]
+        members = [numbering.id_rank[subscribers] for subscribers in audiences.members]
         potential = [len(members[audience]) for audience in audiences.of_topic]
         return cls(
             subscription=subscriptions.of_member[numbering.by_id].tolist(),
@@ -193,9 +193,11 @@ def _hand_out_nearby(
     sizes = size.tolist()
     near = [[-1, *np.flatnonzero(row).tolist()] for row in racks.inside]
     heaps: dict[tuple[int, int], list[int]] = {}
-    for audience, each in enumerate(readers.members):
-        for rack in np.unique(rack_of[each]).tolist():
-            heaps[audience, rack] = (size[each] * members + each)[rack_of[each] == rack].tolist()
+    for audience, subscribers in enumerate(readers.members):
+        for rack in np.unique(rack_of[subscribers]).tolist():
+            heaps[audience, rack] = (size[subscribers] * members + subscribers)[
+                rack_of[subscribers] == rack
+            ].tolist()
             heapify(heaps[audience, rack])
     receivers, given = [], []
     rest: Batches = {}
@@ -334,7 +336,7 @@ class Reassignment:
         self._lists[destination][instead] = None
         self._owner[instead] = destination
         self._load.move(source, destination)
-        self._balance.moved(topic, source, destination)
+        self._balance.count_move(topic, source, destination)
 
 
 def _full(numbering: Numbering, readers: Readers) -> NDArray[np.int64]:
@@ -345,8 +347,8 @@ def _full(numbering: Numbering, readers: Readers) -> NDArray[np.int64]:
 
 def _previous_owners(numbering: Numbering, claims: Claims) -> dict[int, int]:
     """Who claims each partition from a generation before the highest."""
-    generation = [NO_GENERATION if each is None else each for each in claims.generation]
-    late = np.array([each < claims.highest for each in generation])
+    generation = [NO_GENERATION if number is None else number for number in claims.generation]
+    late = np.array([number < claims.highest for number in generation])
     rows = np.flatnonzero(late[claims.member])
     ranks = numbering.id_rank[claims.member[rows]]
     return dict(zip(claims.id[rows].tolist(), ranks.tolist(), strict=True))
@@ -392,7 +394,7 @@ class Balance:
         lightest = self._load.lightest(self._readers.of_topic[topic])
         return self._load.most if lightest is None else self._load.size[lightest] + 1
 
-    def moved(self, topic: int, source: int, destination: int) -> None:
+    def count_move(self, topic: int, source: int, destination: int) -> None:
         """A partition of the topic changed hands; sizes are up to date."""
         owners = self._owners[self._readers.of_topic[topic]]
         owners[destination] = owners.get(destination, 0) + 1

@@ -76,9 +76,9 @@ def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
     member = np.repeat(np.arange(len(lists), dtype=np.int32), sizes)
     topic = np.array([numbering.index.get(name, -1) for name in columns.names], np.int32)[columns.topics]
     number = columns.partitions
-    known = topic >= 0
-    if not known.all():
-        topic, number, member = topic[known], number[known], member[known]
+    exists = topic >= 0
+    if not exists.all():
+        topic, number, member = topic[exists], number[exists], member[exists]
     ids = numbering.starts[topic]
     ids += number
     # Read as unsigned, a negative number is beyond all counts.
@@ -86,14 +86,14 @@ def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
         raise OddGroup
     if np.bincount(ids, minlength=1).max() > 1:
         raise OddGroup
-    seen = [generation for generation in memory.generation if generation is not None]
+    generations = [generation for generation in memory.generation if generation is not None]
     return Claims(
         member=member,
         topic=topic,
         number=number,
         id=ids,
         generation=memory.generation,
-        highest=max([highest, *seen]),
+        highest=max([highest, *generations]),
     )
 
 

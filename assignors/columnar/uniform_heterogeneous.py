@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from assignors.columnar.uniform_structures import Targets
 
 
-def balance(numbering: BrokerNumbering, targets: Targets) -> Changes:
+def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Changes:
     """Members keep what they still subscribe to; what is free, and then surplus, goes to those with least.
 
     Args:
@@ -59,7 +59,7 @@ def balance(numbering: BrokerNumbering, targets: Targets) -> Changes:
     plain = ~mixed[destination]
     copied = loses | gets
     copied[slots.member[~staying]] = True
-    subscribers = np.array([len(each) for each in topics.members], np.intp)[topics.audience]
+    subscribers = np.array([len(members) for members in topics.members], np.intp)[topics.audience]
     capacity = np.ones(len(numbering.topics), np.intp)
     capacity[topics.row] = hash_map_capacity(-(-topics.count // subscribers))
     given = np.append(got, destination[plain]), np.append(got_ids, moved[plain])
@@ -117,21 +117,21 @@ class TopicTurns:
         """Topics with most partitions a subscriber first, then with fewest subscribers, then by id."""
         rows = np.flatnonzero(numbering.has_subscriber & (numbering.counts > 0))
         names = [numbering.topics[row] for row in rows.tolist()]
-        found = numbering.subscriptions.audiences(names, np.arange(len(numbering.members)))
-        audience = np.array(found.of_topic, np.intp)
-        subscribers = np.array([len(each) for each in found.members], np.intp)[audience]
+        audiences = numbering.subscriptions.audiences(names, np.arange(len(numbering.members)))
+        audience = np.array(audiences.of_topic, np.intp)
+        subscribers = np.array([len(members) for members in audiences.members], np.intp)[audience]
         counts = numbering.counts[rows]
         high, low = numbering.halves[rows].T
         order = np.lexsort([low, high, subscribers, -(counts / subscribers)])
         rows = rows[order]
-        shared = {each for audiences in found.of_subscription if len(audiences) > 1 for each in audiences}
+        shared = {number for numbers in audiences.of_subscription if len(numbers) > 1 for number in numbers}
         return cls(
             row=rows,
             start=numbering.starts[rows],
             count=counts[order],
             audience=audience[order].tolist(),
-            members=found.members,
-            alone=[number not in shared for number in range(len(found.members))],
+            members=audiences.members,
+            alone=[number not in shared for number in range(len(audiences.members))],
         )
 
 
@@ -242,7 +242,7 @@ def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> l
         for number in shared:
             if number == last:
                 return moves
-            made: list[Move] = []
+            topic_moves: list[Move] = []
             audience = topics.audience[number]
             if audience not in even:
                 if audience not in members:
@@ -252,11 +252,11 @@ def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> l
                     even.add(audience)
                 else:
                     balancer = _Balancer(members[audience], sizes)
-                    made = _even_out_topic(topics, number, balancer, owner, sizes)
-                    moves += made
-            if made:
+                    topic_moves = _even_out_topic(topics, number, balancer, owner, sizes)
+                    moves += topic_moves
+            if topic_moves:
                 even.clear()
-            if made or last < 0:
+            if topic_moves or last < 0:
                 last = number
     return moves
 

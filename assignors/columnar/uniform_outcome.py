@@ -48,13 +48,13 @@ def assign_targets(
     Raises:
         OddGroup: some member's map of topics is crowded.
     """
-    slots, crowded = _joined(joined, numbering, targets.slots, changes)
+    slots, crowded = _slots_in_map_order(joined, numbering, targets.slots, changes)
     were_crowded = targets.slots.member[targets.crowded]
     called = {*changes.mixed, *crowded.tolist(), *were_crowded[changes.copied[were_crowded]].tolist()}
     unsettled = targets.slots.member[targets.unsettled]
     as_before = joined[unsettled[~changes.copied[unsettled]]]
     if called:
-        slots = _replaced(slots, joined, called_targets(called, numbering, targets, changes))
+        slots = _replace_members(slots, joined, called_targets(called, numbering, targets, changes))
     sizes = np.bincount(joined[slots.member], weights=slots.sizes, minlength=len(joined)).astype(np.int64)
     return Assignment(
         members=tuple([member.id for member in group.members]),
@@ -68,15 +68,15 @@ def assign_targets(
     )
 
 
-def _joined(
+def _slots_in_map_order(
     joined: JoinPosition, numbering: BrokerNumbering, old: Slots, changes: Changes
 ) -> tuple[Slots, Visit]:
     """What stays and what was given, in map order, members as they joined the group.
 
     Also gives the members with a set that got something and is so crowded that its order may be another.
     """
-    kept, given = _kept(old, changes), changes.given.merged()
-    extended, by = _common(kept, given, len(joined), len(numbering.topics))
+    kept, given = _staying_slots(old, changes), changes.given.merge_repeated()
+    extended, by = _common_slots(kept, given, len(joined), len(numbering.topics))
     new = np.delete(np.arange(len(given.sizes)), by)
     lengths = _map_lengths(len(joined), old, kept, given, new, changes.given)
     looked_at = np.flatnonzero(changes.copied[old.member])
@@ -124,7 +124,7 @@ def _joined(
     return slots, slots.member[crowded]
 
 
-def _kept(slots: Slots, changes: Changes) -> Slots:
+def _staying_slots(slots: Slots, changes: Changes) -> Slots:
     """The slots with the rows that stay."""
     starts, sizes, partition = slots.starts, changes.staying, slots.partition
     if len(changes.gone):
@@ -145,7 +145,9 @@ def _kept(slots: Slots, changes: Changes) -> Slots:
     )
 
 
-def _common(one: Slots, other: Slots, members: int, topics: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _common_slots(
+    one: Slots, other: Slots, members: int, topics: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The positions in both of the slots with the same member and topic."""
     in_other = np.zeros(members, np.bool_)
     in_other[other.member] = True
@@ -218,21 +220,21 @@ def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int6
     return filled[order.crowded]
 
 
-def _replaced(
+def _replace_members(
     slots: Slots, joined: JoinPosition, targets: Mapping[int, Sequence[tuple[int, Sequence[int]]]]
 ) -> Slots:
     """The slots with those of some members replaced by the topics and partition numbers given for them."""
     others = np.flatnonzero(~np.isin(slots.member, list(targets)))
-    made = [(member, topic, numbers) for member, topics in targets.items() for topic, numbers in topics]
+    rows = [(member, topic, numbers) for member, topics in targets.items() for topic, numbers in topics]
     member, topic, sizes = (
-        np.array([(member, topic, len(numbers)) for member, topic, numbers in made], np.intp).reshape(-1, 3).T
+        np.array([(member, topic, len(numbers)) for member, topic, numbers in rows], np.intp).reshape(-1, 3).T
     )
     every = Slots(
         member=np.concatenate([slots.member[others], member]),
         topic=np.concatenate([slots.topic[others], topic]),
         starts=np.concatenate([slots.starts[others], len(slots.partition) + np.cumsum(sizes) - sizes]),
         sizes=np.concatenate([slots.sizes[others], sizes]),
-        partition=np.concatenate([slots.partition, *(np.array(numbers, np.int32) for *_, numbers in made)]),
+        partition=np.concatenate([slots.partition, *(np.array(numbers, np.int32) for *_, numbers in rows)]),
     )
     return every.in_order(np.argsort(joined[every.member], kind="stable"))
 

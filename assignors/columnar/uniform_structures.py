@@ -63,7 +63,7 @@ class Slots(NamedTuple):
             partition=partition,
         )
 
-    def merged(self) -> Slots:
+    def merge_repeated(self) -> Slots:
         """The same with one slot for each member and topic, in the order in which they first occur."""
         keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
         if (keys[1:] > keys[:-1]).all():
@@ -161,7 +161,7 @@ def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] |
 
 def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
     """What each member owns, in the order in which it was assigned: that of the coordinator's record."""
-    return [each.as_assigned for each in as_lists(member.owned for member in members)]
+    return [owned.as_assigned for owned in as_lists(member.owned for member in members)]
 
 
 def read_records(
@@ -180,7 +180,7 @@ def read_records(
     Raises:
         OddGroup: a partition is listed twice or does not exist, as in no group that a broker made.
     """
-    slots = _listed(recorded, sizes, numbering)
+    slots = _slots_of_records(recorded, sizes, numbering)
     taken = np.zeros(numbering.total, np.bool_)
     counts = slots.per_row(numbering.counts.astype(np.uint32)[slots.topic])
     ids = slots.per_row(numbering.starts[slots.topic])
@@ -197,7 +197,9 @@ def read_records(
     return slots, taken
 
 
-def _listed(recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering) -> Slots:
+def _slots_of_records(
+    recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering
+) -> Slots:
     """The slots of members, in the order in which the columns list them."""
     member = np.flatnonzero(sizes)
     if len(member) == 0:
@@ -217,7 +219,7 @@ def _listed(recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: Brok
         starts=starts,
         sizes=run_sizes(starts, len(code)),
         partition=recorded.partitions,
-    ).merged()
+    ).merge_repeated()
 
 
 class Move(NamedTuple):

@@ -50,7 +50,7 @@ def assign_broker_range(group: Group, record: Recorder = unrecorded) -> Assignme
                 assignment[topic] = partitions
         assignments[member] = assignment
 
-    lists = spec.lists(assignments)
+    lists = spec.partition_lists(assignments)
     for member, assigned in lists.items():
         for partition in assigned:
             record(partition, Reason.RANGE, member)

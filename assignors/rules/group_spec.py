@@ -127,19 +127,21 @@ class GroupSpec:
         if 0 <= partition < count:
             return None
         return (
-            f"{self.named(topic, partition)}, which member {member!r} owns, does not exist "
+            f"{self.topic_partition(topic, partition)}, which member {member!r} owns, does not exist "
             f"(the topic has {count} partitions)"
         )
 
-    def named(self, topic: uuid.UUID, partition: int) -> TopicPartition:
+    def topic_partition(self, topic: uuid.UUID, partition: int) -> TopicPartition:
         """A partition by its topic's name."""
         return TopicPartition(self._names[topic], partition)
 
-    def lists(
+    def partition_lists(
         self, assignment: Mapping[str, Mapping[uuid.UUID, Iterable[int]]]
     ) -> dict[str, list[TopicPartition]]:
         """The partitions of each member, in the order of its maps."""
         return {
-            member: [self.named(topic, number) for topic, numbers in target.items() for number in numbers]
+            member: [
+                self.topic_partition(topic, number) for topic, numbers in target.items() for number in numbers
+            ]
             for member, target in assignment.items()
         }

@@ -210,7 +210,7 @@ class CurrentAssignment:
         """Gives a partition to a consumer, which stays in order."""
         partitions = self.partitions[consumer]
         partitions.append(partition)
-        self.order.resized(consumer, len(partitions) - 1)
+        self.order.update_size(consumer, len(partitions) - 1)
         self.consumer_of[partition] = consumer
 
     def move(self, partition: TopicPartition, new_consumer: str) -> None:
@@ -220,8 +220,8 @@ class CurrentAssignment:
         given.remove(partition)
         taken.append(partition)
         self.consumer_of[partition] = new_consumer
-        self.order.resized(new_consumer, len(taken) - 1)
-        self.order.resized(old_consumer, len(given) + 1)
+        self.order.update_size(new_consumer, len(taken) - 1)
+        self.order.update_size(old_consumer, len(given) + 1)
 
     def balance_score(self) -> int:
         """`getBalanceScore`: the sum of the differences in size of all pairs of consumers.
@@ -304,7 +304,7 @@ class SortedSubscriptions:
         ]
         return self._consumers[min(entries)[1]] if entries else None
 
-    def resized(self, consumer: str, before: int) -> None:
+    def update_size(self, consumer: str, before: int) -> None:
         """Puts a consumer where it belongs now; it had so many partitions before."""
         entry = self._entry(consumer)
         del self._sizes[bisect_left(self._sizes, before)]

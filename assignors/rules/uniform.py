@@ -50,7 +50,7 @@ def assign_uniform(group: Group, record: Recorder = unrecorded) -> Assignment:
         for member, target in target_assignment.items()
         if target is spec.member_assignment[member] and not is_settled(target)
     )
-    return Assignment.for_group(group, spec.lists(target_assignment), keeps_record=keeps_record)
+    return Assignment.for_group(group, spec.partition_lists(target_assignment), keeps_record=keeps_record)
 
 
 class UniformHomogeneousAssignmentBuilder:
@@ -143,7 +143,7 @@ class UniformHomogeneousAssignmentBuilder:
                 else:
                     reason = Reason.OVER_QUOTA
                     self.unassigned_partitions.append((topic, partition))
-                self._record(self._spec.named(topic, partition), reason, member)
+                self._record(self._spec.topic_partition(topic, partition), reason, member)
                 if reason is not Reason.KEPT:
                     # Quirk: only a target that changes is copied, and a copy's order can be another.
                     if new_assignment is old_assignment:
@@ -161,7 +161,7 @@ class UniformHomogeneousAssignmentBuilder:
                 target = self.target_assignment[member] = deep_copy_assignment(target)
             for topic, partition in islice(remaining_partitions, quota):
                 target.compute_if_absent(topic, HashSet).add(partition)
-                self._record(self._spec.named(topic, partition), Reason.FILLED, member)
+                self._record(self._spec.topic_partition(topic, partition), Reason.FILLED, member)
         if next(remaining_partitions, None) is not None:
             raise AssignorError(
                 f"not every partition finds a member: {self._fault()}; "
@@ -181,7 +181,7 @@ class UniformHomogeneousAssignmentBuilder:
                         return beyond
                     owner = owners.setdefault((topic, partition), member)
                     if owner != member:
-                        named = self._spec.named(topic, partition)
+                        named = self._spec.topic_partition(topic, partition)
                         twice = twice or f"members {owner!r} and {member!r} both own {named}"
         return twice
 
@@ -251,7 +251,9 @@ class UniformHeterogeneousAssignmentBuilder:
                         self._keep(topic, partition, index)
                     else:
                         remove_partition(self._changeable(index), topic, partition)
-                        self._record(self._spec.named(topic, partition), Reason.UNSUBSCRIBED, member)
+                        self._record(
+                            self._spec.topic_partition(topic, partition), Reason.UNSUBSCRIBED, member
+                        )
 
     def _keep(self, topic: uuid.UUID, partition: int, member: int) -> None:
         """Quirk: where several members have a partition, all keep it, and the last counts as its owner."""
@@ -264,7 +266,7 @@ class UniformHeterogeneousAssignmentBuilder:
             )
         self.partition_owners[topic][partition] = member
         self.target_assignment_sizes[member] += 1
-        self._record(self._spec.named(topic, partition), Reason.KEPT, name)
+        self._record(self._spec.topic_partition(topic, partition), Reason.KEPT, name)
 
     def _assign_remaining_partitions(self) -> None:
         """Step 2, topic after topic."""
@@ -333,7 +335,7 @@ class UniformHeterogeneousAssignmentBuilder:
         target.compute_if_absent(topic, lambda: HashSet(capacity=capacity)).add(partition)
         self.partition_owners[topic][partition] = member
         self.target_assignment_sizes[member] += 1
-        self._record(self._spec.named(topic, partition), reason, self._spec.member_ids[member])
+        self._record(self._spec.topic_partition(topic, partition), reason, self._spec.member_ids[member])
 
     def _changeable(self, member: int) -> TargetAssignment:
         """The member's target, copied before its first change.
