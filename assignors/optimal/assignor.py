@@ -9,9 +9,8 @@ import numpy as np
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.deciding import decide
 from assignors.optimal.decision import Deciding, Decision, held_back
-from assignors.optimal.memory import owned, remembered
 from assignors.optimal.racks import find_kinds
-from assignors.optimal.reading import read_group
+from assignors.optimal.reading import owned, read_group, remembered
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from partitioning.errors import InvalidConfigError
 

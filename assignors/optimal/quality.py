@@ -11,9 +11,8 @@ from assignors.errors import InvalidGroupError
 from assignors.group import Group
 from assignors.optimal.deciding import decide
 from assignors.optimal.grouping import sums
-from assignors.optimal.memory import owned_or_remembered
 from assignors.optimal.racks import find_kinds
-from assignors.optimal.reading import Reading, read_group
+from assignors.optimal.reading import Reading, owned_or_remembered, read_group
 from assignors.partition_list import PartitionList
 from assignors.weighted.bounds import least_peak
 from assignors.weighted.certificate import Certificate

@@ -9,8 +9,7 @@ import numpy as np
 
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.decision import Deciding, Decision, held_back
-from assignors.optimal.memory import owned, remembered
-from assignors.optimal.reading import read_group
+from assignors.optimal.reading import owned, read_group, remembered
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.weighted.bounds import least_peak
 from assignors.weighted.deciding import Answer, certify, decide

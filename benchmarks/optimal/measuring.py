@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors import AssignorError, Group, RebalanceProtocol, get_assignor, quality
-from assignors.optimal.memory import owned_or_remembered
 from assignors.optimal.needed import most_kept
-from assignors.optimal.reading import read_group
+from assignors.optimal.reading import owned_or_remembered, read_group
 from benchmarks.optimal.lives import client_of, drawn_id, life, shape_of
 
 if TYPE_CHECKING:

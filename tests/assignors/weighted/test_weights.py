@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from assignors import Group, Member, Topic, get_assignor
-from assignors.optimal.memory import remembered
-from assignors.optimal.reading import read_group
+from assignors.optimal.reading import read_group, remembered
 from assignors.weighted.weights import Capacities, Weights
 from assignors.weighted.weights_file import read_weights
 from partitioning.errors import InvalidConfigError
