@@ -181,7 +181,7 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
     return np.array(sorted(range(len(members)), key=keys.__getitem__), np.intp)
 
 
-def remembered(members: Sequence[Member]) -> Memory:
+def recall_user_data(members: Sequence[Member]) -> Memory:
     """What the members of an eager group remember."""
     partitions, generations = [], []
     for data in map(attrgetter("user_data"), members):
@@ -194,7 +194,7 @@ def remembered(members: Sequence[Member]) -> Memory:
     return Memory(partitions, generations)
 
 
-def owned(members: Sequence[Member]) -> Memory:
+def recall_owned(members: Sequence[Member]) -> Memory:
     """What the members of a cooperative group own.
 
     The generation is in the subscription (KIP-792), or else in the user data, where it was before.
@@ -208,7 +208,7 @@ def owned(members: Sequence[Member]) -> Memory:
     return Memory(as_lists(member.owned for member in members), generations)
 
 
-def owned_or_remembered(members: Sequence[Member]) -> Memory:
+def recall_owned_or_user_data(members: Sequence[Member]) -> Memory:
     """What the members own, or where none owns anything what they remember."""
-    memory = owned(members)
-    return memory if any(map(len, memory.partitions)) else remembered(members)
+    memory = recall_owned(members)
+    return memory if any(map(len, memory.partitions)) else recall_user_data(members)

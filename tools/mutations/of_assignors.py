@@ -332,7 +332,7 @@ ROWS = [
     ),
     (
         "assignors/optimal/keeping.py",
-        "(counted - low)[holders]",
+        "(counted - self._low)[with_node]",
         "0",
         OPTIMAL,
     ),
