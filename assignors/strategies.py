@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, ParamSpec, TypeVar
 
-from assignors.columnar.broker.range import assign_broker_range as columns_of_broker_range
-from assignors.columnar.broker.uniform import assign_uniform as columns_of_uniform
+from assignors.columnar.broker_range import assign_broker_range as columns_of_broker_range
 from assignors.columnar.odd_group import OddGroup
 from assignors.columnar.range import assign_range as columns_of_range
 from assignors.columnar.round_robin import assign_round_robin as columns_of_round_robin
-from assignors.columnar.sticky.leader import assign_cooperative_sticky as columns_of_cooperative_sticky
-from assignors.columnar.sticky.leader import assign_sticky as columns_of_sticky
+from assignors.columnar.sticky import assign_cooperative_sticky as columns_of_cooperative_sticky
+from assignors.columnar.sticky import assign_sticky as columns_of_sticky
+from assignors.columnar.uniform import assign_uniform as columns_of_uniform
 from assignors.errors import AssignorError
 from assignors.interface import RebalanceProtocol
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
@@ -20,8 +20,7 @@ from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.cooperative_sticky import assign_cooperative_sticky
 from assignors.rules.range import assign_range
 from assignors.rules.round_robin import assign_round_robin
-from assignors.rules.sticky import assign_sticky
-from assignors.rules.sticky_claims import DEFAULT_GENERATION, max_generation_of
+from assignors.rules.sticky import DEFAULT_GENERATION, assign_sticky, max_generation_of
 from assignors.rules.uniform import assign_uniform
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from assignors.group import Group, Member
     from assignors.partition_list import PartitionList
     from assignors.reasons import Recorder
-    from assignors.rules.sticky_claims import MemberData
+    from assignors.rules.sticky import MemberData
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

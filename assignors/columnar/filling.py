@@ -27,7 +27,7 @@ def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]
     """
     starts = np.concatenate([np.zeros(1, np.intp), np.flatnonzero(np.diff(sizes)) + 1])
     levels = sizes[starts].tolist()
-    found = []
+    taking_part = []
     left = partitions
     for reached, level, following in zip(
         [*starts[1:].tolist(), len(sizes)], levels, [*levels[1:], None], strict=True
@@ -35,9 +35,9 @@ def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]
         if left <= 0:
             break
         most = -(-left // reached)
-        found.append((reached, most if following is None else min(following - level, most)))
-        left -= reached * found[-1][1]
-    return found
+        taking_part.append((reached, most if following is None else min(following - level, most)))
+        left -= reached * taking_part[-1][1]
+    return taking_part
 
 
 def lightest(heap: list[int], size: Sequence[int]) -> int | None:

@@ -40,7 +40,9 @@ class Racks:
         all racks.
         """
         names: dict[str, int] = {}
-        member = [names.setdefault(each.rack, len(names)) if each.rack else -1 for each in numbering.members]
+        member = [
+            names.setdefault(member.rack, len(names)) if member.rack else -1 for member in numbering.members
+        ]
         if not names:
             return None
         patterns: dict[frozenset[str], int] = {}
@@ -78,12 +80,12 @@ def replica_patterns(topic: Topic, patterns: dict[frozenset[str], int]) -> list[
     if topic.racks is None:
         return [patterns.setdefault(frozenset(), len(patterns))] * topic.partitions
     seen: dict[Collection[str], int] = {}
-    found = []
+    numbers = []
     for names in topic.racks:
         key = names if type(names) is tuple or type(names) is frozenset else frozenset(names)
         code = seen.get(key)
         if code is None:
-            known = frozenset(name for name in key if name is not None)
-            code = seen[key] = patterns.setdefault(known, len(patterns))
-        found.append(code)
-    return found
+            racks = frozenset(name for name in key if name is not None)
+            code = seen[key] = patterns.setdefault(racks, len(patterns))
+        numbers.append(code)
+    return numbers

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import reduce
+from itertools import islice
+from operator import and_, or_
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columnar.member_order import hash_order, member_order
-from assignors.columnar.numbering import Numbering, in_name_order, topics_that_exist
-from assignors.columnar.range_racks import RackMatching
-from assignors.columnar.subscriptions import Subscriptions
+from assignors.columnar.numbering import (
+    Numbering,
+    Subscriptions,
+    hash_order,
+    in_name_order,
+    member_order,
+    topics_that_exist,
+)
+from assignors.columnar.racks import replica_patterns
 from partitioning.java import hash_map_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from assignors.assignment import Assignment
-    from assignors.columnar.numbering import JoinPosition
-    from assignors.columnar.subscriptions import Audiences
-    from assignors.group import Group, Member
+    from assignors.columnar.numbering import Audiences, JoinPosition
+    from assignors.group import Group, Member, Topic
 
 
 def assign_range(group: Group) -> Assignment:
@@ -31,12 +40,12 @@ def assign_range(group: Group) -> Assignment:
     """
     members = group.members
     subscriptions = Subscriptions.of(members)
-    subscribed = hash_map_keys(_seen(members, subscriptions))
-    known = topics_that_exist(group, subscribed)
-    names = hash_map_keys([name for name in subscribed if name in known])
+    subscribed = hash_map_keys(_subscribed_topics(members, subscriptions))
+    existing = topics_that_exist(group, subscribed)
+    names = hash_map_keys([name for name in subscribed if name in existing])
     order = member_order(members)
 
-    topics = [known[name] for name in names]
+    topics = [existing[name] for name in names]
     matching = RackMatching.of(topics, members, subscriptions, order)
     if matching is not None:
         topics = in_name_order(topics)
@@ -48,7 +57,7 @@ def assign_range(group: Group) -> Assignment:
     return numbering.assignment_by_owner(owner)
 
 
-def _seen(members: Sequence[Member], subscriptions: Subscriptions) -> list[str]:
+def _subscribed_topics(members: Sequence[Member], subscriptions: Subscriptions) -> list[str]:
     """Every subscribed topic, in the order they are first seen in the HashMap of members."""
     if len(subscriptions.lists) == 1:
         return list(subscriptions.lists[0])
@@ -80,3 +89,179 @@ def _cut(count: int, members: JoinPosition) -> JoinPosition:
     if quota == 0:
         return members[:extra]
     return np.repeat(members, quota + (np.arange(len(members)) < extra))
+
+
+@dataclass(frozen=True, slots=True)
+class RackMatching:
+    """The topics of a group in which some need to be near their members.
+
+    A set of racks is an integer with one bit a rack.
+
+    Attributes:
+        groups: topics with the same members and, where some of those have a rack, the same count: they are
+            co-partitioned and keep together.
+    """
+
+    groups: list[_CoPartitioned]
+
+    @classmethod
+    def of(
+        cls,
+        topics: Sequence[Topic],
+        members: Sequence[Member],
+        subscriptions: Subscriptions,
+        order: NDArray[np.intp],
+    ) -> RackMatching | None:
+        """The matching to do, or None where racks decide nothing.
+
+        Args:
+            topics: subscribed topics that have partitions.
+            members: the group's members.
+            subscriptions: their subscriptions.
+            order: positions of the members, in the order in which they get their ranges.
+        """
+        if all(topic.racks is None for topic in topics) or not any(member.rack for member in members):
+            return None
+        groups = _group_co_partitioned(topics, members, subscriptions, order)
+        return cls(groups) if any(group.needs_racks for group in groups) else None
+
+    def owners(self, topics: Sequence[str]) -> NDArray[np.intp]:
+        """The member that gets each partition, topic after topic."""
+        owners = {name: owners for group in self.groups for name, owners in group.owners()}
+        return np.concatenate([owners[topic] for topic in topics])
+
+
+@dataclass(frozen=True, slots=True)
+class _CoPartitioned:
+    """Co-partitioned topics, which are cut alike; their counts differ only where no member has a rack.
+
+    Attributes:
+        members: subscribers, in the order in which they get their ranges.
+        near: the rack of each member, 0 where it has none.
+        topics: the topics.
+        racks: for each topic the replicas' racks of each partition.
+    """
+
+    members: list[int]
+    near: list[int]
+    topics: list[Topic]
+    racks: list[list[int]]
+
+    @property
+    def needs_racks(self) -> bool:
+        """Whether some topic has a replica near some member, and not all its partitions in all racks."""
+        members = reduce(or_, self.near)
+        return any(
+            members & (everywhere := reduce(or_, racks)) and any(where != everywhere for where in racks)
+            for racks in self.racks
+        )
+
+    def owners(self) -> Iterator[tuple[str, NDArray[np.intp]]]:
+        """Each topic with the members its partitions go to."""
+        members = np.array(self.members, np.intp)
+        if not any(self.near):
+            for topic in self.topics:
+                ranges = _Ranges(topic.partitions, self.near)
+                ranges.fill()
+                yield topic.name, members[ranges.owner]
+            return
+        ranges = _Ranges(self.topics[0].partitions, self.near)
+        if len(self.topics) > 1:
+            ranges.match_together([reduce(and_, racks) for racks in zip(*self.racks, strict=True)])
+        elif self.needs_racks:
+            ranges.match(self.racks[0])
+        ranges.fill()
+        owners = members[ranges.owner]
+        for topic in self.topics:
+            yield topic.name, owners
+
+
+def _group_co_partitioned(
+    topics: Sequence[Topic], members: Sequence[Member], subscriptions: Subscriptions, order: NDArray[np.intp]
+) -> list[_CoPartitioned]:
+    """The groups of topics with the same members and, where some of those have a rack, the same count."""
+    bits: dict[str, int] = {}
+    rack = [_bit(member.rack, bits) if member.rack else 0 for member in members]
+    patterns: dict[frozenset[str], int] = {}
+    pattern_of = [replica_patterns(topic, patterns) for topic in topics]
+    racks_of = [reduce(or_, (_bit(name, bits) for name in names), 0) for names in patterns]
+    audiences = subscriptions.audiences([topic.name for topic in topics], order)
+    subscribers = [members.tolist() for members in audiences.members]
+    located = [any(rack[member] for member in members) for members in subscribers]
+    co_partitioned: dict[tuple[int, int], list[tuple[Topic, list[int]]]] = defaultdict(list)
+    for topic, audience, pattern in zip(topics, audiences.of_topic, pattern_of, strict=True):
+        racks = [racks_of[number] for number in pattern]
+        co_partitioned[audience, topic.partitions if located[audience] else 0].append((topic, racks))
+    return [
+        _CoPartitioned(
+            subscribers[audience],
+            [rack[member] for member in subscribers[audience]],
+            [topic for topic, _ in group],
+            [racks for _, racks in group],
+        )
+        for (audience, _), group in co_partitioned.items()
+    ]
+
+
+class _Ranges:
+    """Partitions being cut into ranges; partitions and members are positions.
+
+    Attributes:
+        owner: the member of each partition, -1 while it is free.
+    """
+
+    def __init__(self, partitions: int, near: Sequence[int]) -> None:
+        self.owner = [-1] * partitions
+        self._near = near
+        self._quota, self._extra = divmod(partitions, len(near))
+        self._assigned = [0] * len(near)
+
+    def match_together(self, racks: Sequence[int]) -> None:
+        """Gives each partition to the first member with room that is near it."""
+        waiting: dict[int, list[int]] = defaultdict(list)
+        for member in reversed(range(len(self._near))):
+            waiting[self._near[member]].append(member)
+        for partition, where in enumerate(racks):
+            near = [members for rack, members in waiting.items() if not rack or rack & where]
+            for members in near:
+                while members and self._room(members[-1]) <= 0:  # it will have no room later either
+                    members.pop()
+            first = min((members[-1] for members in near if members), default=None)
+            if first is not None:
+                self._give([partition], first)
+
+    def match(self, racks: Sequence[int]) -> None:
+        """Gives each member the first free partitions that are near it."""
+        self._serve({rack: self._free_partitions(racks, rack) for rack in set(self._near)})
+
+    def fill(self) -> None:
+        """Gives each member the first free partitions."""
+        everything = self._free_partitions([0] * len(self.owner), 0)
+        self._serve(dict.fromkeys(self._near, everything))
+
+    def _serve(self, choice: dict[int, Iterator[int]]) -> None:
+        for member, rack in enumerate(self._near):
+            room = self._room(member)
+            if room > 0:
+                self._give(list(islice(choice[rack], room)), member)
+
+    def _free_partitions(self, racks: Sequence[int], rack: int) -> Iterator[int]:
+        """Partitions near the rack that are free when they are asked for; without a rack all are near."""
+        for partition, where in enumerate(racks):
+            if self.owner[partition] < 0 and (not rack or rack & where):
+                yield partition
+
+    def _room(self, member: int) -> int:
+        """How many partitions the member may still get; it never grows."""
+        return self._quota + (self._extra > 0) - self._assigned[member]
+
+    def _give(self, partitions: Sequence[int], member: int) -> None:
+        for partition in partitions:
+            self.owner[partition] = member
+        self._assigned[member] += len(partitions)
+        if self._assigned[member] > self._quota:
+            self._extra -= 1
+
+
+def _bit(rack: str, bits: dict[str, int]) -> int:
+    return bits.setdefault(rack, 1 << len(bits))

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columnar.member_order import member_order
-from assignors.columnar.numbering import Numbering, in_name_order, topics_that_exist
+from assignors.columnar.numbering import (
+    Numbering,
+    Subscriptions,
+    in_name_order,
+    member_order,
+    topics_that_exist,
+)
 from assignors.columnar.odd_group import OddGroup
-from assignors.columnar.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,8 +34,8 @@ def assign_round_robin(group: Group) -> Assignment:
     if not members:
         raise OddGroup
     subscriptions = Subscriptions.of(members)
-    known = topics_that_exist(group, set().union(*subscriptions.lists))
-    topics = in_name_order(known.values())
+    existing = topics_that_exist(group, set().union(*subscriptions.lists))
+    topics = in_name_order(existing.values())
     numbering = Numbering.of(members, subscriptions, topics)
     order = member_order(members)
     return numbering.assignment_by_owner(order[_seats(numbering, order)])

@@ -8,10 +8,9 @@ import numpy as np
 
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.deciding import decide
-from assignors.optimal.decision import Deciding, Decision, held_back
-from assignors.optimal.memory import owned, remembered
+from assignors.optimal.decision import Deciding, Decision, find_held_back
 from assignors.optimal.racks import find_kinds
-from assignors.optimal.reading import read_group
+from assignors.optimal.reading import read_group, recall_owned, recall_user_data
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from partitioning.errors import InvalidConfigError
 
@@ -60,7 +59,7 @@ class OptimalAssignor(_Optimal):
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
 
     def _decide(self, group: Group) -> Decision:
-        reading = read_group(group, remembered(group.members))
+        reading = read_group(group, recall_user_data(group.members))
         owner = self._owners(group, reading)
         return Decision(reading, owner, np.zeros(len(owner), np.bool_))
 
@@ -83,9 +82,9 @@ class CooperativeOptimalAssignor(_Optimal):
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
 
     def _decide(self, group: Group) -> Decision:
-        reading = read_group(group, owned(group.members))
+        reading = read_group(group, recall_owned(group.members))
         owner = self._owners(group, reading)
-        return Decision(reading, owner, held_back(reading, owner))
+        return Decision(reading, owner, find_held_back(reading, owner))
 
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
         """What "cooperative-sticky" sends: the generation of the claim that travels beside it."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.optimal.grouping import first_of_each, groups, in_order, rounds, sorted_by, sums
-from assignors.optimal.keeping import Claims, keep
+from assignors.optimal.keeping import Claims, solve_keeping
 from assignors.optimal.levels import find_levels
 from assignors.optimal.spreading import Pairs, spread_topics
 from partitioning.columns import ranges
@@ -154,7 +154,7 @@ class _Task:
         gets = np.minimum(given - keeps, back)
         left = given - keeps - gets
         short = sums(member, left, members) > 0
-        owner = _granted(holder, fresh, (cell_of_holder, held, keeps), (cell_of_fresh, gets), short)
+        owner = _grant(holder, fresh, (cell_of_holder, held, keeps), (cell_of_fresh, gets), short)
         pool = np.flatnonzero((owner < 0) & (fresh >= 0))
         own = pool[first_of_each(cell_of_fresh[pool], left)]
         owner[own] = fresh[own]
@@ -174,7 +174,7 @@ class _Task:
         )
         load = self._low + first_of_each(self._part_of_member, greater, last, levels=3)
         keeps = np.minimum(has, load)
-        return _granted(holder, fresh, (holder, has, keeps), (fresh, load - keeps), load > has + back)
+        return _grant(holder, fresh, (holder, has, keeps), (fresh, load - keeps), load > has + back)
 
     def _keep_by_flow(
         self, rows: NDArray[np.intp], holder: NDArray[np.intp], fresh: NDArray[np.intp]
@@ -203,7 +203,7 @@ class _Task:
         claim[alike] = np.repeat(np.arange(len(starts)), amount)
         one = alike[starts]
         claims = Claims(wish[one], topic[one], amount, np.where(held[one], move, 1), heir[one])
-        kept = keep(
+        kept = solve_keeping(
             np.bincount(topic, minlength=topics),
             self._readers,
             claims,
@@ -213,7 +213,7 @@ class _Task:
         )
         assert kept is not None, "the levels are loads that some assignment has"
         short = sums(claims.member, kept.amount, members) < self._low
-        owner = _granted(holder, fresh, (claim, amount, kept.amount), (claim, kept.amount), short)
+        owner = _grant(holder, fresh, (claim, amount, kept.amount), (claim, kept.amount), short)
         willed = np.flatnonzero((owner < 0) & (heir >= 0))
         willed = willed[first_of_each(claim[willed], kept.inherited)]
         owner[willed] = heir[willed]
@@ -271,7 +271,7 @@ class _Task:
         return owner
 
 
-def _granted(
+def _grant(
     holder: NDArray[np.intp],
     fresh: NDArray[np.intp],
     keeps: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]],

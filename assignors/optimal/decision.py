@@ -46,9 +46,9 @@ class Decision(NamedTuple):
         given: NDArray[np.intp] | None = None  # all, where none waits
         if self.waits.any():
             held, given = np.flatnonzero(self.waits), np.flatnonzero(~self.waits)
-            transferring = PartitionList(reading.topics, *self._named(held)), member[held]
+            transferring = PartitionList(reading.topics, *self._topics_and_numbers(held)), member[held]
         order, offsets = group_rows(member if given is None else member[given], len(group.members))
-        topic, number = self._named(order if given is None else given[order])
+        topic, number = self._topics_and_numbers(order if given is None else given[order])
         return Assignment(
             members=tuple(map(attrgetter("id"), group.members)),
             topics=reading.topics,
@@ -67,7 +67,8 @@ class Decision(NamedTuple):
         partitions = [
             TopicPartition(reading.topics[topic], number)
             for topic, number in zip(
-                *(column.tolist() for column in self._named(np.arange(len(self.owner)))), strict=True
+                *(column.tolist() for column in self._topics_and_numbers(np.arange(len(self.owner)))),
+                strict=True,
             )
         ]
         contested = np.bincount(reading.claims.partition, minlength=len(partitions)) > 1
@@ -90,13 +91,15 @@ class Decision(NamedTuple):
             if self.waits[row]:
                 record(partitions[row], Reason.HELD_BACK, ids[owner])
 
-    def _named(self, partitions: NDArray[np.intp]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _topics_and_numbers(
+        self, partitions: NDArray[np.intp]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The topic of each of these partitions, and its number in that."""
         topic = self.reading.topic_of[partitions]
         return topic.astype(np.int32), (partitions - self.reading.starts[topic]).astype(np.int32)
 
 
-def held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
+def find_held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Whether each partition has to wait: a member claims it that does not get it.
 
     Only the member whose claim counts need not wait for others to give it up.

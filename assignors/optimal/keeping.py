@@ -48,7 +48,7 @@ class Kept(NamedTuple):
     placed: NDArray[np.int64]
 
 
-def keep(
+def solve_keeping(
     size: NDArray[np.int64],
     readers: Readers,
     claims: Claims,
@@ -56,11 +56,7 @@ def keep(
     high: Ints,
     giving: Ints | None = None,
 ) -> Kept | None:
-    """Take away as little as can be, as cheaply as can be.
-
-    The flow goes from topics through classes to members and on to the sum of all loads, which is a node as
-    well. It starts with every claim granted that is not cheaper to take away. Members that claim nothing stay
-    a part of their class.
+    """Take away as little as can be, as cheaply as can be, by a flow of minimum cost.
 
     Args:
         size: partitions of each topic; where it is not 0, the topic has readers.
@@ -74,57 +70,102 @@ def keep(
     Returns:
         What stays; None where no assignment has such loads.
     """
-    members, classes = len(readers.of_member), len(readers.members)
-    willed = np.flatnonzero(claims.heir >= 0)
-    heirs = claims.heir[willed]
-    cost = claims.cost - (claims.heir >= 0)
-    inheriting: Ints = np.zeros(len(willed), np.int64)
-    if giving is not None:
-        inheriting = giving[readers.rows(readers.of_member[heirs], claims.topic[willed])]
-        cost -= giving[readers.rows(readers.of_member[claims.member], claims.topic)]
-    alone = np.zeros(members, np.bool_)
-    alone[claims.member] = True
-    alone[heirs] = True
-    holders = np.flatnonzero(alone)
-    node = np.cumsum(alone) + (readers.topics + classes - 1)
-    of_class = readers.topics + readers.of_member
-    everyone = readers.topics + classes + len(holders)
-    target = np.arange(everyone + 1, everyone + 1 + len(willed))
-    source = claims.topic.copy()
-    source[willed] = target  # what has an heir passes a node of its own
-    taken = np.where(cost < 0, claims.amount, 0)  # at first; what is left of that is not cheaper
-    granted = claims.amount - taken
-    load = sums(claims.member, granted, members)
-
-    counted = np.clip(load, low, high)
-    without = ~alone
-    excess = np.zeros(everyone + 1 + len(willed), np.int64)
-    excess[: readers.topics] = size - sums(claims.topic, claims.amount, readers.topics)
-    excess[node[holders]] = (load - counted)[holders]
-    np.subtract.at(excess, of_class[without], counted[without])
-    excess[everyone] = counted.sum() - size.sum()
-    np.add.at(excess, source, taken)
-
-    sink = np.full(members, everyone)
-    network = Network(
-        excess,
-        [
-            Arcs.of(
-                readers.topic, readers.topics + readers.kind, UNLIMITED, cost=0 if giving is None else giving
-            ),
-            Arcs.of(node[claims.member], source, granted, taken, cost),
-            Arcs.of(target, node[heirs], UNLIMITED, cost=inheriting),
-            Arcs.of(target, claims.topic[willed], UNLIMITED, cost=1),
-            Arcs.of(of_class[holders], node[holders], UNLIMITED),
-            Arcs.of(node[holders], sink[holders], (high - counted)[holders], (counted - low)[holders]),
-            Arcs.of(of_class[without], sink[without], (high - counted)[without]),
-        ],
-    )
+    problem = _KeepingProblem(size, readers, claims, low, high, giving)
+    network = problem.build()
     network.flow()
-    if network.excess.any():
-        return None
-    used = network.used()
-    placed, taken, inherits, _ = np.split(used, np.cumsum([len(readers.kind), len(source), len(willed)]))
-    inherited = np.zeros(len(source), np.int64)
-    inherited[willed] = inherits
-    return Kept(claims.amount - taken, inherited, placed)
+    return None if network.excess.any() else problem.read(network)
+
+
+class _KeepingProblem:
+    """Whose partitions stay, as a flow from topics through classes to members and on to the sink.
+
+    The sink is the sum of all loads. Members that claim nothing and are no heirs stay a part of their class:
+    their arcs go from its node right to the sink. Claims with an heir pass a node of their own, from which
+    their partitions go to the heir or back to the topic.
+    """
+
+    def __init__(
+        self,
+        size: NDArray[np.int64],
+        readers: Readers,
+        claims: Claims,
+        low: Ints,
+        high: Ints,
+        giving: Ints | None,
+    ) -> None:
+        self._size, self._readers, self._claims = size, readers, claims
+        self._low, self._high, self._giving = low, high, giving
+        members, classes = len(readers.of_member), len(readers.members)
+        self._bequests = np.flatnonzero(claims.heir >= 0)
+        self._heirs = claims.heir[self._bequests]
+        self._cost, self._inheriting_cost = self._costs()
+
+        has_node = np.zeros(members, np.bool_)
+        has_node[claims.member] = True
+        has_node[self._heirs] = True
+        self._with_node, self._without_node = np.flatnonzero(has_node), np.flatnonzero(~has_node)
+        self._class_node = readers.topics + readers.of_member
+        self._member_node = np.cumsum(has_node) + (readers.topics + classes - 1)
+        self._sink = readers.topics + classes + len(self._with_node)
+        self._bequest_node = np.arange(self._sink + 1, self._sink + 1 + len(self._bequests))
+        self._claim_node = claims.topic.copy()
+        self._claim_node[self._bequests] = self._bequest_node
+
+    def _costs(self) -> tuple[Ints, Ints]:
+        """What it costs to take a partition of a claim away, and to give one of a bequest to its heir."""
+        claims, readers = self._claims, self._readers
+        cost = claims.cost - (claims.heir >= 0)
+        if self._giving is None:
+            return cost, np.zeros(len(self._bequests), np.int64)
+        to_heir = readers.rows(readers.of_member[self._heirs], claims.topic[self._bequests])
+        cost -= self._giving[readers.rows(readers.of_member[claims.member], claims.topic)]
+        return cost, self._giving[to_heir]
+
+    def build(self) -> Network:
+        """The network, which starts with every claim granted that is not cheaper to take away."""
+        claims, readers = self._claims, self._readers
+        taken = np.where(self._cost < 0, claims.amount, 0)
+        granted = claims.amount - taken
+        load = sums(claims.member, granted, len(readers.of_member))
+        counted = np.clip(load, self._low, self._high)  # what already flows from each member to the sink
+        with_node, without_node = self._with_node, self._without_node
+
+        excess = np.zeros(self._sink + 1 + len(self._bequests), np.int64)
+        excess[: readers.topics] = self._size - sums(claims.topic, claims.amount, readers.topics)
+        excess[self._member_node[with_node]] = (load - counted)[with_node]
+        np.subtract.at(excess, self._class_node[without_node], counted[without_node])
+        excess[self._sink] = counted.sum() - self._size.sum()
+        np.add.at(excess, self._claim_node, taken)
+
+        sink = np.full(len(readers.of_member), self._sink)
+        topic_to_class = 0 if self._giving is None else self._giving
+        return Network(
+            excess,
+            [
+                Arcs.of(readers.topic, readers.topics + readers.kind, UNLIMITED, cost=topic_to_class),
+                Arcs.of(self._member_node[claims.member], self._claim_node, granted, taken, self._cost),
+                Arcs.of(
+                    self._bequest_node, self._member_node[self._heirs], UNLIMITED, cost=self._inheriting_cost
+                ),
+                Arcs.of(self._bequest_node, claims.topic[self._bequests], UNLIMITED, cost=1),
+                Arcs.of(self._class_node[with_node], self._member_node[with_node], UNLIMITED),
+                Arcs.of(
+                    self._member_node[with_node],
+                    sink[with_node],
+                    (self._high - counted)[with_node],
+                    (counted - self._low)[with_node],
+                ),
+                Arcs.of(
+                    self._class_node[without_node], sink[without_node], (self._high - counted)[without_node]
+                ),
+            ],
+        )
+
+    def read(self, network: Network) -> Kept:
+        """What stays, by how much flows over the arcs of a network that was solved."""
+        claims, bequests = len(self._claim_node), len(self._bequests)
+        flows = np.split(network.flow_by_arc(), np.cumsum([len(self._readers.kind), claims, bequests]))
+        placed, taken, inherits, _ = flows
+        inherited = np.zeros(claims, np.int64)
+        inherited[self._bequests] = inherits
+        return Kept(self._claims.amount - taken, inherited, placed)

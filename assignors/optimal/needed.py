@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.optimal.keeping import Claims, keep
+from assignors.optimal.keeping import Claims, solve_keeping
 from assignors.optimal.readers import Readers
 
 if TYPE_CHECKING:
@@ -53,5 +53,5 @@ def most_kept(
         holder[stays].astype(np.int64) * readers.topics + topic[stays], return_counts=True
     )
     claims = Claims(*np.divmod(pairs, readers.topics), amount, np.ones_like(amount), np.full_like(amount, -1))
-    kept = keep(size, readers, claims, *levels)
+    kept = solve_keeping(size, readers, claims, *levels)
     return None if kept is None else int(kept.amount.sum())

@@ -47,7 +47,7 @@ class Arcs(NamedTuple):
     ) -> Arcs:
         """Arcs of one sort; a number stands for all of them."""
         size = len(tail)
-        return cls(tail, head, *(np.full(size, each, np.int64) for each in (capacity, used, cost)))
+        return cls(tail, head, *(np.full(size, number, np.int64) for number in (capacity, used, cost)))
 
 
 class Network:
@@ -94,7 +94,7 @@ class Network:
         if potential is not None:
             self._cost += potential[self._head] - potential[self._tail]
 
-    def used(self) -> NDArray[np.int64]:
+    def flow_by_arc(self) -> NDArray[np.int64]:
         """How much of each arc can be taken back, in the order of the arcs given."""
         return self._left[self._undo]
 

@@ -11,9 +11,8 @@ from assignors.errors import InvalidGroupError
 from assignors.group import Group
 from assignors.optimal.deciding import decide
 from assignors.optimal.grouping import sums
-from assignors.optimal.memory import owned_or_remembered
 from assignors.optimal.racks import find_kinds
-from assignors.optimal.reading import Reading, read_group
+from assignors.optimal.reading import Reading, read_group, recall_owned_or_user_data
 from assignors.partition_list import PartitionList
 from assignors.weighted.bounds import least_peak
 from assignors.weighted.certificate import Certificate
@@ -81,7 +80,7 @@ def quality(
         InvalidGroupError: the assignment gives a partition twice, or one that nobody can have.
         InvalidConfigError: weights or capacities make no sense.
     """
-    reading = read_group(group, owned_or_remembered(group.members))
+    reading = read_group(group, recall_owned_or_user_data(group.members))
     owner = _owners(group, reading, assignment)
     near = find_kinds(group, reading)
     best = decide(reading, near=near)
@@ -106,7 +105,7 @@ def certificate(group: Group, assignment: Assignment, weights: Weights) -> Certi
     Raises:
         InvalidGroupError: the assignment gives a partition twice, or one that nobody can have.
     """
-    reading = read_group(group, owned_or_remembered(group.members))
+    reading = read_group(group, recall_owned_or_user_data(group.members))
     return _certificate(group, reading, _owners(group, reading, assignment), weights, Capacities({}))
 
 

@@ -1,4 +1,4 @@
-"""What a group asks for, as numbers that do not depend on any order."""
+"""What a group asks for and what its members had, as numbers that do not depend on any order."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import numpy as np
 from assignors.claims import rightful_members
 from assignors.columnar.numbering import topics_that_exist
 from assignors.columns import bounds
+from assignors.group import StickyUserData
 from assignors.member_ids import name_in
 from assignors.optimal.grouping import distinct
 from assignors.optimal.readers import Readers
-from assignors.partition_list import join_lists
+from assignors.partition_list import as_lists, join_lists
+from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,3 +179,36 @@ def _order(members: Sequence[Member], of_member: NDArray[np.intp], claims: Owned
         else:
             keys.append((2, "", owned[start:end], kind, member.rack or "", member.id))
     return np.array(sorted(range(len(members)), key=keys.__getitem__), np.intp)
+
+
+def recall_user_data(members: Sequence[Member]) -> Memory:
+    """What the members of an eager group remember."""
+    partitions, generations = [], []
+    for data in map(attrgetter("user_data"), members):
+        if isinstance(data, StickyUserData):
+            had, generation = data.partitions, data.generation
+        else:
+            had, generation = decode_sticky_user_data(data or b"")
+        partitions.append(had)
+        generations.append(-1 if generation is None else generation)
+    return Memory(partitions, generations)
+
+
+def recall_owned(members: Sequence[Member]) -> Memory:
+    """What the members of a cooperative group own.
+
+    The generation is in the subscription (KIP-792), or else in the user data, where it was before.
+    """
+    generations = []
+    for member in members:
+        generation = member.generation
+        if (generation is None or generation < 0) and member.user_data is not None:
+            generation = decode_cooperative_user_data(bytes(member.user_data))
+        generations.append(-1 if generation is None else generation)
+    return Memory(as_lists(member.owned for member in members), generations)
+
+
+def recall_owned_or_user_data(members: Sequence[Member]) -> Memory:
+    """What the members own, or where none owns anything what they remember."""
+    memory = recall_owned(members)
+    return memory if any(map(len, memory.partitions)) else recall_user_data(members)

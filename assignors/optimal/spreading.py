@@ -113,7 +113,7 @@ def _flow(
     network.flow()
     assert not network.excess.any(), "the levels are loads that some assignment has"
 
-    used_now = np.split(network.used(), np.cumsum([len(each) for each in rows]))
+    used_now = np.split(network.flow_by_arc(), np.cumsum([len(arcs) for arcs in rows]))
     given = start.copy()
     for row, now, arc in zip(rows, used_now, arcs, strict=False):
         given[row] += now - arc.used

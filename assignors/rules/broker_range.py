@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from assignors.assignment import Assignment
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import GroupSpec
-from assignors.rules.members import sorted_members
+from assignors.rules.members_and_topics import sorted_members
 from partitioning.java import hash_map_capacity
 from partitioning.java.hash_map import HashMap
 
@@ -50,7 +50,7 @@ def assign_broker_range(group: Group, record: Recorder = unrecorded) -> Assignme
                 assignment[topic] = partitions
         assignments[member] = assignment
 
-    lists = spec.lists(assignments)
+    lists = spec.partition_lists(assignments)
     for member, assigned in lists.items():
         for partition in assigned:
             record(partition, Reason.RANGE, member)

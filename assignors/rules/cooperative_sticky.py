@@ -17,9 +17,8 @@ from assignors.assignment import Assignment
 from assignors.partition_list import PartitionList
 from assignors.protocol import decode_cooperative_user_data
 from assignors.reasons import Reason, unrecorded
-from assignors.rules.members import members_by_id
-from assignors.rules.sticky import assign_partitions
-from assignors.rules.sticky_claims import DEFAULT_GENERATION, MemberData, subscription_generation
+from assignors.rules.members_and_topics import members_by_id
+from assignors.rules.sticky import DEFAULT_GENERATION, MemberData, assign_partitions, subscription_generation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

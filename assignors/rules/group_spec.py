@@ -1,4 +1,7 @@
-"""What the coordinator tells its assignors about a group (KIP-848); Kafka 4.4.0, as 4.1 to 4.4."""
+"""What the coordinator tells its assignors about a group, targets included (KIP-848).
+
+Kafka 4.4.0, as 4.1 to 4.4.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,50 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from assignors.partition_list import PartitionList
-from assignors.rules.members import members_by_id
-from assignors.rules.target_assignment import from_record
+from assignors.rules.members_and_topics import members_by_id
 from assignors.topic_ids import made_id, topic_id
-from partitioning.java.hash_map import HashSet
+from partitioning.java.hash_map import HashMap, HashSet
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from assignors.group import Group
-    from assignors.rules.target_assignment import TargetAssignment
+
+
+TargetAssignment = HashMap[uuid.UUID, HashSet[int]]
+"""The partition numbers of each topic id."""
+
+
+def from_record(record: Mapping[uuid.UUID, Collection[int]]) -> TargetAssignment:
+    """A target read back from the coordinator's log (`modern.Assignment.fromRecord`)."""
+    target: TargetAssignment = HashMap()
+    for topic, partitions in record.items():
+        target[topic] = HashSet(partitions)
+    return target
+
+
+def deep_copy_assignment(assignment: TargetAssignment) -> TargetAssignment:
+    """A copy that may be changed (`AssignorHelpers.deepCopyAssignment`).
+
+    Quirk: Java sizes the tables of a copy anew, so its order can be another.
+    """
+    copy: TargetAssignment = HashMap(capacity=len(assignment))
+    for topic, partitions in assignment.items():
+        copy[topic] = HashSet(partitions)
+    return copy
+
+
+def is_settled(assignment: TargetAssignment) -> bool:
+    """Whether a copy has the same order; crowded sets, such as of 0, 16, 32 and so on, can have another."""
+    return all(list(HashSet(partitions)) == list(partitions) for partitions in assignment.values())
+
+
+def remove_partition(assignment: TargetAssignment, topic: uuid.UUID, partition: int) -> None:
+    """Takes a partition out, and its topic where it was the last one."""
+    partitions = assignment.get(topic)
+    if partitions is not None:
+        partitions.discard(partition)
+        if not partitions:
+            del assignment[topic]
 
 
 class TopicIds(Collection[uuid.UUID]):
@@ -89,19 +127,21 @@ class GroupSpec:
         if 0 <= partition < count:
             return None
         return (
-            f"{self.named(topic, partition)}, which member {member!r} owns, does not exist "
+            f"{self.topic_partition(topic, partition)}, which member {member!r} owns, does not exist "
             f"(the topic has {count} partitions)"
         )
 
-    def named(self, topic: uuid.UUID, partition: int) -> TopicPartition:
+    def topic_partition(self, topic: uuid.UUID, partition: int) -> TopicPartition:
         """A partition by its topic's name."""
         return TopicPartition(self._names[topic], partition)
 
-    def lists(
+    def partition_lists(
         self, assignment: Mapping[str, Mapping[uuid.UUID, Iterable[int]]]
     ) -> dict[str, list[TopicPartition]]:
         """The partitions of each member, in the order of its maps."""
         return {
-            member: [self.named(topic, number) for topic, numbers in target.items() for number in numbers]
+            member: [
+                self.topic_partition(topic, number) for topic, numbers in target.items() for number in numbers
+            ]
             for member, target in assignment.items()
         }

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from assignors.assignment import Assignment
 from assignors.reasons import Reason, Recorder, unrecorded
-from assignors.rules.members import sorted_members
-from assignors.rules.metadata import partitions_per_topic
+from assignors.rules.members_and_topics import partitions_per_topic, sorted_members
 from partitioning.java import utf16_key
 from partitioning.topic_partition import TopicPartition
 
@@ -52,7 +51,7 @@ def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
     # 4. Quirk: lists have their topics in the order of a HashMap, but by name where racks matter.
     if use_rack_aware:
         for partitions in ranges.assignment.values():
-            partitions.sort(key=lambda each: (utf16_key(each.topic), each.partition))
+            partitions.sort(key=lambda partition: (utf16_key(partition.topic), partition.partition))
     return Assignment.for_group(group, ranges.assignment)
 
 
@@ -93,7 +92,7 @@ class _TopicAssignmentState:
         """
         return rack is None or rack in self.partition_racks[partition]
 
-    def unassigned(self, rack: str | None) -> Iterator[int]:
+    def unassigned_near(self, rack: str | None) -> Iterator[int]:
         """The partitions near a rack that are unassigned when they are asked for, in order."""
         for partition in range(self.num_partitions):
             if partition in self.unassigned_partitions and self.racks_match(rack, partition):
@@ -163,7 +162,7 @@ class _Ranges:
     def assign_ranges(self, state: _TopicAssignmentState, *, near: bool) -> None:
         """Gives each consumer the first partitions that nobody has, only those near it where asked to."""
         assignable = {
-            rack: state.unassigned(rack if near else None) for rack in set(state.consumers.values())
+            rack: state.unassigned_near(rack if near else None) for rack in set(state.consumers.values())
         }
         for consumer, rack in state.consumers.items():
             if not state.unassigned_partitions:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from assignors.assignment import Assignment
 from assignors.errors import AssignorError
 from assignors.reasons import Reason, Recorder, unrecorded
-from assignors.rules.members import sorted_members
-from assignors.rules.metadata import partitions_per_topic
+from assignors.rules.members_and_topics import partitions_per_topic, sorted_members
 from partitioning.java import utf16_key
 from partitioning.topic_partition import TopicPartition
 

@@ -1,11 +1,16 @@
 """How "sticky" decides: balanced as far as subscriptions allow, with few moves (KIP-54).
 
-Kafka: `StickyAssignor` and `AbstractStickyAssignor.assignPartitions` in clients 4.4.0 (as 4.1 to 4.4).
+Kafka: `StickyAssignor` and `AbstractStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4). `assign_partitions` is
+the table of contents; the parts follow in its order:
 
-1. What do members remember of earlier rebalances?
-2. Who may keep what? See `sticky_claims`.
-3. Partitions are assigned: see `sticky_constrained` where all subscriptions are equal, `sticky_general` where
-   they are not.
+1. Remember: what members had after earlier rebalances, and in which generation.
+2. Claims: who may keep what, where several members claim the same partition.
+3. Constrained: all members subscribe to the same topics, so quotas decide.
+4. General: members subscribe to different topics, so whoever has the fewest gets the next partition.
+5. Reassign: in the general case, partitions then move until no move would help.
+6. Hand over: what "cooperative-sticky" holds back, in `cooperative_sticky`.
+
+What the steps keep in hand is in `sticky_structures`.
 """
 
 from __future__ import annotations
@@ -13,29 +18,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.assignment import Assignment
+from assignors.errors import AssignorError
 from assignors.group import StickyUserData
 from assignors.protocol import as_it_travels, decode_sticky_user_data
-from assignors.reasons import unrecorded
-from assignors.rules.members import members_by_id
-from assignors.rules.metadata import partitions_per_topic
-from assignors.rules.racks import RackInfo
-from assignors.rules.sticky_claims import (
-    DEFAULT_GENERATION,
-    MemberData,
-    OwnedPartitions,
-    all_subscriptions_equal,
-    max_generation_of,
-    previous_assignment,
+from assignors.reasons import Reason, unrecorded
+from assignors.rules.sticky_structures import (
+    NO_RACKS,
+    CurrentAssignment,
+    PartitionMovements,
+    PotentialConsumers,
+    StickyGroup,
 )
-from assignors.rules.sticky_constrained import ConstrainedAssignmentBuilder
-from assignors.rules.sticky_general import GeneralAssignmentBuilder
-from partitioning.topic_partition import TopicPartition
+from partitioning.java import utf16_key
+from partitioning.java.hash_map import HashMap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from assignors.group import Group, Member
     from assignors.reasons import Recorder
+    from partitioning.topic_partition import TopicPartition
+
+DEFAULT_GENERATION = -1
 
 
 class Decision(NamedTuple):
@@ -73,14 +77,6 @@ def assign_sticky(
     return Assignment.for_group(group, decision.assignment), decision.max_generation
 
 
-def member_data(member: Member) -> MemberData:
-    """Step 1: what a member remembers; in a "sticky" group that is in its user data (KIP-341)."""
-    data = member.user_data
-    if isinstance(data, StickyUserData):
-        return MemberData(as_it_travels(data.partitions), data.generation)
-    return MemberData(*decode_sticky_user_data(data or b""))
-
-
 def assign_partitions(
     group: Group, recall: Callable[[Member], MemberData], highest: int, record: Recorder
 ) -> Decision:
@@ -88,35 +84,706 @@ def assign_partitions(
 
     Args:
         group: the group to assign.
-        recall: step 1, what a member remembers.
+        recall: what a member remembers (`memberData`), which the strategies read from different places.
         highest: the highest generation that the leader has seen so far.
         record: is told each step.
 
     Raises:
         AssignorError: where the JVM throws, or never ends.
     """
-    subscriptions = members_by_id(group)
-    partitions = {  # nothing depends on the order of this one, so it need not be a HashMap
-        topic: [TopicPartition(topic, number) for number in range(count)]
-        for topic, count in partitions_per_topic(group).items()
-    }
-    rack_info = RackInfo((topic for topic in group.topics if topic.name in partitions), group.members)
+    sticky_group = StickyGroup(group, record)
+    subscriptions = sticky_group.subscriptions
 
-    remembered = {consumer: recall(member) for consumer, member in subscriptions.items()}
-    max_generation = max_generation_of(remembered.values(), highest)
-    owned = OwnedPartitions(subscriptions, remembered, partitions, record)
+    # 1. Remember.
+    memories = {consumer: recall(member) for consumer, member in subscriptions.items()}
+    max_generation = max_generation_of(memories.values(), highest)
 
+    # 2. Claims.
+    claims = settle_claims(sticky_group, memories)
+
+    # 3. Constrained.
     if all_subscriptions_equal(subscriptions):
-        constrained = ConstrainedAssignmentBuilder(
-            partitions,
-            rack_info,
-            owned.consumer_to_owned_partitions,
-            owned.partitions_with_multiple_previous_owners,
-            record,
-        )
+        constrained = ConstrainedAssignmentBuilder(sticky_group, claims)
         assignment = constrained.build()
         return Decision(assignment, constrained.partitions_transferring_ownership, max_generation)
-    general = GeneralAssignmentBuilder(
-        partitions, rack_info, owned.consumer_to_owned_partitions, subscriptions, record
-    )
-    return Decision(general.build(previous_assignment(remembered, max_generation)), None, max_generation)
+
+    # 4. General, and 5. Reassign.
+    general = GeneralAssignmentBuilder(sticky_group, claims)
+    return Decision(general.build(previous_assignment(memories, max_generation)), None, max_generation)
+
+
+# 1. Remember -------------------------------------------------------------------------------------------
+
+
+class MemberData(NamedTuple):
+    """What a member remembers.
+
+    Attributes:
+        partitions: what it had.
+        generation: in which generation it got that; None where it does not say.
+    """
+
+    partitions: Sequence[TopicPartition]
+    generation: int | None
+
+
+def member_data(member: Member) -> MemberData:
+    """What a member of a "sticky" group remembers, which is in its user data (KIP-341)."""
+    data = member.user_data
+    if isinstance(data, StickyUserData):
+        return MemberData(as_it_travels(data.partitions), data.generation)
+    return MemberData(*decode_sticky_user_data(data or b""))
+
+
+def max_generation_of(memories: Iterable[MemberData], highest: int) -> int:
+    """`maxGeneration`: the highest generation a leader has seen once it knows what members remember."""
+    return max([highest, *(_generation(data) for data in memories)])
+
+
+def previous_assignment(memories: Mapping[str, MemberData], max_generation: int) -> dict[TopicPartition, str]:
+    """Who had a partition in the latest generation before `max_generation` (`prepopulateCurrentAssignments`).
+
+    Reassigning gives a partition back to that member first. Without this, a member that missed a rebalance
+    would lose for good what it had before.
+    Quirk: where a leader has seen a higher generation than all its members, that is who has it now.
+
+    Args:
+        memories: what each member remembers, in the order of Java's map: of two with the same generation
+            the first one counts.
+        max_generation: the highest generation that the leader has seen.
+    """
+    previous: dict[TopicPartition, tuple[str, int]] = {}
+    for consumer, data in memories.items():
+        generation = _generation(data)
+        if generation < max_generation:
+            for partition in data.partitions:
+                if partition not in previous or generation > previous[partition][1]:
+                    previous[partition] = consumer, generation
+    return {partition: consumer for partition, (consumer, _) in previous.items()}
+
+
+def subscription_generation(subscription: Member) -> int:
+    """The generation in a member's subscription (KIP-792), -1 where it has none."""
+    generation = subscription.generation
+    return DEFAULT_GENERATION if generation is None or generation < 0 else generation
+
+
+def _generation(data: MemberData) -> int:
+    return DEFAULT_GENERATION if data.generation is None else data.generation
+
+
+# 2. Claims: Java's `allSubscriptionsEqual`, whose two halves are two functions here --------------------
+
+
+def all_subscriptions_equal(subscriptions: HashMap[str, Member]) -> bool:
+    """Whether Java takes all subscriptions for equal.
+
+    Quirk: members without topics do not count if they come before all others in Java's order.
+    Quirk: lists are compared by length, so that a topic named twice can stand for two.
+    """
+    subscribed_topics: set[str] = set()
+    for subscription in subscriptions.values():
+        topics = subscription.topics
+        if not subscribed_topics:
+            subscribed_topics.update(topics)
+        elif len(topics) != len(subscribed_topics) or not subscribed_topics.issuperset(topics):
+            return False
+    return True
+
+
+def settle_claims(group: StickyGroup, memories: Mapping[str, MemberData]) -> OwnedPartitions:
+    """Who may keep what.
+
+    Members claim in the order of Java's map. Without this step, a member that missed a rebalance would keep
+    what another one has got since, and two members would consume the same partition.
+    Quirk: only the claimed partition's topic has to exist, not the partition.
+    """
+    claims = OwnedPartitions(group)
+    for consumer in group.subscriptions:
+        claims.consumer_to_owned_partitions[consumer] = []
+        generation = _generation(memories[consumer])
+        for partition in memories[consumer].partitions:
+            if partition.topic in group.partitions_per_topic:
+                claims.claim(partition, consumer, generation)
+    return claims
+
+
+class OwnedPartitions:
+    """Who may keep what after the claims so far; a claim is held against the latest one that counted.
+
+    Attributes:
+        consumer_to_owned_partitions: what each member may keep, in the order of its claims.
+        partitions_with_multiple_previous_owners: what several members claimed in the same generation.
+    """
+
+    def __init__(self, group: StickyGroup) -> None:
+        self._group = group
+        self._previous_owner: dict[TopicPartition, str] = {}
+        self.consumer_to_owned_partitions: HashMap[str, list[TopicPartition]] = HashMap()
+        self.partitions_with_multiple_previous_owners: set[TopicPartition] = set()
+
+    def claim(self, partition: TopicPartition, consumer: str, generation: int) -> None:
+        """One claim: it counts, or a claim of a later generation does, or none of two of the same one."""
+        owned, record = self.consumer_to_owned_partitions, self._group.record
+        other = self._previous_owner.get(partition)
+        if other is None:
+            owned[consumer].append(partition)
+            self._previous_owner[partition] = consumer
+            return
+        # Quirk: the other one's generation is that of its subscription (KIP-792), although members of a
+        # "sticky" group send theirs in their user data.
+        other_generation = subscription_generation(self._group.subscriptions[other])
+        if generation < other_generation:
+            record(partition, Reason.OUTDATED, consumer)
+            return
+        if generation > other_generation:
+            owned[consumer].append(partition)
+            record(partition, Reason.OUTDATED, other)
+        else:  # neither of them has it now, but the next claim is held against this one
+            self.partitions_with_multiple_previous_owners.add(partition)
+            record(partition, Reason.CONTESTED, other)
+            record(partition, Reason.CONTESTED, consumer)
+        if partition in owned[other]:
+            owned[other].remove(partition)
+        self._previous_owner[partition] = consumer
+
+
+# What both builders ask: Java's `AbstractAssignmentBuilder` and `getUnassignedPartitions` --------------
+
+
+def all_topic_partitions(group: StickyGroup, sorted_all_topics: Iterable[str]) -> list[TopicPartition]:
+    """The partitions of all topics, topic by topic."""
+    return [partition for topic in sorted_all_topics for partition in group.partitions_per_topic[topic]]
+
+
+def unassigned_partitions(
+    sorted_all_partitions: Iterable[TopicPartition], sorted_assigned_partitions: Iterable[TopicPartition]
+) -> list[TopicPartition]:
+    """The partitions that nobody has, by walking all partitions and the assigned ones side by side.
+
+    Quirk: the walk waits for the next assigned partition to come up. One that does not exist never does, so
+    every partition after it passes for unassigned, and those that somebody keeps are assigned once more.
+    """
+    assigned = iter(sorted_assigned_partitions)
+    next_assigned = next(assigned, None)
+    unassigned = []
+    for partition in sorted_all_partitions:
+        if partition == next_assigned:
+            next_assigned = next(assigned, None)
+        else:
+            unassigned.append(partition)
+    return unassigned
+
+
+# 3. Constrained ----------------------------------------------------------------------------------------
+
+
+class ConstrainedAssignmentBuilder:
+    """Builds the assignment of members that all subscribe to the same topics.
+
+    Every member gets min_quota partitions, and some get one more, which is max_quota. Members that can have
+    more are unfilled.
+
+    Args:
+        group: what the leader knows.
+        claims: who may keep what.
+
+    Attributes:
+        partitions_transferring_ownership: partitions that another member has to give up first, with the
+            member that gets them; complete once built.
+
+    Raises:
+        AssignorError: there are no members (ArithmeticException).
+    """
+
+    def __init__(self, group: StickyGroup, claims: OwnedPartitions) -> None:
+        self._group = group
+        self._claims = claims
+
+        total_partitions = sum(map(len, group.partitions_per_topic.values()))
+        number_of_consumers = len(claims.consumer_to_owned_partitions)
+        if number_of_consumers == 0:
+            raise AssignorError(
+                "the group has no members, so nobody can get its partitions; give it at least one",
+                jvm_exception="ArithmeticException",
+            )
+        self._min_quota = total_partitions // number_of_consumers
+        self._max_quota = -(-total_partitions // number_of_consumers)
+        # How many members are to get more than min_quota, and how many do so far.
+        self._expected_over_min_quota = total_partitions % number_of_consumers
+        self._current_over_min_quota = 0
+
+        self._assignment: dict[str, list[TopicPartition]] = {
+            name: [] for name in claims.consumer_to_owned_partitions
+        }
+        # Partitions that a member owned and did not keep; of several such members the last one counts.
+        self._maybe_revoked_partitions: dict[TopicPartition, str] = {}
+        self._unfilled_under_min_quota: list[str] = []
+        self._unfilled_exactly_min_quota: list[str] = []
+        self.partitions_transferring_ownership: dict[TopicPartition, str] = {}
+
+    def build(self) -> dict[str, list[TopicPartition]]:
+        """The partitions of every member.
+
+        Raises:
+            AssignorError: the quotas do not come out even (IllegalStateException).
+        """
+        # 3.1 Members keep what they own up to their quota; with racks, only what has a replica in their rack.
+        assigned_partitions = self._assign_owned_partitions()
+        # 3.2 What nobody keeps is unassigned; with racks, what the fewest members are near comes first, or
+        # nobody near would have room when its turn comes.
+        unassigned = self._unassigned_partitions(assigned_partitions)
+        # 3.3 With racks, unassigned partitions go round robin to unfilled members near them.
+        self._unfilled_under_min_quota.sort(key=utf16_key)
+        self._unfilled_exactly_min_quota.sort(key=utf16_key)
+        if self._group.rack_info.consumer_racks:
+            unassigned = self._assign_rack_aware_round_robin(unassigned)
+        # 3.4 The others go round robin to unfilled members: up to min_quota first, then one more.
+        self._assign_round_robin(unassigned)
+        # 3.5 Nobody may be left unfilled.
+        self._verify_unfilled_members()
+        return self._assignment
+
+    def _assign_owned_partitions(self) -> list[TopicPartition]:
+        """Step 3.1, members in the order of Java's map; what they keep."""
+        assigned_partitions = []
+        for consumer in self._claims.consumer_to_owned_partitions:
+            owned = self._owned_partitions(consumer)
+            quota = self._quota(consumer, len(owned))
+            for partition in owned[:quota]:
+                self._assignment[consumer].append(partition)
+                assigned_partitions.append(partition)
+                self._group.record(partition, Reason.KEPT, consumer)
+            for partition in owned[quota:]:
+                self._maybe_revoked_partitions[partition] = consumer
+                self._group.record(partition, Reason.OVER_QUOTA, consumer)
+        return assigned_partitions
+
+    def _owned_partitions(self, consumer: str) -> list[TopicPartition]:
+        """What the consumer owns that is neither far nor contested, by number and then topic.
+
+        Sorted by topic first, a member would keep whole topics and give up others, and a busy topic would
+        stay with few members (KAFKA-16277).
+        """
+        owned = []
+        for partition in self._claims.consumer_to_owned_partitions[consumer]:
+            if self._group.rack_info.racks_mismatch(consumer, partition):
+                self._maybe_revoked_partitions[partition] = consumer
+                self._group.record(partition, Reason.FAR, consumer)
+            elif partition in self._claims.partitions_with_multiple_previous_owners:
+                # Quirk: this also meets the claim of a later generation that outdid several earlier ones.
+                self._group.record(partition, Reason.CONTESTED, consumer)
+            else:
+                owned.append(partition)
+        return sorted(owned, key=lambda partition: (partition.partition, utf16_key(partition.topic)))
+
+    def _quota(self, consumer: str, owned: int) -> int:
+        """How many of the partitions that it owns a consumer keeps; unfilled consumers are written down."""
+        if owned < self._min_quota:
+            self._unfilled_under_min_quota.append(consumer)
+            return owned
+        if owned >= self._max_quota and self._some_get_more():
+            self._count_over_min_quota()
+            return self._max_quota
+        if self._some_get_more():
+            self._unfilled_exactly_min_quota.append(consumer)
+        return self._min_quota
+
+    def _some_get_more(self) -> bool:
+        """Whether fewer members than expected have more than min_quota so far."""
+        return self._current_over_min_quota < self._expected_over_min_quota
+
+    def _count_over_min_quota(self) -> None:
+        """One more member has max_quota; once enough have, those with min_quota are filled."""
+        self._current_over_min_quota += 1
+        if self._current_over_min_quota == self._expected_over_min_quota:
+            self._unfilled_exactly_min_quota.clear()
+
+    def _unassigned_partitions(self, assigned_partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Step 3.2, in the order in which they are given away."""
+        all_partitions = all_topic_partitions(
+            self._group, sorted(self._group.partitions_per_topic, key=utf16_key)
+        )
+        assigned_partitions.sort(key=lambda partition: (utf16_key(partition.topic), partition.partition))
+        unassigned = unassigned_partitions(all_partitions, assigned_partitions)
+        return self._group.rack_info.sort_partitions_by_rack_consumers(unassigned)
+
+    def _assign_rack_aware_round_robin(self, unassigned: list[TopicPartition]) -> list[TopicPartition]:
+        """Step 3.3; returns the partitions left."""
+        under, exactly = self._unfilled_under_min_quota, self._unfilled_exactly_min_quota
+        rack_info = self._group.rack_info
+        left = []
+        next_unfilled = 0
+        for partition in unassigned:
+            index = rack_info.next_rack_consumer(partition, under, next_unfilled)
+            if index is not None:
+                consumer = under[index]
+                count = len(self._assignment[consumer]) + 1
+                if count >= self._min_quota:
+                    del under[index]  # the next one takes its place
+                    if count < self._max_quota and self._some_get_more():
+                        exactly.append(consumer)
+                else:
+                    index += 1
+                next_unfilled = index % len(under) if under else 0
+            else:
+                index = rack_info.next_rack_consumer(partition, exactly, 0)
+                if index is None:
+                    left.append(partition)
+                    continue
+                consumer = exactly[index]
+                if len(self._assignment[consumer]) + 1 == self._max_quota:
+                    del exactly[index]
+                    self._count_over_min_quota()
+            self._assign_new_partition(partition, consumer, Reason.NEAR)
+        return left
+
+    def _assign_round_robin(self, unassigned: list[TopicPartition]) -> None:
+        """Step 3.4: gives each partition to the next unfilled member."""
+        under, exactly = self._unfilled_under_min_quota, self._unfilled_exactly_min_quota
+        index = 0
+        for partition in unassigned:
+            if index == len(under):
+                index = 0  # the round is over
+            if under:
+                consumer = under[index]
+                index += 1
+            elif exactly:
+                consumer = exactly.pop(0)
+            else:
+                raise self._quotas_do_not_come_out_even()
+
+            self._assign_new_partition(partition, consumer, Reason.FILLED)
+            count = len(self._assignment[consumer])
+            if count == self._min_quota:
+                index -= 1
+                del under[index]  # the next one takes its place
+                exactly.append(consumer)
+            elif count == self._max_quota:
+                self._current_over_min_quota += 1
+
+    def _assign_new_partition(self, partition: TopicPartition, consumer: str, reason: Reason) -> None:
+        self._assignment[consumer].append(partition)
+        self._group.record(partition, reason, consumer)
+        revoked_from = self._maybe_revoked_partitions.get(partition, consumer)
+        if revoked_from != consumer or partition in self._claims.partitions_with_multiple_previous_owners:
+            self.partitions_transferring_ownership[partition] = consumer
+
+    def _verify_unfilled_members(self) -> None:
+        """Step 3.5: who is still unfilled has min_quota, and nobody else is to get more."""
+        if not self._unfilled_under_min_quota:
+            return
+        counts = {len(self._assignment[consumer]) for consumer in self._unfilled_under_min_quota}
+        if self._current_over_min_quota != self._expected_over_min_quota or counts != {self._min_quota}:
+            raise self._quotas_do_not_come_out_even()
+
+    def _quotas_do_not_come_out_even(self) -> AssignorError:
+        """Quirk: Java keeps partitions that do not exist (any more), and then miscounts."""
+        partitions_per_topic = self._group.partitions_per_topic
+        consumer, partition = next(
+            (consumer, partition)
+            for consumer, partitions in self._assignment.items()
+            for partition in partitions
+            if not 0 <= partition.partition < len(partitions_per_topic[partition.topic])
+        )
+        count = len(partitions_per_topic[partition.topic])
+        return AssignorError(
+            f"member {consumer!r} claims {partition}, but topic {partition.topic!r} has {count} partitions, "
+            "so the members' quotas do not come out even; drop the claim, as a restarted consumer does",
+            jvm_exception="IllegalStateException",
+        )
+
+
+# 4. General --------------------------------------------------------------------------------------------
+
+
+class GeneralAssignmentBuilder:
+    """Builds the assignment of members that subscribe to different topics.
+
+    Args:
+        group: what the leader knows.
+        claims: who may keep what.
+    """
+
+    def __init__(self, group: StickyGroup, claims: OwnedPartitions) -> None:
+        self._group = group
+        self._potential = PotentialConsumers(group)
+        self._current = CurrentAssignment(claims.consumer_to_owned_partitions)
+
+    def build(self, prev_assignment: Mapping[TopicPartition, str]) -> HashMap[str, list[TopicPartition]]:
+        """The partitions of every member.
+
+        Args:
+            prev_assignment: who had a partition in an earlier generation, and would get it back first.
+
+        Raises:
+            AssignorError: balancing meets a member that takes no part in it (NullPointerException), or it
+                never ends, as in the JVM.
+        """
+        # 4.1 Members keep what they own and still subscribe to; with racks, only what is not far.
+        number_owned = self._current.count()
+        assigned_partitions = self._assign_owned_partitions()
+        initializing = not assigned_partitions
+        revocation_required = len(assigned_partitions) < number_owned
+        # 4.2 What nobody keeps is unassigned. Topics with the fewest potential consumers come first: later,
+        # those few could have been given so much else that balance is out of reach.
+        all_partitions = all_topic_partitions(
+            self._group, sorted(self._group.partitions_per_topic, key=self._topic_key)
+        )
+        assigned_partitions.sort(key=lambda owned: (self._topic_key(owned.topic), owned.partition))
+        unassigned = unassigned_partitions(all_partitions, assigned_partitions)
+        # 4.3 Each unassigned partition goes to the subscriber with the fewest, near ones first.
+        self._assign_unassigned_partitions(unassigned)
+        # 4.4 Members that nothing can be given to or taken from are set aside. Their sizes can never come
+        # closer to the others', so balancing would compare them again and again in vain.
+        fixed_assignments = self._set_fixed_assignments_aside()
+        # 4.5 Partitions move while that makes the assignment more balanced; see 5. Where members gave up
+        # nothing, moving only what was just given away may do, and those moves take nothing from anybody.
+        before = self._current.copy()
+        reassignment = Reassignment(self._group, self._potential, self._current, prev_assignment)
+        if not revocation_required:
+            reassignment.perform(self._that_can_move(unassigned))
+        performed = reassignment.perform(self._that_can_move(all_partitions))
+        # 4.6 Moves that did not make the assignment more balanced are undone: members would give up
+        # partitions for nothing.
+        # Quirk: only moves of the second run lead to a look at the score, but those of both are undone.
+        if performed and not initializing and self._current.balance_score() >= before.balance_score():
+            self._undo(reassignment, before)
+        self._current.put_back(fixed_assignments)
+        return self._current.partitions
+
+    def _topic_key(self, topic: str) -> tuple[int, bytes]:
+        """Topics with the fewest potential consumers come first."""
+        return len(self._potential.topic_to_all_potential_consumers[topic]), utf16_key(topic)
+
+    def _assign_owned_partitions(self) -> list[TopicPartition]:
+        """Step 4.1; what members keep."""
+        assigned = []
+        for consumer, owned in self._current.partitions.items():
+            topics = set(self._potential.consumer_to_all_potential_topics[consumer])
+            kept = []
+            for partition in owned:
+                reason = Reason.KEPT
+                if partition.topic not in topics:
+                    reason = Reason.UNSUBSCRIBED
+                elif self._group.rack_info.racks_mismatch(consumer, partition):
+                    reason = Reason.FAR
+                else:
+                    kept.append(partition)
+                self._group.record(partition, reason, consumer)
+            self._current.keep(consumer, kept)
+            assigned += kept
+        return assigned
+
+    def _assign_unassigned_partitions(self, unassigned: list[TopicPartition]) -> None:
+        """Step 4.3: with racks, first to those near a partition or without a rack, then to anybody."""
+        self._current.sort(self._potential, self._group.rack_info)
+        left = []
+        for partition in unassigned:
+            racks = self._group.rack_info.partition_racks.get(partition, NO_RACKS)
+            consumer = self._current.order.first(partition.topic, racks)
+            if consumer is None:
+                left.append(partition)
+            else:
+                self._assign_partition(partition, consumer)
+        for partition in left:
+            consumer = self._current.order.first(partition.topic)
+            assert consumer is not None  # or it would not be a subscribed topic
+            self._assign_partition(partition, consumer)
+
+    def _assign_partition(self, partition: TopicPartition, consumer: str) -> None:
+        self._current.add(partition, consumer)
+        near = self._group.rack_info.is_near(consumer, partition)
+        self._group.record(partition, Reason.NEAR if near else Reason.FILLED, consumer)
+
+    def _set_fixed_assignments_aside(self) -> HashMap[str, list[TopicPartition]]:
+        """Step 4.4: takes out, with what they have, those who have all they can and none of it can move."""
+        fixed_assignments: HashMap[str, list[TopicPartition]] = HashMap()
+        for consumer, max_size in self._potential.max_assignment_size.items():
+            partitions = self._current.partitions[consumer]
+            if len(partitions) >= max_size and not any(map(self._potential.can_participate, partitions)):
+                fixed_assignments[consumer] = self._current.partitions.pop(consumer)
+        return fixed_assignments
+
+    def _that_can_move(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Those whose topic has two potential consumers, so that they can move between them."""
+        return list(filter(self._potential.can_participate, partitions))
+
+    def _undo(self, reassignment: Reassignment, before: CurrentAssignment) -> None:
+        """Step 4.6."""
+        self._current.revert_to(before)
+        for partition in reassignment.moved:
+            self._group.record(partition, Reason.UNDONE, before.consumer_of[partition])
+
+
+# 5. Reassign: methods of Java's `GeneralAssignmentBuilder` ---------------------------------------------
+
+
+class Reassignment:
+    """Moves partitions between members until they are balanced.
+
+    Args:
+        group: what the leader knows.
+        potential: who can get what.
+        current: who has what; members that take no part are not in it.
+        prev_assignment: who had a partition in an earlier generation.
+
+    Attributes:
+        moved: the partitions that moved, in order.
+    """
+
+    def __init__(
+        self,
+        group: StickyGroup,
+        potential: PotentialConsumers,
+        current: CurrentAssignment,
+        prev_assignment: Mapping[TopicPartition, str],
+    ) -> None:
+        self._group = group
+        self._potential = potential
+        self._current = current
+        self._prev_assignment = prev_assignment
+        self._movements = PartitionMovements()
+        self._counter_example: tuple[str, TopicPartition, str] | None = None
+        topics_of = potential.consumer_to_all_potential_topics
+        self._fixed = topics_of.keys() - current.partitions.keys()
+        self._topics_with_fixed_consumers = {
+            topic for consumer in self._fixed for topic in topics_of[consumer]
+        }
+        self.moved: dict[TopicPartition, None] = {}
+        current.sort(potential, group.rack_info)
+
+    def perform(self, reassignable_partitions: Sequence[TopicPartition]) -> bool:
+        """`performReassignments`: goes over the partitions again and again until none moves.
+
+        Quirk: partitions that move in place of others can go round in a circle, and Java follows them for
+        ever. A state that comes back after a round gives it away.
+
+        Returns:
+            Whether any partition moved.
+
+        Raises:
+            AssignorError: it never ends, or it meets a member that takes no part (NullPointerException).
+        """
+        states: set[Hashable] = set()
+        while self._go_over(reassignable_partitions):
+            state = tuple(self._current.consumer_of.values()), self._movements.state()
+            if state in states:
+                raise AssignorError(
+                    "balancing never ends: the same partitions go round in a circle, and a JVM leader hangs "
+                    "here; let members subscribe to the same topics, or use another assignor"
+                )
+            states.add(state)
+        return bool(states)
+
+    def _go_over(self, partitions: Sequence[TopicPartition]) -> bool:
+        """Looks at each partition once, or until all are balanced; whether any moved."""
+        modified = False
+        for partition in partitions:
+            if self._is_balanced():
+                break
+            consumer = self._current.consumer_of[partition]
+            previous = self._prev_assignment.get(partition)
+            # 5.1 A member from which others took a partition while it was away gets it back first.
+            # Quirk: the previous consumer need not subscribe to the topic any more.
+            if previous is not None and self._has_fewer(previous, consumer, partition):
+                self._reassign_partition(partition, previous, Reason.STOLEN_BACK)
+            # 5.2 Otherwise whoever has the fewest gets it.
+            elif self._somebody_has_fewer(consumer, partition):
+                # Quirk: whoever has fewer, near or not, the first one in order gets it.
+                new_consumer = self._current.order.first(partition.topic)
+                assert new_consumer is not None
+                self._reassign_partition(partition, new_consumer, Reason.BALANCED)
+            else:
+                continue
+            modified = True
+        return modified
+
+    def _has_fewer(self, other: str, consumer: str, partition: TopicPartition) -> bool:
+        """Whether another consumer has at least two partitions less than the partition's consumer.
+
+        With one less, the two would only change places, and the partition would move back and forth.
+        """
+        if other in self._fixed:
+            raise AssignorError(
+                f"member {other!r} takes no part in balancing, but {partition} could go to it; drop what it "
+                "claims from an earlier generation or that does not exist",
+                jvm_exception="NullPointerException",
+            )
+        return self._current.size(other) + 1 < self._current.size(consumer)
+
+    def _somebody_has_fewer(self, consumer: str, partition: TopicPartition) -> bool:
+        """Whether any potential consumer has at least two partitions less than the partition's consumer.
+
+        Java asks those near the partition first if the partition's consumer is near it, and then all. The
+        first one in order can answer for them, unless asking one of them fails before another one says yes.
+        """
+        topic = partition.topic
+        if topic not in self._topics_with_fixed_consumers:
+            first = self._current.order.first(topic)
+            return first is not None and self._has_fewer(first, consumer, partition)
+        others = self._potential.topic_to_all_potential_consumers[topic]
+        near = [other for other in others if self._group.rack_info.is_near(other, partition)]
+        asked = near + others if consumer in near else others
+        return any(self._has_fewer(other, consumer, partition) for other in asked)
+
+    def _is_balanced(self) -> bool:
+        """Whether no member that can have more could take a partition from one that has at least two more.
+
+        A counter-example is remembered, so that not all partitions need be looked at again while it holds.
+        """
+        if self._current.order.difference <= 1:
+            return True
+        if self._counter_example is not None:
+            consumer, _, other = self._counter_example
+            size = self._current.size(consumer)
+            holds = size != self._potential.max_assignment_size[consumer]
+            if holds and size + 1 < self._current.size(other):
+                return False
+        self._counter_example = self._find_counter_example()
+        return self._counter_example is None
+
+    def _find_counter_example(self) -> tuple[str, TopicPartition, str] | None:
+        """A member, a partition that it could take, and who from; None where all are balanced.
+
+        Any will do. The last partition of a topic will move last, so it stays one for longest.
+        Quirk: of two members that have a partition, Java looks at the one that its HashMap visits last.
+        """
+        all_partitions = {
+            partition: consumer
+            for consumer, partitions in self._current.partitions.items()
+            for partition in partitions
+        }
+        settled: set[str] = set()  # topics that nobody has partitions of who has at least two more
+        for consumer in self._current.order.ascending():
+            size = self._current.size(consumer)
+            if size == self._potential.max_assignment_size[consumer]:
+                continue
+            for topic in reversed(self._potential.consumer_to_all_potential_topics[consumer]):
+                if topic in settled:
+                    continue  # this member has no fewer partitions than the ones before it
+                settled.add(topic)
+                for partition in reversed(self._group.partitions_per_topic[topic]):
+                    other = all_partitions[partition]
+                    if size + 1 < self._current.size(other):
+                        if partition not in self._current.partitions[consumer]:
+                            return consumer, partition, other
+                        settled.discard(topic)
+        return None
+
+    def _reassign_partition(self, partition: TopicPartition, new_consumer: str, reason: Reason) -> None:
+        """`reassignPartition`: moves it, or one of its topic that moved the opposite way before.
+
+        Otherwise two members would swap partitions of a topic, and both would lose their state for nothing.
+        """
+        consumer = self._current.consumer_of[partition]
+        moved = self._movements.actual_partition_to_be_moved(partition, consumer, new_consumer)
+        self._process_partition_movement(moved, new_consumer)
+        self._group.record(moved, reason if moved == partition else Reason.SWAPPED, new_consumer)
+
+    def _process_partition_movement(self, partition: TopicPartition, new_consumer: str) -> None:
+        self._movements.move_partition(partition, self._current.consumer_of[partition], new_consumer)
+        self.moved[partition] = None
+        self._current.move(partition, new_consumer)
+        if self._counter_example is not None and self._counter_example[1] == partition:
+            self._counter_example = None

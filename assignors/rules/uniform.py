@@ -6,17 +6,25 @@ are as even as can be. Racks are ignored.
 
 from __future__ import annotations
 
+import math
+import struct
+from collections import defaultdict
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from assignors.assignment import Assignment
-from assignors.reasons import Recorder, unrecorded
-from assignors.rules.group_spec import GroupSpec
-from assignors.rules.target_assignment import is_settled
-from assignors.rules.uniform_heterogeneous import UniformHeterogeneousAssignmentBuilder
-from assignors.rules.uniform_homogeneous import UniformHomogeneousAssignmentBuilder
+from assignors.errors import AssignorError
+from assignors.reasons import Reason, Recorder, unrecorded
+from assignors.rules.group_spec import GroupSpec, deep_copy_assignment, is_settled, remove_partition
+from assignors.rules.uniform_structures import MemberAssignmentBalancer
+from partitioning.java import hash_map_capacity
+from partitioning.java.hash_map import HashSet
 
 if TYPE_CHECKING:
+    import uuid
+
     from assignors.group import Group
+    from assignors.rules.group_spec import TargetAssignment
 
 
 def assign_uniform(group: Group, record: Recorder = unrecorded) -> Assignment:
@@ -42,4 +50,299 @@ def assign_uniform(group: Group, record: Recorder = unrecorded) -> Assignment:
         for member, target in target_assignment.items()
         if target is spec.member_assignment[member] and not is_settled(target)
     )
-    return Assignment.for_group(group, spec.lists(target_assignment), keeps_record=keeps_record)
+    return Assignment.for_group(group, spec.partition_lists(target_assignment), keeps_record=keeps_record)
+
+
+class UniformHomogeneousAssignmentBuilder:
+    """Makes one target assignment.
+
+    Args:
+        spec: the group; all members subscribe to the same topics.
+        record: is told each step.
+
+    Attributes:
+        subscribed_topic_ids: the topics, in the order of a HashSet of their ids.
+        unassigned_partitions: the partitions that are to be assigned, in order.
+        minimum_member_quota: how many partitions each member gets at least.
+        remaining_members_to_get_an_extra_partition: how many of the members that follow get one more.
+        unfilled_members: members with room, and for how many partitions.
+        target_assignment: the target of each member; as long as nothing changes, it is the one it has had.
+    """
+
+    def __init__(self, spec: GroupSpec, record: Recorder) -> None:
+        self._spec = spec
+        self._record = record
+        first_member = spec.member_ids[0]
+        self.subscribed_topic_ids = HashSet(spec.subscribed_topic_ids[first_member])
+        self.unassigned_partitions: list[tuple[uuid.UUID, int]] = []
+        partition_count = sum(spec.num_partitions[topic] for topic in self.subscribed_topic_ids)
+        self.minimum_member_quota, self.remaining_members_to_get_an_extra_partition = divmod(
+            partition_count, len(spec.member_ids)
+        )
+        self.unfilled_members: list[tuple[str, int]] = []
+        self.target_assignment = dict(spec.member_assignment)
+
+    def build(self) -> dict[str, TargetAssignment]:
+        """The new target of each member.
+
+        Raises:
+            AssignorError: targets hold partitions that do not exist, or one twice, so others find no room.
+        """
+        # 1. List the partitions that are in nobody's target.
+        self._find_unassigned_partitions()
+        # 2. Members keep what they have, up to their quota, and give up the rest.
+        self._maybe_revoke_partitions()
+        # 3. Members with room get what is unassigned.
+        self._assign_remaining_partitions()
+        return self.target_assignment
+
+    def _find_unassigned_partitions(self) -> None:
+        """Step 1, topic after topic."""
+        assigned: dict[uuid.UUID, set[int]] = defaultdict(set)
+        for target in self._spec.member_assignment.values():
+            for topic, partitions in target.items():
+                assigned[topic].update(partitions)
+        self.unassigned_partitions += [
+            (topic, partition)
+            for topic in self.subscribed_topic_ids
+            for partition in range(self._spec.num_partitions[topic])
+            if partition not in assigned[topic]
+        ]
+
+    def _maybe_revoke_partitions(self) -> None:
+        """Step 2, member after member."""
+        for index, member in enumerate(self._spec.member_ids):
+            # 2.1 It keeps up to its quota, with an extra partition while there are any.
+            gets_extra = self.remaining_members_to_get_an_extra_partition > 0
+            quota = self._keep(member, self.minimum_member_quota + gets_extra)
+            # 2.2 With room left it gives the extra back, if enough others follow to take all of them.
+            remaining_members = len(self._spec.member_ids) - index
+            enough = remaining_members > self.remaining_members_to_get_an_extra_partition
+            if gets_extra and quota > 0 and enough:
+                gets_extra = False
+                quota -= 1
+            # 2.3 What is left of its quota is filled in step 3.
+            if quota > 0:
+                self.unfilled_members.append((member, quota))
+            if gets_extra:
+                self.remaining_members_to_get_an_extra_partition -= 1
+
+    def _keep(self, member: str, quota: int) -> int:
+        """Step 2.1 for one member; what is left of its quota.
+
+        Quirk: it keeps what its maps list first, which need not be the lowest numbers.
+        """
+        old_assignment = new_assignment = self._spec.member_assignment[member]
+        for topic, partitions in old_assignment.items():
+            for partition in partitions:
+                if topic not in self.subscribed_topic_ids:
+                    reason = Reason.UNSUBSCRIBED
+                elif quota > 0:
+                    reason = Reason.KEPT
+                    quota -= 1
+                else:
+                    reason = Reason.OVER_QUOTA
+                    self.unassigned_partitions.append((topic, partition))
+                self._record(self._spec.topic_partition(topic, partition), reason, member)
+                if reason is not Reason.KEPT:
+                    # Quirk: only a target that changes is copied, and a copy's order can be another.
+                    if new_assignment is old_assignment:
+                        new_assignment = deep_copy_assignment(old_assignment)
+                    remove_partition(new_assignment, topic, partition)
+        self.target_assignment[member] = new_assignment
+        return quota
+
+    def _assign_remaining_partitions(self) -> None:
+        """Step 3, in order, first what nobody had, then what members gave up."""
+        remaining_partitions = iter(self.unassigned_partitions)
+        for member, quota in self.unfilled_members:
+            target = self.target_assignment[member]
+            if target is self._spec.member_assignment[member]:
+                target = self.target_assignment[member] = deep_copy_assignment(target)
+            for topic, partition in islice(remaining_partitions, quota):
+                target.compute_if_absent(topic, HashSet).add(partition)
+                self._record(self._spec.topic_partition(topic, partition), Reason.FILLED, member)
+        if next(remaining_partitions, None) is not None:
+            raise AssignorError(
+                f"not every partition finds a member: {self._fault()}; "
+                "give `owned` as the broker's target assignment is",
+                jvm_exception="PartitionAssignorException",
+            )
+
+    def _fault(self) -> str:
+        """What the targets have that no group a broker made has: a partition too many, or one twice."""
+        owners: dict[tuple[uuid.UUID, int], str] = {}
+        twice = ""
+        for member in self._spec.member_ids:
+            for topic, partitions in self._spec.member_assignment[member].items():
+                for partition in partitions if topic in self.subscribed_topic_ids else ():
+                    beyond = self._spec.beyond_count(member, topic, partition)
+                    if beyond is not None:
+                        return beyond
+                    owner = owners.setdefault((topic, partition), member)
+                    if owner != member:
+                        named = self._spec.topic_partition(topic, partition)
+                        twice = twice or f"members {owner!r} and {member!r} both own {named}"
+        return twice
+
+
+MAX_ITERATION_COUNT = 16
+"""How many sweeps over the topics are made at most."""
+
+
+class UniformHeterogeneousAssignmentBuilder:
+    """Makes one target assignment; a member is its index, in the order of the coordinator's map.
+
+    Args:
+        spec: the group.
+        record: is told each step.
+
+    Attributes:
+        topic_subscribers: the members that subscribe to each topic, ascending.
+        sorted_topic_ids: the subscribed topics, in the order in which they are assigned and balanced.
+        target_assignment: the target of each member; as long as nothing changes, it is the one it has had.
+        target_assignment_sizes: how many partitions each member has.
+        partition_owners: the member that has each partition of each topic, None for nobody.
+    """
+
+    def __init__(self, spec: GroupSpec, record: Recorder) -> None:
+        self._spec = spec
+        self._record = record
+        self.topic_subscribers: dict[uuid.UUID, list[int]] = defaultdict(list)
+        for index, member in enumerate(spec.member_ids):
+            for topic in spec.subscribed_topic_ids[member]:
+                self.topic_subscribers[topic].append(index)
+        self.sorted_topic_ids = sorted(self.topic_subscribers, key=self._topic_order)
+        self.target_assignment = [spec.member_assignment[member] for member in spec.member_ids]
+        self.target_assignment_sizes = [0] * len(spec.member_ids)
+        self.partition_owners: dict[uuid.UUID, list[int | None]] = {
+            topic: [None] * spec.num_partitions[topic] for topic in self.sorted_topic_ids
+        }
+
+    def build(self) -> dict[str, TargetAssignment]:
+        """The new target of each member.
+
+        Raises:
+            AssignorError: a member's target has a partition that its topic does not have.
+        """
+        # 1. Members keep what they have of topics they subscribe to.
+        self._maybe_revoke_partitions()
+        # 2. What nobody has goes to the members with fewest.
+        self._assign_remaining_partitions()
+        # 3. Partitions move from the members with most to those with fewest.
+        self._balance()
+        return dict(zip(self._spec.member_ids, self.target_assignment, strict=True))
+
+    def _topic_order(self, topic: uuid.UUID) -> tuple[float, int, tuple[int, ...]]:
+        """Most partitions a subscriber first, then fewest subscribers, then by id (`topicComparator`).
+
+        Quirk: `Uuid.compareTo` compares the two halves of an id as signed numbers.
+        """
+        subscribers = len(self.topic_subscribers[topic])
+        return -self._spec.num_partitions[topic] / subscribers, subscribers, struct.unpack(">qq", topic.bytes)
+
+    def _maybe_revoke_partitions(self) -> None:
+        """Step 1, member after member."""
+        for index, member in enumerate(self._spec.member_ids):
+            subscribed = self._spec.subscribed_topic_ids[member]
+            for topic, partitions in self._spec.member_assignment[member].items():
+                for partition in partitions:
+                    if topic in subscribed:
+                        self._keep(topic, partition, index)
+                    else:
+                        remove_partition(self._changeable(index), topic, partition)
+                        self._record(
+                            self._spec.topic_partition(topic, partition), Reason.UNSUBSCRIBED, member
+                        )
+
+    def _keep(self, topic: uuid.UUID, partition: int, member: int) -> None:
+        """Quirk: where several members have a partition, all keep it, and the last counts as its owner."""
+        name = self._spec.member_ids[member]
+        beyond = self._spec.beyond_count(name, topic, partition)
+        if beyond is not None:
+            raise AssignorError(
+                f"{beyond}, on which the JVM fails while subscriptions differ; leave it out of `owned`",
+                jvm_exception="ArrayIndexOutOfBoundsException",
+            )
+        self.partition_owners[topic][partition] = member
+        self.target_assignment_sizes[member] += 1
+        self._record(self._spec.topic_partition(topic, partition), Reason.KEPT, name)
+
+    def _assign_remaining_partitions(self) -> None:
+        """Step 2, topic after topic."""
+        for topic in self.sorted_topic_ids:
+            owners = self.partition_owners[topic]
+            unassigned_partitions = [partition for partition, owner in enumerate(owners) if owner is None]
+            balancer = MemberAssignmentBalancer(self.topic_subscribers[topic], self.target_assignment_sizes)
+            for partition in unassigned_partitions:
+                self._assign_partition(topic, partition, balancer.next_least_loaded_member(), Reason.FILLED)
+
+    def _balance(self) -> None:
+        """Step 3: sweeps over the topics until it is back at the last one of which something moved.
+
+        Quirk: each topic is balanced by itself, so 9, 10 and 11 partitions stay where the first two members
+        share one topic and the last two another.
+        """
+        topics = [topic for topic in self.sorted_topic_ids if len(self.topic_subscribers[topic]) > 1]
+        last_rebalanced_topic = None
+        for _ in range(MAX_ITERATION_COUNT):
+            for topic in topics:
+                if topic == last_rebalanced_topic:
+                    return
+                has_moved = self._balance_topic(topic)
+                if has_moved or last_rebalanced_topic is None:
+                    last_rebalanced_topic = topic
+
+    def _balance_topic(self, topic: uuid.UUID) -> bool:
+        """Moves partitions from the topic's most to its least loaded subscribers; whether any moved."""
+        balancer = MemberAssignmentBalancer(self.topic_subscribers[topic], self.target_assignment_sizes)
+        if balancer.imbalance <= 1:
+            return False
+        # 3.1 What each member has to give: partitions it has now, the highest number first.
+        partitions: dict[int | None, list[int]] = defaultdict(list)
+        for partition, owner in enumerate(self.partition_owners[topic]):
+            partitions[owner].append(partition)
+        has_moved = False
+        while not balancer.is_balanced():
+            # 3.2 The next of the most loaded members that has a partition of this topic left.
+            most_loaded_member = balancer.next_most_loaded_member()
+            while most_loaded_member is not None and not partitions[most_loaded_member]:
+                balancer.exclude_most_loaded_member()
+                most_loaded_member = balancer.next_most_loaded_member()
+            if most_loaded_member is None:
+                break
+            partition = partitions[most_loaded_member].pop()
+            # 3.3 It moves to the next of the least loaded, unless the two levels have met meanwhile.
+            least_loaded_member = balancer.next_least_loaded_member()
+            if balancer.is_balanced():
+                break
+            self._assign_partition(topic, partition, least_loaded_member, Reason.BALANCED)
+            has_moved = True
+        return has_moved
+
+    def _assign_partition(self, topic: uuid.UUID, partition: int, member: int, reason: Reason) -> None:
+        """Gives a partition to a member, taking it from the one that has it."""
+        owner = self.partition_owners[topic][partition]
+        if owner is not None:
+            remove_partition(self._changeable(owner), topic, partition)
+            self.target_assignment_sizes[owner] -= 1
+        # Quirk: a new set has room for an even share of the topic, which can change its order.
+        estimated_partitions_per_subscriber = math.ceil(
+            self._spec.num_partitions[topic] / len(self.topic_subscribers[topic])
+        )
+        capacity = hash_map_capacity(estimated_partitions_per_subscriber)
+        target = self._changeable(member)
+        target.compute_if_absent(topic, lambda: HashSet(capacity=capacity)).add(partition)
+        self.partition_owners[topic][partition] = member
+        self.target_assignment_sizes[member] += 1
+        self._record(self._spec.topic_partition(topic, partition), reason, self._spec.member_ids[member])
+
+    def _changeable(self, member: int) -> TargetAssignment:
+        """The member's target, copied before its first change.
+
+        Quirk: a target that does not change keeps its order, and a copy can have another.
+        """
+        target = self.target_assignment[member]
+        if target is self._spec.member_assignment[self._spec.member_ids[member]]:
+            target = self.target_assignment[member] = deep_copy_assignment(target)
+        return target

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from assignors.interface import RebalanceProtocol
-from assignors.optimal.decision import Deciding, Decision, held_back
-from assignors.optimal.memory import owned, remembered
-from assignors.optimal.reading import read_group
+from assignors.optimal.decision import Deciding, Decision, find_held_back
+from assignors.optimal.reading import read_group, recall_owned, recall_user_data
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.weighted.bounds import least_peak
 from assignors.weighted.deciding import Answer, certify, decide
 from assignors.weighted.improving import Limits
-from assignors.weighted.measured import Measured, checked_rates, measured, with_rates
+from assignors.weighted.measured import Measured, checked_rates, read_measured, with_rates
 from assignors.weighted.placing import place
 from assignors.weighted.problem import Problem
 from assignors.weighted.weights import Capacities, Weights
@@ -89,8 +88,8 @@ class WeightedAssignor(_Weighted):
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
 
     def _decide(self, group: Group) -> Decision:
-        said = measured(group.members)
-        problem = self._problem(group, remembered(said.members), self._weights_of(said))
+        said = read_measured(group.members)
+        problem = self._problem(group, recall_user_data(said.members), self._weights_of(said))
         owner, certificate = decide(problem, self._limits)
         return Decision(problem.reading, owner, np.zeros(len(owner), np.bool_), certificate)
 
@@ -111,21 +110,21 @@ class CooperativeWeightedAssignor(_Weighted):
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
 
     def _decide(self, group: Group) -> Decision:
-        said = measured(group.members)
+        said = read_measured(group.members)
         weights = self._weights_of(said)
-        problem = self._problem(group, owned(said.members), weights)
+        problem = self._problem(group, recall_owned(said.members), weights)
         reading = problem.reading
         owner, certificate = self._answer(problem)
         place_of = np.empty(len(reading.members), np.intp)
         place_of[reading.members] = np.arange(len(reading.members))
         for _ in range(_ATTEMPTS):
-            decision = Decision(reading, owner, held_back(reading, owner), certificate)
+            decision = Decision(reading, owner, find_held_back(reading, owner), certificate)
             if not decision.waits.any():
                 return decision
             later = group.next(decision.assignment(group))
-            follows = self._problem(later, owned(later.members), weights)
+            follows = self._problem(later, recall_owned(later.members), weights)
             later_owner, later_certificate = self._answer(follows)
-            if not held_back(follows.reading, later_owner).any():
+            if not find_held_back(follows.reading, later_owner).any():
                 return decision._replace(certificate=replace(certificate, peak=later_certificate.peak))
             # What the next round would take is taken in this one.
             owner = place_of[follows.reading.members[later_owner]]
@@ -133,7 +132,7 @@ class CooperativeWeightedAssignor(_Weighted):
         owner = reading.holder.copy()
         place(problem, owner)
         certificate = certify(problem, owner, least_peak(problem))
-        return Decision(reading, owner, held_back(reading, owner), certificate)
+        return Decision(reading, owner, find_held_back(reading, owner), certificate)
 
     def _answer(self, problem: Problem) -> Answer:
         moves, gain, _ = self._limits

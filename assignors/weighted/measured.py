@@ -64,7 +64,7 @@ def with_rates(data: bytes | None, rates: Mapping[tuple[str, int], float]) -> by
     return (data or b"") + payload + len(payload).to_bytes(4, "big") + _END
 
 
-def measured(members: Sequence[Member]) -> Measured:
+def read_measured(members: Sequence[Member]) -> Measured:
     """What members have measured, and the members as other readers of user data expect them.
 
     Rates that are cut, not finite or below 0 count as none.

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors import AssignorError, Group, RebalanceProtocol, get_assignor, quality
-from assignors.optimal.memory import owned_or_remembered
 from assignors.optimal.needed import most_kept
-from assignors.optimal.reading import read_group
+from assignors.optimal.reading import read_group, recall_owned_or_user_data
 from benchmarks.optimal.lives import client_of, drawn_id, life, shape_of
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def _until_rest(name: str, group: Group, assignment: Assignment) -> tuple[dict[s
 
 def _fewest(group: Group, low: int, high: int) -> int:
     """The fewest moves to loads between these two."""
-    reading = read_group(group, owned_or_remembered(group.members))
+    reading = read_group(group, recall_owned_or_user_data(group.members))
     number = {name: row for row, name in enumerate(reading.topics)}
     members = [group.members[row] for row in reading.members.tolist()]
     subscriptions = [sorted({number[name] for name in each.topics if name in number}) for each in members]

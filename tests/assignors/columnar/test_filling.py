@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignors.columnar.broker.filling import fill_up
-from assignors.columnar.sticky.distribution import fill
+from assignors.columnar.sticky_general import fill
+from assignors.columnar.uniform_heterogeneous import fill_up
 
 
 @given(

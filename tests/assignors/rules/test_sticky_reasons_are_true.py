@@ -10,7 +10,7 @@ import pytest
 
 from assignors import AssignorError
 from assignors.reasons import Reason, Step
-from assignors.rules.sticky_claims import DEFAULT_GENERATION, max_generation_of
+from assignors.rules.sticky import DEFAULT_GENERATION, max_generation_of
 from assignors.strategies import CooperativeStickyAssignor, StickyAssignor
 from tests.support.golden import golden_files, golden_lines, group_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from assignors import Assignment, Group
     from assignors.group import Member
     from assignors.reasons import Recorder
-    from assignors.rules.sticky_claims import MemberData
+    from assignors.rules.sticky import MemberData
     from partitioning.topic_partition import TopicPartition
 
 # Nothing of this size is ever undone: see test_sticky_reasons_undone.

@@ -7,7 +7,7 @@ import pytest
 
 from assignors import Group, Member, PartitionList, StickyUserData, Topic, get_assignor
 from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
-from assignors.weighted.measured import measured, with_rates
+from assignors.weighted.measured import read_measured, with_rates
 from partitioning import InvalidConfigError
 
 NAMES = ("weighted", "cooperative-weighted")
@@ -29,7 +29,7 @@ def test_the_leader_goes_by_what_members_measured(name):
 
 def test_the_greatest_of_several_rates_counts():
     earlier, later = {("orders", 0): 1.0}, {("orders", 0): 3.0, ("orders", 1): 1.0}
-    assert measured([member("a", earlier), member("b", later)]).rates == later
+    assert read_measured([member("a", earlier), member("b", later)]).rates == later
 
 
 def test_weights_of_the_leader_come_first():
@@ -44,7 +44,7 @@ def test_what_a_member_remembers_is_there_as_without_rates(name, generation):
     owned = PartitionList.of([("orders", 1), ("orders", 2)])
     plain = get_assignor(name).user_data(owned, generation)
     sent = get_assignor(name, rates=lambda: RATES).user_data(owned, generation)
-    [found] = measured([Member("a", ["orders"], user_data=sent)]).members
+    [found] = read_measured([Member("a", ["orders"], user_data=sent)]).members
     assert found.user_data == plain
 
 
@@ -75,7 +75,7 @@ def test_a_consumer_that_measured_nothing_sends_nothing_more(name):
     ids=["cut behind", "cut before", "no length", "too long", "empty", "decoded"],
 )
 def test_what_are_no_rates_counts_as_none(data):
-    said = measured([Member("a", ["orders"], user_data=data)])
+    said = read_measured([Member("a", ["orders"], user_data=data)])
     assert (said.rates, said.members[0].user_data) == ({}, data)
 
 
@@ -90,7 +90,7 @@ def test_a_rate_that_is_none_is_left_out_where_it_is_read():
     sent = with_rates(None, {("orders", 0): 2.0, ("orders", 1): 1.0})
     odd = sent.replace(b"\x3f\xf0\x00\x00\x00\x00\x00\x00", b"\x7f\xf8\x00\x00\x00\x00\x00\x00")
     assert odd != sent
-    assert measured([Member("a", ["orders"], user_data=odd)]).rates == {("orders", 0): 2.0}
+    assert read_measured([Member("a", ["orders"], user_data=odd)]).rates == {("orders", 0): 2.0}
 
 
 def test_rates_that_are_no_function_are_refused():
@@ -100,4 +100,4 @@ def test_rates_that_are_no_function_are_refused():
 
 def test_members_keep_the_order_of_the_group():
     members = [member("b", RATES), replace(member("a"), owned=PartitionList.of([("orders", 0)]))]
-    assert [each.id for each in measured(members).members] == ["b", "a"]
+    assert [each.id for each in read_measured(members).members] == ["b", "a"]

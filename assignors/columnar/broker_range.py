@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.columnar.broker.numbering import BrokerNumbering
-from assignors.columnar.member_order import member_order
+from assignors.columnar.broker_numbering import BrokerNumbering
+from assignors.columnar.numbering import Subscriptions, member_order
 from assignors.columnar.odd_group import OddGroup
 from assignors.columnar.range import range_owners
-from assignors.columnar.subscriptions import Subscriptions
 from assignors.columns import bounds
 from partitioning.columns import sort_positions
 from partitioning.java.hash_order import sized_map_order

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.columnar.numbering import TopicRow
-    from assignors.columnar.subscriptions import Subscriptions
+    from assignors.columnar.numbering import Subscriptions, TopicRow
     from assignors.group import Member, Topic
 
 
@@ -82,7 +81,7 @@ class BrokerNumbering(Numbering):
     @cached_property
     def uuids(self) -> list[UUID]:
         """The id of each topic."""
-        return [UUID(bytes=each) for each in self.topic_ids]
+        return [UUID(bytes=sixteen) for sixteen in self.topic_ids]
 
     @cached_property
     def halves(self) -> NDArray[np.int64]:

@@ -1,4 +1,8 @@
-"""How "uniform" assigns when all members subscribe to the same topics (KIP-848, KAFKA-18688)."""
+"""The columns of "uniform", the broker's default (KIP-848).
+
+This file has those for members that all subscribe to the same topics (KAFKA-18688), `uniform_heterogeneous`
+the others.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,43 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.columnar.broker.changes import Changes
-from assignors.columnar.broker.slots import Slots
+from assignors.assignment import Assignment
+from assignors.columnar.broker_numbering import BrokerNumbering
+from assignors.columnar.numbering import Subscriptions, hash_order
+from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
+from assignors.columnar.uniform_outcome import assign_targets
+from assignors.columnar.uniform_structures import Changes, Slots, Targets, recorded_lists
 from assignors.columns import bounds, join, run_starts
+from assignors.partition_list import join_lists
 from partitioning.columns import ranges
 from partitioning.java.sizes import DEFAULT_LENGTH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from assignors.columnar.broker.numbering import BrokerNumbering
-    from assignors.columnar.broker.targets import Targets
     from assignors.columnar.numbering import TopicRow
+    from assignors.group import Group
+
+
+def assign_uniform(group: Group) -> Assignment:
+    """Who gets what, each member's list in the order of the broker's maps.
+
+    Raises:
+        OddGroup: no broker made the members' targets, or some map is crowded.
+    """
+    if not group.members:
+        return Assignment.of({})
+    joined = hash_order([member.id for member in group.members])
+    members = [group.members[row] for row in joined.tolist()]
+    subscriptions = Subscriptions.of(members)
+    recorded, sizes = join_lists(recorded_lists(members))
+    numbering = BrokerNumbering.of_cluster(group.topics, members, subscriptions, set(recorded.names))
+    targets = Targets.of(recorded, sizes, numbering)
+    if subscriptions.are_equal:
+        changes = assign_homogeneous(numbering, numbering.in_id_order(subscriptions.lists[0]), targets)
+    else:
+        changes = assign_heterogeneous(numbering, targets)
+    return assign_targets(group, joined, numbering, targets, changes)
 
 
 class _Runs(NamedTuple):
@@ -34,7 +63,7 @@ class _Runs(NamedTuple):
     partition: NDArray[np.int32]
 
 
-def share_out(numbering: BrokerNumbering, topics: TopicRow, targets: Targets) -> Changes:
+def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Targets) -> Changes:
     """Each member keeps what it has up to its quota and gets what it lacks in order.
 
     Args:
@@ -58,15 +87,15 @@ def share_out(numbering: BrokerNumbering, topics: TopicRow, targets: Targets) ->
     before = ends - sizes
     before -= before[first[slots.member]]
     staying = np.clip(quotas[slots.member] - before, 0, sizes)  # what comes last in a member's map goes
-    free = _free(topics, numbering, targets.taken)
-    revoked = _revoked(slots, staying, sizes)
+    free = _unassigned_runs(topics, numbering, targets.taken)
+    revoked = _revoked_runs(slots, staying, sizes)
     copied = lacks > 0
     copied[slots.member[staying < slots.sizes]] = True
     return Changes(
         staying=staying,
         gone=np.empty(0, np.intp),
         copied=copied,
-        given=_handed_out(free, revoked, lacks),
+        given=_hand_out(free, revoked, lacks),
         capacity=np.full(len(numbering.topics), DEFAULT_LENGTH),
     )
 
@@ -88,7 +117,7 @@ def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
     return takes
 
 
-def _free(topics: TopicRow, numbering: BrokerNumbering, taken: NDArray[np.bool_]) -> _Runs:
+def _unassigned_runs(topics: TopicRow, numbering: BrokerNumbering, taken: NDArray[np.bool_]) -> _Runs:
     """The partitions nobody has, in the order of `topics`."""
     if not taken.any():
         counts = numbering.counts[topics]
@@ -105,7 +134,7 @@ def _free(topics: TopicRow, numbering: BrokerNumbering, taken: NDArray[np.bool_]
     return _Runs(topic=topics, sizes=counts, partition=numbers)
 
 
-def _revoked(slots: Slots, staying: NDArray[np.intp], sizes: NDArray[np.intp]) -> _Runs:
+def _revoked_runs(slots: Slots, staying: NDArray[np.intp], sizes: NDArray[np.intp]) -> _Runs:
     """The partitions of subscribed topics that members give up."""
     losing = np.flatnonzero(staying < sizes)
     lost = (sizes - staying)[losing]
@@ -113,7 +142,7 @@ def _revoked(slots: Slots, staying: NDArray[np.intp], sizes: NDArray[np.intp]) -
     return _Runs(topic=slots.topic[losing], sizes=lost, partition=numbers)
 
 
-def _handed_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
+def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
     """Gives partitions out, first those that are free, until members lack nothing."""
     partition = join(free.partition, revoked.partition)
     ends = np.cumsum(lacks)

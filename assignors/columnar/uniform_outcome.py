@@ -1,31 +1,36 @@
-"""The new target assignment, in the order the maps of a broker assignor give it."""
+"""The new target assignment, in the order in which the maps of a broker assignor give it."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.columnar.broker.calls import called_targets
-from assignors.columnar.broker.slots import Slots
 from assignors.columnar.odd_group import OddGroup
+from assignors.columnar.uniform_structures import Slots
 from assignors.columns import bounds, join
 from partitioning.columns import ranges
+from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
 from partitioning.java.sizes import grown_lengths, hash_set_lengths, table_lengths
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from uuid import UUID
 
     from numpy.typing import NDArray
 
-    from assignors.columnar.broker.changes import Changes
-    from assignors.columnar.broker.numbering import BrokerNumbering
-    from assignors.columnar.broker.targets import Targets
+    from assignors.columnar.broker_numbering import BrokerNumbering
     from assignors.columnar.numbering import JoinPosition, Visit
+    from assignors.columnar.uniform_structures import Changes, Targets
     from assignors.group import Group
+
+    Call = tuple[int, int, bool]
+    """A topic, a number, and whether that partition comes or goes."""
 
 
 def assign_targets(
@@ -43,13 +48,13 @@ def assign_targets(
     Raises:
         OddGroup: some member's map of topics is crowded.
     """
-    slots, crowded = _joined(joined, numbering, targets.slots, changes)
+    slots, crowded = _slots_in_map_order(joined, numbering, targets.slots, changes)
     were_crowded = targets.slots.member[targets.crowded]
     called = {*changes.mixed, *crowded.tolist(), *were_crowded[changes.copied[were_crowded]].tolist()}
     unsettled = targets.slots.member[targets.unsettled]
     as_before = joined[unsettled[~changes.copied[unsettled]]]
     if called:
-        slots = _replaced(slots, joined, called_targets(called, numbering, targets, changes))
+        slots = _replace_members(slots, joined, called_targets(called, numbering, targets, changes))
     sizes = np.bincount(joined[slots.member], weights=slots.sizes, minlength=len(joined)).astype(np.int64)
     return Assignment(
         members=tuple([member.id for member in group.members]),
@@ -63,15 +68,15 @@ def assign_targets(
     )
 
 
-def _joined(
+def _slots_in_map_order(
     joined: JoinPosition, numbering: BrokerNumbering, old: Slots, changes: Changes
 ) -> tuple[Slots, Visit]:
     """What stays and what was given, in map order, members as they joined the group.
 
     Also gives the members with a set that got something and is so crowded that its order may be another.
     """
-    kept, given = _kept(old, changes), changes.given.merged()
-    extended, by = _common(kept, given, len(joined), len(numbering.topics))
+    kept, given = _staying_slots(old, changes), changes.given.merge_repeated()
+    extended, by = _common_slots(kept, given, len(joined), len(numbering.topics))
     new = np.delete(np.arange(len(given.sizes)), by)
     lengths = _map_lengths(len(joined), old, kept, given, new, changes.given)
     looked_at = np.flatnonzero(changes.copied[old.member])
@@ -119,7 +124,7 @@ def _joined(
     return slots, slots.member[crowded]
 
 
-def _kept(slots: Slots, changes: Changes) -> Slots:
+def _staying_slots(slots: Slots, changes: Changes) -> Slots:
     """The slots with the rows that stay."""
     starts, sizes, partition = slots.starts, changes.staying, slots.partition
     if len(changes.gone):
@@ -140,7 +145,9 @@ def _kept(slots: Slots, changes: Changes) -> Slots:
     )
 
 
-def _common(one: Slots, other: Slots, members: int, topics: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _common_slots(
+    one: Slots, other: Slots, members: int, topics: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The positions in both of the slots with the same member and topic."""
     in_other = np.zeros(members, np.bool_)
     in_other[other.member] = True
@@ -213,20 +220,117 @@ def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int6
     return filled[order.crowded]
 
 
-def _replaced(
+def _replace_members(
     slots: Slots, joined: JoinPosition, targets: Mapping[int, Sequence[tuple[int, Sequence[int]]]]
 ) -> Slots:
     """The slots with those of some members replaced by the topics and partition numbers given for them."""
     others = np.flatnonzero(~np.isin(slots.member, list(targets)))
-    made = [(member, topic, numbers) for member, topics in targets.items() for topic, numbers in topics]
+    rows = [(member, topic, numbers) for member, topics in targets.items() for topic, numbers in topics]
     member, topic, sizes = (
-        np.array([(member, topic, len(numbers)) for member, topic, numbers in made], np.intp).reshape(-1, 3).T
+        np.array([(member, topic, len(numbers)) for member, topic, numbers in rows], np.intp).reshape(-1, 3).T
     )
     every = Slots(
         member=np.concatenate([slots.member[others], member]),
         topic=np.concatenate([slots.topic[others], topic]),
         starts=np.concatenate([slots.starts[others], len(slots.partition) + np.cumsum(sizes) - sizes]),
         sizes=np.concatenate([slots.sizes[others], sizes]),
-        partition=np.concatenate([slots.partition, *(np.array(numbers, np.int32) for *_, numbers in made)]),
+        partition=np.concatenate([slots.partition, *(np.array(numbers, np.int32) for *_, numbers in rows)]),
     )
     return every.in_order(np.argsort(joined[every.member], kind="stable"))
+
+
+def called_targets(
+    members: Collection[int], numbering: BrokerNumbering, targets: Targets, changes: Changes
+) -> dict[int, list[tuple[int, list[int]]]]:
+    """The topics of each member in the order of its map, each with its partition numbers in theirs."""
+    old = targets.slots
+    crowded: dict[int, set[int]] = defaultdict(set)
+    for slot in targets.crowded.tolist():
+        crowded[int(old.member[slot])].add(int(old.topic[slot]))
+    gone: dict[int, list[Call]] = {member: [] for member in members}
+    slots = np.searchsorted(old.starts, changes.gone, side="right") - 1
+    for slot, row in zip(slots.tolist(), changes.gone.tolist(), strict=True):
+        member = int(old.member[slot])
+        if member in gone:
+            gone[member].append((int(old.topic[slot]), int(old.partition[row]), False))
+    calls = {member: _going_and_coming(member, old, changes) + gone[member] for member in members}
+    for topic, partition, source, destination in changes.moves:
+        number = partition - int(numbering.starts[topic])
+        for member, comes in ((source, False), (destination, True)):
+            if member in changes.mixed:
+                calls[member].append((topic, number, comes))
+    return {
+        member: _after(calls[member], numbering, _slots_of(member, old), crowded[member], changes)
+        for member in members
+    }
+
+
+def _after(
+    calls: Iterable[Call],
+    numbering: BrokerNumbering,
+    had: dict[int, list[int]],
+    crowded: Collection[int],
+    changes: Changes,
+) -> list[tuple[int, list[int]]]:
+    """What a member that had these partitions of topics, some of them crowded, has after the calls."""
+    ids = numbering.uuids
+    topic_of = {ids[topic]: topic for topic in had}
+    # Only sets that are changed or crowded have to be built: a copy of another one has its order.
+    target: HashMap[UUID, list[int] | HashSet[int]] = HashMap(
+        {ids[topic]: HashSet(numbers) if topic in crowded else numbers for topic, numbers in had.items()},
+        capacity=len(had),
+    )
+    for topic, number, comes in calls:
+        key = ids[topic]
+        if comes:
+            topic_of[key] = topic
+            numbers = target.compute_if_absent(key, partial(HashSet, capacity=int(changes.capacity[topic])))
+        elif key in target:
+            numbers = target[key]
+        else:
+            continue
+        if isinstance(numbers, list):
+            numbers = target[key] = HashSet(numbers)
+        if comes:
+            numbers.add(number)
+        else:
+            numbers.discard(number)
+            if not numbers:
+                del target[key]
+    return [(topic_of[key], list(numbers)) for key, numbers in target.items()]
+
+
+def _going_and_coming(member: int, old: Slots, changes: Changes) -> list[Call]:
+    """What goes and then what comes, all moves apart but those to members that only get."""
+    mine = slice(*np.searchsorted(old.member, [member, member + 1]).tolist())
+    calls = [
+        (topic, number, False)
+        for topic, start, size, staying in zip(
+            old.topic[mine].tolist(),
+            old.starts[mine].tolist(),
+            old.sizes[mine].tolist(),
+            changes.staying[mine].tolist(),
+            strict=True,
+        )
+        for number in old.partition[start + staying : start + size].tolist()
+    ]
+    given = changes.given
+    mine = slice(*np.searchsorted(given.member, [member, member + 1]).tolist())
+    return calls + [
+        (topic, number, True)
+        for topic, start, size in zip(
+            given.topic[mine].tolist(), given.starts[mine].tolist(), given.sizes[mine].tolist(), strict=True
+        )
+        for number in given.partition[start : start + size].tolist()
+    ]
+
+
+def _slots_of(member: int, slots: Slots) -> dict[int, list[int]]:
+    """A member's partition numbers of each topic, in the order of its maps; slots are grouped by member."""
+    mine = slice(*np.searchsorted(slots.member, [member, member + 1]).tolist())
+    return {
+        topic: slots.partition[start : start + size].tolist()
+        for topic, start, size in zip(
+            slots.topic[mine].tolist(), slots.starts[mine].tolist(), slots.sizes[mine].tolist(), strict=True
+        )
+    }

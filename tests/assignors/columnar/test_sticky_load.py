@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignors import Member, Topic
-from assignors.columnar.numbering import Numbering
-from assignors.columnar.sticky.load import Load
-from assignors.columnar.sticky.readers import Readers
-from assignors.columnar.subscriptions import Subscriptions
+from assignors.columnar.numbering import Numbering, Subscriptions
+from assignors.columnar.sticky_general import Load, Readers
 
 
 def load(*sizes, idle=()):

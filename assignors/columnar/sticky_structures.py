@@ -1,4 +1,4 @@
-"""What members remember of earlier rebalances, as columns."""
+"""What the sticky strategies read and decide, as columns: claims and outcomes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assignors.assignment import Assignment
 from assignors.columnar.odd_group import OddGroup
-from assignors.partition_list import as_lists, join_lists
+from assignors.columns import group_rows
+from assignors.partition_list import PartitionList, as_lists, join_lists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from assignors.columnar.numbering import JoinPosition, Numbering, PartitionId, TopicRow
     from partitioning.topic_partition import TopicPartition
+
 
 NO_GENERATION = -1
 
@@ -73,9 +76,9 @@ def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
     member = np.repeat(np.arange(len(lists), dtype=np.int32), sizes)
     topic = np.array([numbering.index.get(name, -1) for name in columns.names], np.int32)[columns.topics]
     number = columns.partitions
-    known = topic >= 0
-    if not known.all():
-        topic, number, member = topic[known], number[known], member[known]
+    exists = topic >= 0
+    if not exists.all():
+        topic, number, member = topic[exists], number[exists], member[exists]
     ids = numbering.starts[topic]
     ids += number
     # Read as unsigned, a negative number is beyond all counts.
@@ -83,12 +86,51 @@ def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
         raise OddGroup
     if np.bincount(ids, minlength=1).max() > 1:
         raise OddGroup
-    seen = [generation for generation in memory.generation if generation is not None]
+    generations = [generation for generation in memory.generation if generation is not None]
     return Claims(
         member=member,
         topic=topic,
         number=number,
         id=ids,
         generation=memory.generation,
-        highest=max([highest, *seen]),
+        highest=max([highest, *generations]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Who gets what, one row a partition; the rows of a member are in its list order.
+
+    Attributes:
+        member: index of the member of each row.
+        topic: topic of each row.
+        number: partition number of each row.
+        transferring: rows that another member has to give up first, or None where there are none.
+    """
+
+    member: JoinPosition
+    topic: TopicRow
+    number: NDArray[np.integer]
+    transferring: NDArray[np.bool_] | None
+
+    def assignment(self, numbering: Numbering, *, hold_back: bool) -> Assignment:
+        """The assignment; with `hold_back`, partitions that are transferring wait for the next round."""
+        member, topic, number = self.member, self.topic, self.number
+        transferring = None
+        if hold_back and self.transferring is not None:
+            held, stay = self.transferring, ~self.transferring
+            transferring = (
+                PartitionList(numbering.topics, topic[held].astype(np.int32), number[held].astype(np.int32)),
+                member[held].astype(np.int32),
+            )
+            member, topic, number = member[stay], topic[stay], number[stay]
+        order, offsets = group_rows(member, len(numbering.members))
+        return Assignment(
+            members=numbering.ids,
+            topics=numbering.topics,
+            counts=numbering.counts,
+            offsets=offsets,
+            topic=topic[order].astype(np.int32, copy=False),
+            partition=number[order].astype(np.int32, copy=False),
+            transferring=transferring,
+        )

@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignors import Group, Member, PartitionList, StickyUserData, Topic, decode_sticky_user_data
-from assignors.columnar.numbering import Numbering
-from assignors.columnar.sticky.user_data import recall_user_data
-from assignors.columnar.subscriptions import Subscriptions
+from assignors.columnar.numbering import Numbering, Subscriptions
+from assignors.columnar.sticky import recall_user_data
 from assignors.strategies import StickyAssignor
 
 

@@ -1,1 +1,0 @@
-"""The columns of "sticky" and "cooperative-sticky"."""

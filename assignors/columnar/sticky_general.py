@@ -1,0 +1,557 @@
+"""Sticky assignment where subscriptions differ.
+
+Members keep what they own; what is left goes to whoever subscribes to it and has the fewest; then partitions
+move until no move makes the assignment more balanced.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from heapq import heapify, heappush
+from itertools import chain, count, groupby, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.columnar.filling import lightest, rounds
+from assignors.columnar.odd_group import OddGroup
+from assignors.columnar.sticky_structures import NO_GENERATION, Outcome
+from assignors.columns import group_rows
+from partitioning.java import HashSet
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
+    from assignors.columnar.numbering import IdRank, Numbering, PartitionId
+    from assignors.columnar.racks import Racks
+    from assignors.columnar.sticky_structures import Claims
+
+    # Topics, in the order they are looked at, and some of their partitions.
+    Batches: TypeAlias = dict[int, PartitionId]
+
+
+def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
+    """Assigns the partitions of members that subscribe to different topics.
+
+    Raises:
+        OddGroup: balancing meets a member that takes no part in it, or it never ends.
+    """
+    readers = Readers.of(numbering)
+    distribution = distribute(numbering, claims, racks, readers)
+    reassignment = Reassignment(numbering, claims, readers, distribution)
+    before = reassignment.imbalance()
+    shared = [topic for topic in readers.order if readers.potential[topic] >= 2]
+    if not distribution.revokes:
+        reassignment.run((topic, distribution.unassigned[topic].tolist()) for topic in shared)
+    starts = numbering.starts.tolist()
+    moved = reassignment.run((topic, range(starts[topic], starts[topic + 1])) for topic in shared)
+    if moved and distribution.kept and reassignment.imbalance() >= before:
+        rank, ids = distribution.rank, distribution.id
+    else:
+        rank, ids = reassignment.rows()
+    return Outcome(
+        member=numbering.by_id[rank],
+        topic=numbering.topic_of[ids],
+        number=numbering.number_of[ids],
+        transferring=None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """The subscribers of a group's topics.
+
+    Attributes:
+        subscription: index into the subscriptions of each rank.
+        topics: the topics of each subscription that exist.
+        members: the members of each audience, ascending.
+        of_topic: audience of each topic.
+        of_subscription: the audiences that members with a subscription are in.
+        potential: how many members a topic has.
+        order: topics in the order they are looked at, those with the fewest potential members first.
+    """
+
+    subscription: list[int]
+    topics: list[list[int]]
+    members: list[IdRank]
+    of_topic: list[int]
+    of_subscription: list[list[int]]
+    potential: list[int]
+    order: list[int]
+
+    @classmethod
+    def of(cls, numbering: Numbering) -> Readers:
+        """The readers of a group."""
+        subscriptions, index = numbering.subscriptions, numbering.index
+        audiences = subscriptions.audiences(numbering.topics, numbering.by_id)
+        members = [numbering.id_rank[subscribers] for subscribers in audiences.members]
+        potential = [len(members[audience]) for audience in audiences.of_topic]
+        return cls(
+            subscription=subscriptions.of_member[numbering.by_id].tolist(),
+            topics=[[index[name] for name in names if name in index] for names in subscriptions.lists],
+            members=members,
+            of_topic=audiences.of_topic,
+            of_subscription=audiences.of_subscription,
+            potential=potential,
+            order=sorted(range(len(potential)), key=lambda topic: (potential[topic], topic)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Every partition in somebody's hands, one row each.
+
+    Attributes:
+        rank: who has it; the rows of a member are in its list order.
+        id: the partition.
+        kept: how many rows at the start are kept ones, the others are handed out.
+        unassigned: what was handed out.
+        revokes: whether somebody lost a partition that it owns.
+    """
+
+    rank: IdRank
+    id: PartitionId
+    kept: int
+    unassigned: Batches
+    revokes: bool
+
+
+def distribute(numbering: Numbering, claims: Claims, racks: Racks | None, readers: Readers) -> Distribution:
+    """Members keep what they own; the rest goes to the subscriber with the fewest, near ones first."""
+    stays = numbering.subscribed[numbering.subscriptions.of_member[claims.member], claims.topic]
+    if racks is not None:
+        stays &= ~racks.mismatch(claims.member, claims.id)
+    rank, ids = numbering.id_rank[claims.member[stays]], claims.id[stays]
+    is_kept = np.zeros(numbering.total, np.bool_)
+    is_kept[ids] = True
+    starts = numbering.starts.tolist()
+    unassigned = {
+        topic: np.flatnonzero(~is_kept[starts[topic] : starts[topic + 1]]) + starts[topic]
+        for topic in readers.order
+    }
+
+    size = np.bincount(rank, minlength=len(numbering.members))
+    batches = unassigned
+    ranks, given = [rank], [ids]
+    if racks is not None:
+        rack_of = racks.member[numbering.by_id]
+        near, near_ids, batches = _hand_out_nearby(unassigned, readers, racks, rack_of, size)
+        ranks.append(near)
+        given.append(near_ids)
+    for audience, topics in groupby(batches, key=readers.of_topic.__getitem__):
+        partitions = np.concatenate([batches[topic] for topic in topics])
+        ranks.append(fill(size, readers.members[audience], len(partitions)))
+        given.append(partitions)
+    return Distribution(
+        rank=np.concatenate(ranks),
+        id=np.concatenate(given),
+        kept=len(ids),
+        unassigned=unassigned,
+        revokes=not stays.all(),
+    )
+
+
+def fill(size: NDArray[np.int64], members: IdRank, partitions: int) -> IdRank:
+    """Gives partitions one by one to the member with the fewest, the lowest rank first.
+
+    Args:
+        size: how many partitions each member has; brought up to date.
+        members: who takes part, ascending.
+        partitions: how many there are to give.
+
+    Returns:
+        The receivers in turn.
+    """
+    have = size[members]
+    order = np.argsort(have, kind="stable")
+    in_rounds = [
+        np.tile(np.sort(order[:reached]), times) for reached, times in rounds(have[order], partitions)
+    ]
+    receivers: IdRank = members[np.concatenate([order[:0], *in_rounds])[:partitions]]
+    size += np.bincount(receivers, minlength=len(size))
+    return receivers
+
+
+def _hand_out_nearby(
+    batches: Batches,
+    readers: Readers,
+    racks: Racks,
+    rack_of: NDArray[np.int32],
+    size: NDArray[np.int64],
+) -> tuple[IdRank, PartitionId, Batches]:
+    """Gives partitions to members near them or without a rack.
+
+    Returns:
+        The receivers, the partitions they get, and those left; `size` is brought up to date.
+    """
+    members = len(size)
+    sizes = size.tolist()
+    near = [[-1, *np.flatnonzero(row).tolist()] for row in racks.inside]
+    heaps: dict[tuple[int, int], list[int]] = {}
+    for audience, subscribers in enumerate(readers.members):
+        for rack in np.unique(rack_of[subscribers]).tolist():
+            heaps[audience, rack] = (size[subscribers] * members + subscribers)[
+                rack_of[subscribers] == rack
+            ].tolist()
+            heapify(heaps[audience, rack])
+    receivers, given = [], []
+    rest: Batches = {}
+    for topic, partitions in batches.items():
+        audience = readers.of_topic[topic]
+        far = []
+        for partition, pattern in zip(partitions.tolist(), racks.pattern[partitions].tolist(), strict=True):
+            choice = [heaps[audience, rack] for rack in near[pattern] if (audience, rack) in heaps]
+            if not choice:
+                far.append(partition)
+                continue
+            nearest = [member for heap in choice if (member := lightest(heap, sizes)) is not None]
+            receiver = min(nearest, key=lambda member: (sizes[member], member))
+            receivers.append(receiver)
+            given.append(partition)
+            sizes[receiver] += 1
+        rest[topic] = np.array(far, np.int64)
+    size[:] = sizes
+    return np.array(receivers, np.int64), np.array(given, np.int64), rest
+
+
+_USUAL_LAPS = 8  # more than that are suspicious
+
+
+class Reassignment:
+    """Who has what while partitions move; members are ranks.
+
+    Args:
+        numbering: topics and members.
+        claims: who owned what.
+        readers: who subscribes to what.
+        distribution: who has what so far.
+    """
+
+    def __init__(
+        self, numbering: Numbering, claims: Claims, readers: Readers, distribution: Distribution
+    ) -> None:
+        self._readers = readers
+        rank, ids = distribution.rank, distribution.id
+        members = len(numbering.members)
+        owner = np.empty(numbering.total, np.int64)
+        owner[ids] = rank
+        self._owner: list[int] = owner.tolist()
+        rows, starts = group_rows(rank, members)
+        grouped, bounds = ids[rows].tolist(), starts.tolist()
+        self._lists: list[dict[int, None]] = [
+            dict.fromkeys(grouped[start:end]) for start, end in pairwise(bounds)
+        ]
+        size = np.diff(starts)
+        full = _full(numbering, readers)
+        shared = np.array(readers.potential)[numbering.topic_of[ids]] >= 2
+        takes_part = (size < full) | (np.bincount(rank[shared], minlength=members) > 0)
+        self._load = Load(size, takes_part, readers)
+        self._previous = _previous_owners(numbering, claims)
+        self._movements = Movements(numbering)
+        self._balance = Balance(numbering, readers, self._load, self._owner, full.tolist())
+
+    def imbalance(self) -> int:
+        """How far the assignment is from even sizes, as the JVM counts it."""
+        return self._load.imbalance()
+
+    def rows(self) -> tuple[IdRank, PartitionId]:
+        """Members and partitions as they are now, rows as in `Distribution`."""
+        sizes = [len(partitions) for partitions in self._lists]
+        ids = np.fromiter(chain.from_iterable(self._lists), np.int64, sum(sizes))
+        return np.repeat(np.arange(len(sizes)), sizes), ids
+
+    def run(self, batches: Iterable[tuple[int, Sequence[int]]]) -> bool:
+        """Goes over partitions again and again until none moves; whether any did.
+
+        Quirk: moves of one partition in place of another can go round in a circle, which the JVM follows for
+        ever. A state that comes back gives it away.
+
+        Raises:
+            OddGroup: it never ends, or it meets a former owner that takes no part.
+        """
+        batches = list(batches)
+        moved = False
+        states: set[Hashable] = set()
+        for lap in count():
+            if not self._lap(batches):
+                break
+            moved = True
+            if lap < _USUAL_LAPS:
+                continue
+            state = tuple(self._owner), self._movements.state()
+            if state in states:
+                raise OddGroup
+            states.add(state)
+        return moved
+
+    def _lap(self, batches: Iterable[tuple[int, Sequence[int]]]) -> bool:
+        """Goes over partitions once, or until the assignment is balanced; whether any moved."""
+        balance, load, owner, previous = self._balance, self._load, self._owner, self._previous
+        size = load.size
+        if balance.is_balanced():
+            return False
+        moved = False
+        for topic, partitions in batches:
+            limit = balance.limit(topic)
+            for partition in partitions:
+                if size[owner[partition]] <= limit and partition not in previous:
+                    continue
+                if self._goes_back(partition):
+                    destination = previous[partition]
+                elif size[owner[partition]] > limit:
+                    lightest = load.lightest(self._readers.of_topic[topic])
+                    assert lightest is not None
+                    destination = lightest
+                else:
+                    continue
+                self._move(partition, topic, destination)
+                moved = True
+                if balance.is_balanced():
+                    return True
+                limit = balance.limit(topic)
+        return moved
+
+    def _goes_back(self, partition: int) -> bool:
+        """Whether the partition had an owner before that has at least two partitions less than its owner now.
+
+        Quirk: the previous owner need not subscribe to the topic any more.
+        """
+        previous = self._previous.get(partition)
+        if previous is None:
+            return False
+        if not self._load.takes_part[previous]:
+            raise OddGroup  # the JVM fails
+        return self._load.size[previous] + 1 < self._load.size[self._owner[partition]]
+
+    def _move(self, partition: int, topic: int, destination: int) -> None:
+        instead = self._movements.instead_of(partition, topic, self._owner[partition], destination)
+        source = self._owner[instead]
+        self._movements.record(instead, topic, source, destination)
+        del self._lists[source][instead]
+        self._lists[destination][instead] = None
+        self._owner[instead] = destination
+        self._load.move(source, destination)
+        self._balance.count_move(topic, source, destination)
+
+
+def _full(numbering: Numbering, readers: Readers) -> NDArray[np.int64]:
+    """The most partitions each member can have."""
+    full = [int(numbering.counts[topics].sum()) for topics in readers.topics]
+    return np.array(full)[readers.subscription]
+
+
+def _previous_owners(numbering: Numbering, claims: Claims) -> dict[int, int]:
+    """Who claims each partition from a generation before the highest."""
+    generation = [NO_GENERATION if number is None else number for number in claims.generation]
+    late = np.array([number < claims.highest for number in generation])
+    rows = np.flatnonzero(late[claims.member])
+    ranks = numbering.id_rank[claims.member[rows]]
+    return dict(zip(claims.id[rows].tolist(), ranks.tolist(), strict=True))
+
+
+class Balance:
+    """Answers the questions that reassignment asks again and again, as the JVM does.
+
+    It counts who owns how many partitions of each audience's topics.
+
+    The last counter-example is kept: while it holds, the assignment is not balanced.
+    """
+
+    def __init__(
+        self, numbering: Numbering, readers: Readers, load: Load, owner: list[int], full: list[int]
+    ) -> None:
+        self._readers = readers
+        self._load = load
+        self._full = full
+        audience_of = np.repeat(readers.of_topic, numbering.counts)
+        self._owners = _owners(audience_of, owner, len(readers.members), len(full))
+        self._counter_example: tuple[int, int, int] | None = None
+        self._searched = 0
+
+    def is_balanced(self) -> bool:
+        """Whether no move would help."""
+        load = self._load
+        if load.most - load.least <= 1:
+            return True
+        if self._counter_example is not None:
+            member, audience, other = self._counter_example
+            if (
+                load.size[member] + 1 < load.size[other]
+                and other in self._owners[audience]
+                and load.size[member] != self._full[member]
+            ):
+                return False
+        self._counter_example = self._search()
+        return self._counter_example is None
+
+    def limit(self, topic: int) -> int:
+        """The most partitions an owner may have so that no other subscriber of the topic has two less."""
+        lightest = self._load.lightest(self._readers.of_topic[topic])
+        return self._load.most if lightest is None else self._load.size[lightest] + 1
+
+    def count_move(self, topic: int, source: int, destination: int) -> None:
+        """A partition of the topic changed hands; sizes are up to date."""
+        owners = self._owners[self._readers.of_topic[topic]]
+        owners[destination] = owners.get(destination, 0) + 1
+        owners[source] -= 1
+        if not owners[source]:
+            del owners[source]
+
+    def _search(self) -> tuple[int, int, int] | None:
+        """A member, an audience it is in, and somebody it could take a partition of that audience from."""
+        size = self._load.size
+        for _ in self._owners:
+            audience = self._searched
+            member = self._taker(audience)
+            if member is not None and size[member] + 1 < self._load.most:
+                for other in self._owners[audience]:
+                    if size[member] + 1 < size[other]:
+                        return member, audience, other
+            self._searched = (audience + 1) % len(self._owners)
+        return None
+
+    def _taker(self, audience: int) -> int | None:
+        """Who in the audience has the fewest partitions and may have more."""
+        lightest = self._load.lightest(audience)
+        if lightest is None or self._load.size[lightest] != self._full[lightest]:
+            return lightest
+        # It has as many as it can have: all of the audience's, unless it has some it does not subscribe to.
+        if self._owners[audience].keys() == {lightest}:
+            return None
+        size, full = self._load.size, self._full
+        takers = (
+            member
+            for member in self._readers.members[audience].tolist()
+            if self._load.takes_part[member] and size[member] != full[member]
+        )
+        return min(takers, key=lambda member: (size[member], member), default=None)
+
+
+def _owners(
+    audience_of: NDArray[np.int64], owner: list[int], audiences: int, members: int
+) -> list[dict[int, int]]:
+    """How many partitions of each audience's topics a member owns."""
+    pairs, counts = np.unique(audience_of * members + np.array(owner), return_counts=True)
+    owners: list[dict[int, int]] = [{} for _ in range(audiences)]
+    for pair, number in zip(pairs.tolist(), counts.tolist(), strict=True):
+        audience, member = divmod(pair, members)
+        owners[audience][member] = number
+    return owners
+
+
+class Load:
+    """The sizes of members, which are ranks, with a heap of members for each audience.
+
+    A heap's key is size * members + rank. Keys lag behind while sizes grow and are repaired when they come to
+    the top; a size that shrinks gets a new key.
+
+    Args:
+        size: how many partitions each member has.
+        takes_part: which members give or get partitions.
+        readers: who subscribes to what.
+
+    Attributes:
+        size: the same, brought up to date.
+        takes_part: the same as a list.
+        least: the smallest size of those that take part.
+        most: the largest size of those that take part.
+    """
+
+    def __init__(self, size: NDArray[np.int64], takes_part: NDArray[np.bool_], readers: Readers) -> None:
+        self.size: list[int] = size.tolist()
+        self.takes_part: list[bool] = takes_part.tolist()
+        self._readers = readers
+        keys = size * len(size) + np.arange(len(size))
+        self._heaps: list[list[int]] = [
+            keys[members[takes_part[members]]].tolist() for members in readers.members
+        ]
+        for heap in self._heaps:
+            heapify(heap)
+        self._members_of_size = Counter(size[takes_part].tolist())
+        self.least = min(self._members_of_size, default=0)
+        self.most = max(self._members_of_size, default=0)
+
+    def lightest(self, audience: int) -> int | None:
+        """Who in the audience has the fewest partitions, the lowest rank first; None if nobody takes part."""
+        return lightest(self._heaps[audience], self.size)
+
+    def move(self, source: int, destination: int) -> None:
+        """One partition goes from one member to another."""
+        self._resize(destination, 1)
+        self._resize(source, -1)
+        key = self.size[source] * len(self.size) + source
+        for audience in self._readers.of_subscription[self._readers.subscription[source]]:
+            heappush(self._heaps[audience], key)
+
+    def imbalance(self) -> int:
+        """Sum of the differences of all pairs that take part, as the JVM's 32-bit integer has it."""
+        total = 0
+        before = 0
+        sizes = sorted(size for size, part in zip(self.size, self.takes_part, strict=True) if part)
+        for position, size in enumerate(sizes):
+            total += size * position - before
+            before += size
+        return (total + 2**31) % 2**32 - 2**31
+
+    def _resize(self, member: int, change: int) -> None:
+        before = self.size[member]
+        after = self.size[member] = before + change
+        members = self._members_of_size
+        members[before] -= 1
+        members[after] += 1
+        if after > self.most or (before == self.most and not members[before]):
+            self.most = after
+        if after < self.least or (before == self.least and not members[before]):
+            self.least = after
+
+
+class Movements:
+    """The moves of one rebalance.
+
+    Where a partition of a topic is to move from A to B after another one of that topic moved from B to A,
+    that one goes back instead (KIP-54).
+    """
+
+    def __init__(self, numbering: Numbering) -> None:
+        self._topics = numbering.topics
+        self._starts: list[int] = numbering.starts.tolist()
+        self._of_partition: dict[int, tuple[int, int]] = {}
+        self._of_topic: dict[int, dict[tuple[int, int], HashSet[TopicPartition]]] = {}
+
+    def instead_of(self, partition: int, topic: int, source: int, destination: int) -> int:
+        """The partition to move in place of this one, or this one."""
+        moves = self._of_topic.get(topic)
+        if not moves:
+            return partition
+        if partition in self._of_partition:
+            source = self._of_partition[partition][0]
+        back = moves.get((destination, source))
+        return partition if back is None else self._starts[topic] + next(iter(back)).partition
+
+    def record(self, partition: int, topic: int, source: int, destination: int) -> None:
+        """A partition moved; one that moved before counts as moved from where it was first."""
+        moves = self._of_topic.setdefault(topic, {})
+        name = TopicPartition(self._topics[topic], partition - self._starts[topic])
+        pair = self._of_partition.pop(partition, None)
+        if pair is not None:
+            moves[pair].discard(name)
+            if not moves[pair]:
+                del moves[pair]
+            source = pair[0]
+            if source == destination:
+                return
+        self._of_partition[partition] = source, destination
+        moves.setdefault((source, destination), HashSet()).add(name)
+
+    def state(self) -> Hashable:
+        """Everything that later answers depend on."""
+        return tuple(
+            (topic, pair, moved.state())
+            for topic, moves in self._of_topic.items()
+            for pair, moved in moves.items()
+        )

@@ -1,0 +1,356 @@
+"""How "uniform" assigns when members subscribe to different topics (KIP-848, KAFKA-17710)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assignors.columnar.filling import rounds
+from assignors.columnar.uniform_structures import Changes, Move, Slots
+from assignors.columns import group_rows
+from partitioning.columns import ranges
+from partitioning.java import hash_map_capacity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from assignors.columnar.broker_numbering import BrokerNumbering
+    from assignors.columnar.numbering import PartitionId, TopicRow, Visit
+    from assignors.columnar.uniform_structures import Targets
+
+
+def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Changes:
+    """Members keep what they still subscribe to; what is free, and then surplus, goes to those with least.
+
+    Args:
+        numbering: members and topics.
+        targets: who has what.
+    """
+    topics = TopicTurns.of(numbering)
+    slots = targets.slots
+    members = len(numbering.members)
+    staying = numbering.subscribed[numbering.subscriptions.of_member[slots.member], slots.topic]
+    ids = slots.per_row(numbering.starts[slots.topic])
+    ids += slots.partition
+    rows = slice(None) if staying.all() else np.flatnonzero(slots.per_row(staying))
+    owner = np.full(numbering.total, -1, np.intp)
+    owner[ids[rows]] = slots.per_row(slots.member)[rows]
+    kept = np.where(staying, slots.sizes, 0)
+    sizes = np.bincount(slots.member, weights=kept, minlength=members).astype(np.intp)
+
+    got, got_ids = hand_out(topics, owner, sizes)
+    moves = even_out(topics, owner, sizes.tolist())
+
+    # Only members that lose some and get others need an account of the single moves.
+    source, destination, moved = (
+        np.array([getattr(move, what) for move in moves], np.intp) for what in ("source", "destination", "id")
+    )
+    loses, gets = np.zeros((2, members), np.bool_)
+    loses[source] = gets[destination] = gets[got] = True
+    mixed = loses & gets
+    row_of = np.empty(len(owner), np.intp)
+    if moves:
+        row_of[ids[rows]] = np.arange(len(ids))[rows]
+    plain = ~mixed[destination]
+    copied = loses | gets
+    copied[slots.member[~staying]] = True
+    subscribers = np.array([len(members) for members in topics.members], np.intp)[topics.audience]
+    capacity = np.ones(len(numbering.topics), np.intp)
+    capacity[topics.row] = hash_map_capacity(-(-topics.count // subscribers))
+    given = np.append(got, destination[plain]), np.append(got_ids, moved[plain])
+    return Changes(
+        staying=kept,
+        gone=row_of[moved[~mixed[source]]],
+        copied=copied,
+        given=_in_slots(*given, members, numbering),
+        capacity=capacity,
+        mixed=frozenset(np.flatnonzero(mixed).tolist()),
+        moves=moves,
+    )
+
+
+def _in_slots(member: Visit, ids: PartitionId, members: int, numbering: BrokerNumbering) -> Slots:
+    """Partitions in slots, grouped by member; those of a member stay in order."""
+    order, _ = group_rows(member, members)
+    member, ids = member[order], ids[order]
+    topic = numbering.topic_of[ids]
+    begins = np.ones(len(ids), np.bool_)
+    np.logical_or(member[1:] != member[:-1], topic[1:] != topic[:-1], out=begins[1:])
+    first = np.flatnonzero(begins)
+    partition = (ids - numbering.starts[topic]).astype(np.int32)
+    return Slots(
+        member=member[first],
+        topic=topic[first],
+        starts=first,
+        sizes=np.diff(first, append=len(ids)),
+        partition=partition,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicTurns:
+    """The subscribed topics that exist, in the order in which they are handed out and balanced.
+
+    Attributes:
+        row: each topic.
+        start: id of each topic's first partition.
+        count: partitions of each topic.
+        audience: the subscribers of each topic, an index into `members`.
+        members: the different sets of subscribers, ascending.
+        alone: whether the members of such a set are in no other.
+    """
+
+    row: TopicRow
+    start: NDArray[np.int64]
+    count: NDArray[np.int64]
+    audience: list[int]
+    members: list[Visit]
+    alone: list[bool]
+
+    @classmethod
+    def of(cls, numbering: BrokerNumbering) -> TopicTurns:
+        """Topics with most partitions a subscriber first, then with fewest subscribers, then by id."""
+        rows = np.flatnonzero(numbering.has_subscriber & (numbering.counts > 0))
+        names = [numbering.topics[row] for row in rows.tolist()]
+        audiences = numbering.subscriptions.audiences(names, np.arange(len(numbering.members)))
+        audience = np.array(audiences.of_topic, np.intp)
+        subscribers = np.array([len(members) for members in audiences.members], np.intp)[audience]
+        counts = numbering.counts[rows]
+        high, low = numbering.halves[rows].T
+        order = np.lexsort([low, high, subscribers, -(counts / subscribers)])
+        rows = rows[order]
+        shared = {number for numbers in audiences.of_subscription if len(numbers) > 1 for number in numbers}
+        return cls(
+            row=rows,
+            start=numbering.starts[rows],
+            count=counts[order],
+            audience=audience[order].tolist(),
+            members=audiences.members,
+            alone=[number not in shared for number in range(len(audiences.members))],
+        )
+
+
+def hand_out(
+    topics: TopicTurns, owner: NDArray[np.intp], sizes: NDArray[np.intp]
+) -> tuple[Visit, PartitionId]:
+    """Gives free partitions to the members with least, topic after topic.
+
+    Args:
+        topics: the topics.
+        owner: member that has each partition id, -1 for none; this and `sizes` are brought up to date.
+        sizes: how many partitions each member has.
+
+    Returns:
+        Members and the ids of the partitions they got, in order.
+    """
+    ids = ranges(topics.start, topics.count)
+    is_free = owner[ids] < 0
+    ends = np.cumsum(np.append(0, is_free))[np.append(0, np.cumsum(topics.count))]
+    free, firsts = np.diff(ends), ends[:-1]
+    ids = ids[is_free]
+    getting = np.empty(len(ids), np.intp)
+    for turn in _turns(topics, free.tolist(), sizes):
+        rows = ranges(firsts[turn], free[turn])
+        members = topics.members[topics.audience[turn[0]]]
+        if len(turn) == 1:
+            getting[rows] = fill_up(members, sizes[members], len(rows))
+        else:
+            ahead = int(np.argmax(sizes[members] == sizes[members].min()))
+            getting[rows] = members[(ahead + np.arange(len(rows))) % len(members)]
+        sizes += np.bincount(getting[rows], minlength=len(sizes))
+    owner[ids] = getting
+    return getting, ids
+
+
+def fill_up(members: Visit, sizes: NDArray[np.intp], partitions: int) -> Visit:
+    """The members that get so many partitions, one after the other, each time one of those with least.
+
+    Args:
+        members: subscribers, ascending.
+        sizes: how many partitions each has.
+        partitions: how many are given out.
+    """
+    order = np.argsort(sizes, kind="stable")
+    in_rounds = [
+        np.tile(members[order[:reached]], times) for reached, times in rounds(sizes[order], partitions)
+    ]
+    return np.concatenate(in_rounds)[:partitions]
+
+
+def _turns(topics: TopicTurns, free: Sequence[int], sizes: NDArray[np.intp]) -> Iterator[list[int]]:
+    """The topics with free partitions, in turns that are given out one after the other.
+
+    Where subscribers have equal numbers of partitions, or the first ones one more, the next go to them in a
+    circle. It goes on from topic to topic as long as they have no other topics and no topic passes the end of
+    the circle unless it began there; so these topics are one turn.
+
+    Args:
+        topics: the topics.
+        free: free partitions of each.
+        sizes: how many partitions each member has; as each turn is given out, they follow.
+    """
+    circles: dict[int, tuple[int | None, list[int]]] = {}
+    for number, (audience, count) in enumerate(zip(topics.audience, free, strict=True)):
+        if not count:
+            continue
+        members = topics.members[audience]
+        if audience not in circles:
+            circles[audience] = (_seat(sizes[members]) if topics.alone[audience] else None, [])
+        seat, turn = circles[audience]
+        if seat is not None and (seat == 0 or seat + count <= len(members)):
+            turn.append(number)
+            circles[audience] = ((seat + count) % len(members), turn)
+            continue
+        del circles[audience]
+        if turn:
+            yield turn
+        yield [number]
+    for _, turn in circles.values():
+        if turn:
+            yield turn
+
+
+def _seat(sizes: NDArray[np.intp]) -> int | None:
+    """How many members at the front have one more than the others; None where it is not like that."""
+    if sizes[0] - sizes[-1] > 1 or (np.diff(sizes) > 0).any():
+        return None
+    return int(np.count_nonzero(sizes > sizes[-1]))
+
+
+_MOST_SWEEPS = 16
+
+
+def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> list[Move]:
+    """Moves partitions, sweep after sweep over the topics, until nothing moves.
+
+    Args:
+        topics: the topics.
+        owner: member that has each partition id; this and `sizes` are brought up to date.
+        sizes: how many partitions each member has.
+    """
+    members: dict[int, list[int]] = {}
+    shared = [number for number, each in enumerate(topics.audience) if len(topics.members[each]) > 1]
+    even: set[int] = set()
+    moves: list[Move] = []
+    last = -1
+    for _ in range(_MOST_SWEEPS):
+        for number in shared:
+            if number == last:
+                return moves
+            topic_moves: list[Move] = []
+            audience = topics.audience[number]
+            if audience not in even:
+                if audience not in members:
+                    members[audience] = topics.members[audience].tolist()
+                having = [sizes[member] for member in members[audience]]
+                if max(having) - min(having) <= 1:
+                    even.add(audience)
+                else:
+                    balancer = _Balancer(members[audience], sizes)
+                    topic_moves = _even_out_topic(topics, number, balancer, owner, sizes)
+                    moves += topic_moves
+            if topic_moves:
+                even.clear()
+            if topic_moves or last < 0:
+                last = number
+    return moves
+
+
+def _even_out_topic(
+    topics: TopicTurns, number: int, balancer: _Balancer, owner: NDArray[np.intp], sizes: list[int]
+) -> list[Move]:
+    """The same for one topic; a member gives up what it had of it to begin with, the highest number first."""
+    topic, start = int(topics.row[number]), int(topics.start[number])
+    owners = owner[start : start + int(topics.count[number])]
+    order = np.argsort(owners, kind="stable")
+    ids, sorted_owners = (order + start).tolist(), owners[order].tolist()
+    ends: dict[int, int] = {}
+    moves: list[Move] = []
+    while not balancer.is_balanced():
+        source = balancer.next_most()
+        while source is not None and not _has_left(source, ends, sorted_owners):
+            balancer.exclude_most()
+            source = balancer.next_most()
+        if source is None:
+            break
+        ends[source] -= 1
+        partition = ids[ends[source]]
+        destination = balancer.next_least()
+        if balancer.is_balanced():
+            break
+        holder = int(owner[partition])
+        owner[partition] = destination
+        sizes[holder] -= 1
+        sizes[destination] += 1
+        moves.append(Move(topic=topic, id=partition, source=holder, destination=destination))
+    return moves
+
+
+def _has_left(member: int, ends: dict[int, int], sorted_owners: Sequence[int]) -> bool:
+    """Whether the member still has one of the partitions it owned to begin with; notes where they end."""
+    end = ends.setdefault(member, bisect_right(sorted_owners, member))
+    return end > 0 and sorted_owners[end - 1] == member
+
+
+class _Balancer:
+    """A topic's subscribers by how many partitions they have, while partitions move from most to least.
+
+    Both ends are worked through in rounds: of the members with least each gets one, then those of the next
+    level join in; and so at the other end. `sizes` may change meanwhile, as the partitions move.
+
+    Args:
+        members: subscribers, ascending.
+        sizes: how many partitions each member of the group has.
+    """
+
+    def __init__(self, members: Sequence[int], sizes: Sequence[int]) -> None:
+        self._members = sorted(members, key=sizes.__getitem__)
+        self._sizes = sizes
+        self._least_end = self._next_least = 0
+        self._least = sizes[self._members[0]] - 1
+        self._most_start = self._most_end = len(members)
+        self._next_most = len(members) - 1
+        self._most = sizes[self._members[-1]] + 1
+
+    def is_balanced(self) -> bool:
+        """Whether what both ends have reached differs by one at most."""
+        return self._most - self._least <= 1
+
+    def next_least(self) -> int:
+        """The next member to get a partition."""
+        members, sizes = self._members, self._sizes
+        if self._next_least >= self._least_end:
+            self._least += 1
+            while self._least_end < len(members) and sizes[members[self._least_end]] == self._least:
+                self._least_end += 1
+            self._next_least = 0
+        self._next_least += 1
+        return members[self._next_least - 1]
+
+    def next_most(self) -> int | None:
+        """The next member to give one up; None where all have been excluded."""
+        members, sizes = self._members, self._sizes
+        if self._next_most < self._most_start:
+            if self._most_end <= self._most_start and self._most_start > 0:
+                self._most = sizes[members[self._most_start - 1]]
+            else:
+                self._most -= 1
+            while self._most_start > 0 and sizes[members[self._most_start - 1]] == self._most:
+                self._most_start -= 1
+            self._next_most = self._most_end - 1
+        if self._next_most < 0:
+            return None
+        self._next_most -= 1
+        return members[self._next_most + 1]
+
+    def exclude_most(self) -> None:
+        """Leaves out the member that `next_most` just gave."""
+        members = self._members
+        self._most_end -= 1
+        here, last = self._next_most + 1, self._most_end
+        members[here], members[last] = members[last], members[here]

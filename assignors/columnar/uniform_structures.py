@@ -1,0 +1,262 @@
+"""The target assignment that the coordinator has, as its records say, and what becomes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+
+from assignors.columnar.odd_group import OddGroup, rows_of
+from assignors.columns import run_sizes, run_starts
+from assignors.partition_list import as_lists
+from partitioning.columns import ranges
+from partitioning.java import HashSet
+from partitioning.java.hash_codes import spread
+from partitioning.java.many_maps import iteration_order
+from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from assignors.columnar.broker_numbering import BrokerNumbering
+    from assignors.columnar.numbering import TopicRow, Visit
+    from assignors.group import Member
+    from assignors.partition_list import PartitionColumns, PartitionList
+
+
+_T = TypeVar("_T", bound=np.generic)
+
+
+class Slots(NamedTuple):
+    """Partitions in slots; a slot is what one member has of one topic.
+
+    Attributes:
+        member: member of each slot, in the order in which the coordinator visits the members.
+        topic: topic of each slot.
+        starts: first row of each slot.
+        sizes: rows of each slot, 1 or more.
+        partition: partition number of each row.
+    """
+
+    member: Visit
+    topic: TopicRow
+    starts: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    partition: NDArray[np.int32]
+
+    def per_row(self, values: NDArray[_T]) -> NDArray[_T]:
+        """A value a slot as one a row, slot after slot."""
+        return np.repeat(values, self.sizes)
+
+    def in_order(self, order: NDArray[np.intp]) -> Slots:
+        """The same slots one after the other in another order."""
+        starts, sizes = self.starts[order], self.sizes[order]
+        partition = self.partition[ranges(starts, sizes)]
+        return Slots(
+            member=self.member[order],
+            topic=self.topic[order],
+            starts=np.cumsum(sizes) - sizes,
+            sizes=sizes,
+            partition=partition,
+        )
+
+    def merge_repeated(self) -> Slots:
+        """The same with one slot for each member and topic, in the order in which they first occur."""
+        keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
+        if (keys[1:] > keys[:-1]).all():
+            return self
+        in_order = np.sort(keys)
+        if (in_order[1:] != in_order[:-1]).all():
+            return self
+        _, first, slot = np.unique(keys, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        sizes = np.bincount(slot, weights=self.sizes).astype(np.intp)[order]
+        rows = self.in_order(np.argsort(first[slot], kind="stable")).partition
+        first = first[order]
+        return Slots(
+            member=self.member[first],
+            topic=self.topic[first],
+            starts=np.cumsum(sizes) - sizes,
+            sizes=sizes,
+            partition=rows,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What the members have been told to consume.
+
+    Attributes:
+        slots: one for each member and topic: members as the coordinator visits them, a member's topics as its
+            HashMap gives them, and a slot's rows as its HashSet does.
+        taken: which partition ids some member has.
+        crowded: slots with a HashSet that has more than eight numbers in a bin or has grown for that, so that
+            a copy of it, or what is left of one, can have another order; ascending.
+        unsettled: those of them of which a copy has.
+    """
+
+    slots: Slots
+    taken: NDArray[np.bool_]
+    crowded: NDArray[np.intp]
+    unsettled: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering) -> Targets:
+        """The targets of members, who are in the order in which the coordinator visits them.
+
+        Args:
+            recorded: what they own, one after the other, each in the order in which its record lists it.
+            sizes: how many partitions each owns.
+            numbering: the topics.
+
+        Raises:
+            OddGroup: no broker made these targets, or some member's map of topics is crowded.
+        """
+        slots, taken = read_records(recorded, sizes, numbering)
+        none = np.empty(0, np.intp)
+        if len(slots.sizes) == 0:
+            return cls(slots=slots, taken=taken, crowded=none, unsettled=none)
+        by_topic = _topic_order(slots, numbering)
+        if by_topic is not None:
+            slots = slots.in_order(by_topic)
+        numbers, crowded, unsettled = _in_number_order(slots)
+        return cls(slots._replace(partition=numbers), taken, crowded, unsettled)
+
+
+def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
+    """The numbers of slots as their HashSets give them, and of `Targets` the slots `crowded` and `unsettled`.
+
+    Args:
+        slots: a slot's numbers are in the order of its record, in which they were put into its set.
+    """
+    lengths = hash_set_lengths(slots.sizes)
+    order = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
+    numbers = slots.partition if order.rows is None else slots.partition[order.rows]
+    if len(order.crowded) == 0:
+        return numbers, order.crowded, order.crowded
+    numbers = numbers.copy()
+    unsettled = []
+    for slot in order.crowded.tolist():
+        rows = slice(int(slots.starts[slot]), int(slots.starts[slot] + slots.sizes[slot]))
+        in_set = list(HashSet(slots.partition[rows].tolist()))
+        numbers[rows] = in_set
+        if list(HashSet(in_set)) != in_set:
+            unsettled.append(slot)
+    return numbers, order.crowded, np.array(unsettled, np.intp)
+
+
+def _topic_order(slots: Slots, numbering: BrokerNumbering) -> NDArray[np.intp] | None:
+    """The order of the slots in their members' maps of topics; None where they are in order."""
+    first = run_starts(slots.member)
+    if len(first) == len(slots.member):
+        return None
+    topics = run_sizes(first, len(slots.member))
+    shortest = np.full(len(first), DEFAULT_LENGTH)
+    hashes = numbering.spread_hashes[slots.topic]
+    return rows_of(iteration_order(first, topics, hashes, shortest, grown_lengths(shortest, topics)))
+
+
+def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
+    """What each member owns, in the order in which it was assigned: that of the coordinator's record."""
+    return [owned.as_assigned for owned in as_lists(member.owned for member in members)]
+
+
+def read_records(
+    recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering
+) -> tuple[Slots, NDArray[np.bool_]]:
+    """What the records say, given what members own in the order in which their records list it.
+
+    Args:
+        recorded: what members own, one after the other.
+        sizes: how many partitions each owns.
+        numbering: the topics.
+
+    Returns:
+        What each member has, in that order; and which partition ids some member has.
+
+    Raises:
+        OddGroup: a partition is listed twice or does not exist, as in no group that a broker made.
+    """
+    slots = _slots_of_records(recorded, sizes, numbering)
+    taken = np.zeros(numbering.total, np.bool_)
+    counts = slots.per_row(numbering.counts.astype(np.uint32)[slots.topic])
+    ids = slots.per_row(numbering.starts[slots.topic])
+    ids += slots.partition
+    # Read as unsigned, a negative number is beyond all counts.
+    exists = slots.partition.view(np.uint32) < counts
+    everything = bool(exists.all())
+    if not everything and (counts[~exists] > 0).any():
+        raise OddGroup
+    listed = ids if everything else ids[exists]
+    taken[listed] = True
+    if np.count_nonzero(taken) < len(listed):
+        raise OddGroup
+    return slots, taken
+
+
+def _slots_of_records(
+    recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering
+) -> Slots:
+    """The slots of members, in the order in which the columns list them."""
+    member = np.flatnonzero(sizes)
+    if len(member) == 0:
+        none = np.empty(0, np.intp)
+        return Slots(member=none, topic=none, starts=none, sizes=none, partition=np.empty(0, np.int32))
+    code = recorded.topics
+    firsts = (np.cumsum(sizes) - sizes)[member]
+    changes = np.empty(len(code), np.bool_)
+    np.not_equal(code[1:], code[:-1], out=changes[1:])
+    changes[firsts] = True
+    starts = changes.nonzero()[0]
+    slots = run_sizes(starts.searchsorted(firsts), len(starts))
+    topic = np.array([numbering.index[name] for name in recorded.names], np.intp)[code[starts]]
+    return Slots(
+        member=np.repeat(member, slots),
+        topic=topic,
+        starts=starts,
+        sizes=run_sizes(starts, len(code)),
+        partition=recorded.partitions,
+    ).merge_repeated()
+
+
+class Move(NamedTuple):
+    """A partition that changes hands; members are positions.
+
+    Attributes:
+        topic: its topic.
+        id: its id.
+        source: who loses it.
+        destination: who gets it.
+    """
+
+    topic: int
+    id: int
+    source: int
+    destination: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How the new target assignment comes about.
+
+    Attributes:
+        staying: for each slot of the old targets how many of its rows stay, the first ones.
+        gone: rows of the old targets that go all the same, in the order in which they go.
+        copied: members whose maps were copied before they were changed.
+        given: what members get, grouped by member and in the order in which they get it. A member may have
+            several slots of a topic.
+        capacity: capacity of a new set for each topic.
+        mixed: members that lose some partitions while they get others.
+        moves: what happens to them after they were given what they get, in order.
+    """
+
+    staying: NDArray[np.intp]
+    gone: NDArray[np.intp]
+    copied: NDArray[np.bool_]
+    given: Slots
+    capacity: NDArray[np.intp]
+    mixed: frozenset[int] = frozenset()
+    moves: Sequence[Move] = ()

@@ -1,0 +1,400 @@
+"""What the sticky rule keeps in hand, each with one owner.
+
+`StickyGroup`, `RackInfo` and `PotentialConsumers` do not change while partitions are assigned;
+`CurrentAssignment` with its `SortedSubscriptions`, and `PartitionMovements`, do.
+
+Kafka: `AbstractStickyAssignor` and its inner classes in clients 4.4.0 (as 4.1 to 4.4).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter
+from heapq import heapify, heappush, heapreplace
+from typing import TYPE_CHECKING, NamedTuple
+
+from assignors.rules.members_and_topics import members_by_id, partitions_per_topic
+from partitioning.java import utf16_key
+from partitioning.java.hash_map import HashMap, HashSet
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Hashable, Iterable, Mapping, Sequence, Sized
+
+    from assignors.group import Group, Member, Topic
+    from assignors.reasons import Recorder
+
+
+NO_RACKS: frozenset[str] = frozenset()
+
+# A consumer's size and its place by id; out of date once the consumer has another size.
+Entry = tuple[int, int]
+Heap = list[Entry]
+
+
+class StickyGroup:
+    """What a leader knows of its group, which no step changes.
+
+    Args:
+        group: the group to assign.
+        record: is told each step.
+
+    Attributes:
+        subscriptions: the members by id.
+        partitions_per_topic: the partitions of each subscribed topic, by number.
+        rack_info: racks of consumers and partitions.
+        record: is told each step.
+    """
+
+    def __init__(self, group: Group, record: Recorder) -> None:
+        self.record = record
+        self.subscriptions = members_by_id(group)
+        self.partitions_per_topic = {  # nothing depends on the order of this one, so it need not be a HashMap
+            topic: [TopicPartition(topic, number) for number in range(count)]
+            for topic, count in partitions_per_topic(group).items()
+        }
+        topics = (topic for topic in group.topics if topic.name in self.partitions_per_topic)
+        self.rack_info = RackInfo(topics, group.members)
+
+
+class RackInfo:
+    """Which consumers are near which partitions (KIP-881); where racks decide nothing, it knows of no rack.
+
+    Java's `RackInfo` and `AbstractPartitionAssignor.useRackAwareAssignment`.
+
+    Args:
+        topics: the subscribed topics.
+        members: the consumers.
+
+    Attributes:
+        consumer_racks: the rack of each consumer that has one.
+        partition_racks: the racks of each partition's replicas.
+    """
+
+    def __init__(self, topics: Iterable[Topic], members: Iterable[Member]) -> None:
+        self.consumer_racks: dict[str, str] = {member.id: member.rack for member in members if member.rack}
+        self.partition_racks: dict[TopicPartition, frozenset[str]] = {}
+        if self.consumer_racks:
+            self.partition_racks = _partition_racks(topics)
+        if not _use_rack_aware_assignment(self.consumer_racks.values(), self.partition_racks.values()):
+            self.consumer_racks, self.partition_racks = {}, {}
+        self._consumers_in_rack = Counter(self.consumer_racks.values())
+
+    def is_near(self, consumer: str, partition: TopicPartition) -> bool:
+        """Whether the consumer has a rack and the partition has a replica there."""
+        rack = self.consumer_racks.get(consumer)
+        return rack is not None and rack in self.partition_racks.get(partition, NO_RACKS)
+
+    def racks_mismatch(self, consumer: str, partition: TopicPartition) -> bool:
+        """Whether the consumer has a rack but the partition has no replica there."""
+        return consumer in self.consumer_racks and not self.is_near(consumer, partition)
+
+    def sort_partitions_by_rack_consumers(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """The partitions that the fewest consumers are near first; ties stay as they are."""
+
+        def num_consumers(partition: TopicPartition) -> int:
+            racks = self.partition_racks.get(partition, NO_RACKS)
+            return sum(self._consumers_in_rack[rack] for rack in racks)
+
+        return sorted(partitions, key=num_consumers) if self.consumer_racks else partitions
+
+    def next_rack_consumer(
+        self, partition: TopicPartition, consumers: Sequence[str], first_index: int
+    ) -> int | None:
+        """The position of the first consumer near the partition, going round the list from `first_index`."""
+        for i in range(len(consumers)):
+            index = (first_index + i) % len(consumers)
+            if self.is_near(consumers[index], partition):
+                return index
+        return None
+
+
+def _partition_racks(topics: Iterable[Topic]) -> dict[TopicPartition, frozenset[str]]:
+    return {
+        TopicPartition(topic.name, number): frozenset(racks).difference((None,))
+        for topic in topics
+        for number, racks in enumerate(topic.racks or [()] * topic.partitions)
+    }
+
+
+def _use_rack_aware_assignment(
+    consumer_racks: Iterable[str], racks_per_partition: Iterable[frozenset[str]]
+) -> bool:
+    """Whether some replica is in a consumer's rack, but not every partition has one in every rack."""
+    distinct = set(racks_per_partition)
+    all_partition_racks = NO_RACKS.union(*distinct)
+    if all_partition_racks.isdisjoint(consumer_racks):
+        return False
+    return any(racks != all_partition_racks for racks in distinct)
+
+
+class PotentialConsumers:
+    """Who can get what, where members subscribe to different topics; no step changes it.
+
+    Quirk: a topic that a member names twice counts twice in both maps.
+
+    Attributes:
+        topic_to_all_potential_consumers: who subscribes to each topic.
+        consumer_to_all_potential_topics: the subscribed topics of each consumer that exist.
+        max_assignment_size: the most partitions each consumer can have.
+    """
+
+    def __init__(self, group: StickyGroup) -> None:
+        self._partitions_per_topic = group.partitions_per_topic
+        self.topic_to_all_potential_consumers: dict[str, list[str]] = {
+            topic: [] for topic in group.partitions_per_topic
+        }
+        self.consumer_to_all_potential_topics: HashMap[str, list[str]] = HashMap(
+            capacity=len(group.subscriptions)
+        )
+        for consumer, subscription in group.subscriptions.items():
+            topics = [topic for topic in subscription.topics if topic in group.partitions_per_topic]
+            self.consumer_to_all_potential_topics[consumer] = topics
+            for topic in topics:
+                self.topic_to_all_potential_consumers[topic].append(consumer)
+        self.max_assignment_size = {
+            consumer: self._get_max_assignment_size(topics)
+            for consumer, topics in self.consumer_to_all_potential_topics.items()
+        }
+
+    def can_participate(self, partition: TopicPartition) -> bool:
+        """Whether the partition's topic has two potential consumers, so that it can move between them."""
+        return len(self.topic_to_all_potential_consumers[partition.topic]) >= 2
+
+    def _get_max_assignment_size(self, all_subscribed_topics: Sequence[str]) -> int:
+        topics: Iterable[str] = all_subscribed_topics
+        if len(all_subscribed_topics) == len(self._partitions_per_topic):
+            topics = self._partitions_per_topic  # Quirk: also if one is named twice in place of another
+        return sum(len(self._partitions_per_topic[topic]) for topic in topics)
+
+
+class CurrentAssignment:
+    """Who has what while partitions are given away and move; the one owner of that state.
+
+    Args:
+        partitions: what each consumer may keep; becomes the assignment.
+
+    Attributes:
+        partitions: the partitions of each consumer. Java's order decides who a partition with two consumers
+            counts for.
+        consumer_of: who has each partition; of two consumers, who got it last.
+        order: the consumers, those with the fewest partitions first.
+    """
+
+    order: SortedSubscriptions
+
+    def __init__(self, partitions: HashMap[str, list[TopicPartition]]) -> None:
+        self.partitions = partitions
+        self.consumer_of: dict[TopicPartition, str] = {}
+
+    def size(self, consumer: str) -> int:
+        """How many partitions the consumer has."""
+        return len(self.partitions[consumer])
+
+    def count(self) -> int:
+        """How many partitions all consumers have."""
+        return sum(map(len, self.partitions.values()))
+
+    def keep(self, consumer: str, kept: list[TopicPartition]) -> None:
+        """The consumer has these of its partitions, and gives up the others."""
+        self.partitions[consumer][:] = kept
+        self.consumer_of.update(dict.fromkeys(kept, consumer))
+
+    def sort(self, potential: PotentialConsumers, rack_info: RackInfo) -> None:
+        """Orders the consumers that take part; again once others take part."""
+        self.order = SortedSubscriptions(
+            self.partitions, potential.topic_to_all_potential_consumers, rack_info.consumer_racks
+        )
+
+    def add(self, partition: TopicPartition, consumer: str) -> None:
+        """Gives a partition to a consumer, which stays in order."""
+        partitions = self.partitions[consumer]
+        partitions.append(partition)
+        self.order.update_size(consumer, len(partitions) - 1)
+        self.consumer_of[partition] = consumer
+
+    def move(self, partition: TopicPartition, new_consumer: str) -> None:
+        """Gives a partition to another consumer; both stay in order."""
+        old_consumer = self.consumer_of[partition]
+        given, taken = self.partitions[old_consumer], self.partitions[new_consumer]
+        given.remove(partition)
+        taken.append(partition)
+        self.consumer_of[partition] = new_consumer
+        self.order.update_size(new_consumer, len(taken) - 1)
+        self.order.update_size(old_consumer, len(given) + 1)
+
+    def balance_score(self) -> int:
+        """`getBalanceScore`: the sum of the differences in size of all pairs of consumers.
+
+        In ascending order, a size is added in its pairs with those before it, and subtracted in its pairs
+        with those after it. Quirk: Java counts in 32 bits.
+        """
+        sizes = sorted(map(len, self.partitions.values()))
+        score = sum(size * (place - (len(sizes) - 1 - place)) for place, size in enumerate(sizes))
+        return (score + 2**31) % 2**32 - 2**31
+
+    def copy(self) -> CurrentAssignment:
+        """A copy that later moves do not change."""
+        copy = CurrentAssignment(HashMap())
+        for consumer, partitions in self.partitions.items():
+            copy.partitions[consumer] = list(partitions)
+        copy.consumer_of = dict(self.consumer_of)
+        return copy
+
+    def revert_to(self, before: CurrentAssignment) -> None:
+        """Clears the map and fills it again, as that can change the order of Java's map."""
+        for consumer in list(self.partitions):
+            del self.partitions[consumer]
+        self.put_back(before.partitions)
+
+    def put_back(self, partitions: Mapping[str, list[TopicPartition]]) -> None:
+        """Puts consumers into the map with what they have."""
+        for consumer, its_partitions in partitions.items():
+            self.partitions[consumer] = its_partitions
+
+
+class SortedSubscriptions:
+    """Consumers in ascending order of how many partitions they have, then of id.
+
+    Java's `sortedCurrentSubscriptions` with its `SubscriptionComparator`.
+
+    Java searches a TreeSet from its start for a consumer that subscribes to a topic. Here those that do are
+    in a heap of their own, one for each rack; topics with the same consumers share it.
+
+    Args:
+        current_assignment: the consumers in the order, and what they have.
+        topic_to_all_potential_consumers: who subscribes to what.
+        consumer_racks: racks of consumers.
+    """
+
+    def __init__(
+        self,
+        current_assignment: Mapping[str, Sized],
+        topic_to_all_potential_consumers: Mapping[str, Iterable[str]],
+        consumer_racks: Mapping[str, str],
+    ) -> None:
+        self._current_assignment = current_assignment
+        self._consumers = sorted(current_assignment, key=utf16_key)
+        self._places = {consumer: place for place, consumer in enumerate(self._consumers)}
+        self._sizes = sorted(map(len, current_assignment.values()))
+        self._heaps_with: dict[str, list[Heap]] = {consumer: [] for consumer in self._consumers}
+        shared: dict[tuple[str, ...], list[tuple[str | None, Heap]]] = {}
+        self._heaps: dict[str, list[tuple[str | None, Heap]]] = {}
+        for topic, potential_consumers in topic_to_all_potential_consumers.items():
+            consumers = tuple(potential_consumers)
+            if consumers not in shared:
+                shared[consumers] = self._heaps_by_rack(consumers, consumer_racks)
+            self._heaps[topic] = shared[consumers]
+
+    @property
+    def difference(self) -> int:
+        """How many partitions more the last one has than the first one."""
+        return self._sizes[-1] - self._sizes[0]
+
+    def ascending(self) -> list[str]:
+        """The consumers in this order."""
+        return sorted(self._consumers, key=lambda consumer: len(self._current_assignment[consumer]))
+
+    def first(self, topic: str, racks: Container[str] | None = None) -> str | None:
+        """The first subscriber of the topic; with racks, of those in one of them or without a rack."""
+        entries = [
+            self._first(heap)
+            for rack, heap in self._heaps[topic]
+            if racks is None or rack is None or rack in racks
+        ]
+        return self._consumers[min(entries)[1]] if entries else None
+
+    def update_size(self, consumer: str, before: int) -> None:
+        """Puts a consumer where it belongs now; it had so many partitions before."""
+        entry = self._entry(consumer)
+        del self._sizes[bisect_left(self._sizes, before)]
+        insort(self._sizes, entry[0])
+        if entry[0] < before:
+            for heap in self._heaps_with[consumer]:
+                heappush(heap, entry)
+
+    def _heaps_by_rack(
+        self, consumers: Iterable[str], consumer_racks: Mapping[str, str]
+    ) -> list[tuple[str | None, Heap]]:
+        heaps: dict[str | None, Heap] = {}
+        for consumer in consumers:
+            if consumer in self._places:
+                heap = heaps.setdefault(consumer_racks.get(consumer), [])
+                heap.append(self._entry(consumer))
+                self._heaps_with[consumer].append(heap)
+        for heap in heaps.values():
+            heapify(heap)
+        return list(heaps.items())
+
+    def _entry(self, consumer: str) -> Entry:
+        return len(self._current_assignment[consumer]), self._places[consumer]
+
+    def _first(self, heap: Heap) -> Entry:
+        """The least entry of a heap. What is out of date is brought up to date when it comes to the top."""
+        while True:
+            entry = self._entry(self._consumers[heap[0][1]])
+            if heap[0] == entry:
+                return entry
+            heapreplace(heap, entry)
+
+
+class ConsumerPair(NamedTuple):
+    """A move: from whom, and to whom."""
+
+    source: str
+    destination: str
+
+
+class PartitionMovements:
+    """The moves so far, so that no two members swap partitions of a topic (Java's `PartitionMovements`).
+
+    Java asks its maps only about single keys; of its sets of partitions it takes the first element.
+    """
+
+    def __init__(self) -> None:
+        self._partition_movements: dict[TopicPartition, ConsumerPair] = {}
+        self._partition_movements_by_topic: dict[str, dict[ConsumerPair, HashSet[TopicPartition]]] = {}
+
+    def move_partition(self, partition: TopicPartition, old_consumer: str, new_consumer: str) -> None:
+        """Writes a move down; a partition that moved before counts as moved from where it was first."""
+        first_consumer = old_consumer
+        if partition in self._partition_movements:
+            first_consumer = self._remove_movement_record(partition).source
+            if first_consumer == new_consumer:
+                return  # it is back where it was first
+        self._add_movement_record(partition, ConsumerPair(first_consumer, new_consumer))
+
+    def actual_partition_to_be_moved(
+        self, partition: TopicPartition, old_consumer: str, new_consumer: str
+    ) -> TopicPartition:
+        """This partition, or one of its topic that has moved the opposite way and can go back instead.
+
+        Quirk: for a partition that moved before, the opposite way starts where it was first. So the partition
+        that goes back can be one that `old_consumer` does not have.
+        """
+        if partition in self._partition_movements:
+            old_consumer = self._partition_movements[partition].source
+        moves = self._partition_movements_by_topic.get(partition.topic, {})
+        reverse_pair = ConsumerPair(new_consumer, old_consumer)
+        return next(iter(moves[reverse_pair])) if reverse_pair in moves else partition
+
+    def state(self) -> Hashable:
+        """All that later answers depend on."""
+        return frozenset(
+            (topic, pair, partitions.state())
+            for topic, moves in self._partition_movements_by_topic.items()
+            for pair, partitions in moves.items()
+        )
+
+    def _add_movement_record(self, partition: TopicPartition, pair: ConsumerPair) -> None:
+        self._partition_movements[partition] = pair
+        moves = self._partition_movements_by_topic.setdefault(partition.topic, {})
+        moves.setdefault(pair, HashSet()).add(partition)
+
+    def _remove_movement_record(self, partition: TopicPartition) -> ConsumerPair:
+        pair = self._partition_movements.pop(partition)
+        moves = self._partition_movements_by_topic[partition.topic]
+        moves[pair].discard(partition)
+        if not moves[pair]:
+            del moves[pair]
+        return pair
