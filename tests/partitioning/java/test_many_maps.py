@@ -37,6 +37,7 @@ def test_order_of_what_was_put(maps: list[list[int]], capacity: int) -> None:
     rows, crowded = iteration_order(starts, sizes, hashes, first, grown_lengths(first, sizes))
     keys = np.array([key for keys in maps for key in keys])
     ordered = keys if rows is None else keys[rows]
+    assert set(crowded.tolist()) <= {row for row, keys in enumerate(maps) if len(keys) > 8}
     for row in set(range(len(maps))) - set(crowded.tolist()):
         expected = list(HashSet(maps[row], capacity=capacity))
         assert ordered[starts[row] : starts[row] + sizes[row]].tolist() == expected
@@ -51,6 +52,7 @@ def test_order_of_what_compute_if_absent_brought(maps: list[list[int]]) -> None:
     newest = np.arange(len(owner))[::-1]
     order = newest[map_order(owner[newest], hashes[newest], lengths[owner[newest]])]
     crowded = set(crowded_maps(owner, hashes, lengths).tolist())
+    assert crowded <= {row for row, keys in enumerate(maps) if len(keys) > 7}
     keys = np.array([key for keys in maps for key in keys])[order]
     for row in set(range(len(maps))) - crowded:
         made = HashMap[int, None]()
@@ -62,7 +64,9 @@ def test_order_of_what_compute_if_absent_brought(maps: list[list[int]]) -> None:
 @given(keys=st.lists(number, max_size=40, unique=True))
 def test_order_of_one_map_that_is_long_enough(keys: list[int]) -> None:
     order, is_crowded = sized_map_order(spread(np.array(keys, np.int32)), 64)
-    if not is_crowded:
+    if is_crowded:
+        assert len(keys) > 8
+    else:
         assert [keys[position] for position in order] == list(HashSet(keys, capacity=64))
 
 

@@ -1,9 +1,10 @@
 """Verdicts on topics of which everything is known."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from copartition.topics.join.judging import judge
@@ -28,6 +29,8 @@ def weights(found):
 
 
 ORDERS = topic("orders", ("java", 12, USERS))
+JOINED = (ORDERS, topic("b", ("java", 12, USERS)))
+PARTED = (ORDERS, topic("b", ("sarama", 12, USERS)))
 WEIGHTS = {"no": "against", "unknown": "open", "yes": "for"}
 ROWS = [
     ("the same rule", [ORDERS, topic("payments", ("kafkajs", 12, USERS))], "yes", "keys"),
@@ -248,23 +251,46 @@ def histories(draw, name):
     return Topic(name, tuple(stages), stages[-1][1] + grown, draw(st.sampled_from(["sure", "sure", "none"])))
 
 
-@given(st.tuples(histories("a"), histories("b")), st.booleans(), st.sampled_from([30, 10_000]))
-def test_no_false_yes(topics, whole, most_keys):
-    audits = [each.audit if whole else sampled(each.audit) for each in topics]
-    found = judge(audits, compared(topics, complete=whole, most_keys=most_keys))
-    broken = apart(topics)
-    if found.answer == "yes":
-        assert not broken
-        if all(each.certainty == "sure" for each in topics):
-            assert not will_part(topics)
-    elif found.answer == "no":
-        assert broken or will_part(topics)
+def test_no_false_yes():
+    answers = Counter()
+
+    @example(topics=JOINED, whole=True, most_keys=10_000)
+    @example(topics=PARTED, whole=True, most_keys=10_000)
+    @given(
+        topics=st.tuples(histories("a"), histories("b")),
+        whole=st.booleans(),
+        most_keys=st.sampled_from([30, 10_000]),
+    )
+    def judge_histories(topics, whole, most_keys):
+        audits = [topic.audit if whole else sampled(topic.audit) for topic in topics]
+        found = judge(audits, compared(topics, complete=whole, most_keys=most_keys))
+        answers[found.answer] += 1
+        broken = apart(topics)
+        if found.answer == "yes":
+            assert not broken
+            if all(topic.certainty == "sure" for topic in topics):
+                assert not will_part(topics)
+        elif found.answer == "no":
+            assert broken or will_part(topics)
+
+    judge_histories()
+    assert answers["yes"]
+    assert answers["no"]
 
 
-@given(st.tuples(histories("a"), histories("b")))
-def test_no_false_yes_by_rules_alone(topics):
-    if judge([each.audit for each in topics]).answer == "yes":
-        assert not apart(topics)
+def test_no_false_yes_by_rules_alone():
+    answers = Counter()
+
+    @example(topics=JOINED)
+    @given(topics=st.tuples(histories("a"), histories("b")))
+    def judge_rules(topics):
+        found = judge([topic.audit for topic in topics])
+        answers[found.answer] += 1
+        if found.answer == "yes":
+            assert not apart(topics)
+
+    judge_rules()
+    assert answers["yes"]
 
 
 @st.composite
@@ -282,12 +308,22 @@ def lives(draw, name):
     return Topic(name, tuple(stages), draw(st.sampled_from([stages[-1][1], stages[-1][1], count])))
 
 
-@settings(deadline=None, max_examples=examples(50))
-@given(st.tuples(lives("a"), lives("b")), st.booleans())
-def test_no_false_yes_of_what_an_audit_finds(topics, proved):
-    found = judge([each.found for each in topics], compared(topics) if proved else None)
-    if found.answer == "yes":
-        assert not apart(topics)
-        assert not will_part(topics)
-    elif found.answer == "no":
-        assert apart(topics) or will_part(topics)
+def test_no_false_yes_of_what_an_audit_finds():
+    answers = Counter()
+
+    @settings(max_examples=examples(50))
+    @example(topics=JOINED, proved=True)
+    @example(topics=PARTED, proved=True)
+    @given(topics=st.tuples(lives("a"), lives("b")), proved=st.booleans())
+    def judge_lives(topics, proved):
+        found = judge([topic.found for topic in topics], compared(topics) if proved else None)
+        answers[found.answer] += 1
+        if found.answer == "yes":
+            assert not apart(topics)
+            assert not will_part(topics)
+        elif found.answer == "no":
+            assert apart(topics) or will_part(topics)
+
+    judge_lives()
+    assert answers["yes"]
+    assert answers["no"]
