@@ -33,6 +33,7 @@ def test_a_cluster_that_answers_tells_its_brokers(mock_cluster):
     assert ask(mock_cluster.bootstrap_servers, [], timeout_s=5).brokers
 
 
+@pytest.mark.live
 def test_a_name_that_nobody_knows_is_told_at_once():
     begun = time.monotonic()
     with pytest.raises(BrokerUnreachableError, match=r"Failed to resolve 'nowhere.invalid:9092'"):
