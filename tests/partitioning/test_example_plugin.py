@@ -54,6 +54,7 @@ def test_it_is_known_by_name_where_a_profile_is(installed: Path) -> None:
     assert row.endswith("no key counts as an empty one.")
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_the_column_function_of_the_page_places_as_it_does(installed: Path) -> None:
     (snippet,) = re.findall(r"```python\n(import pandas.*?)```", PAGE.read_text(), re.DOTALL)

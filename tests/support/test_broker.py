@@ -40,6 +40,7 @@ def test_every_partition_of_a_new_topic_has_a_leader(broker: Kafka) -> None:
     assert [partition.leader >= 0 for partition in partitions.values()] == [True] * 12
 
 
+@pytest.mark.slow
 @pytest.mark.live
 def test_a_broker_of_several_racks_has_a_node_in_each() -> None:
     with Broker(racks=("x", "y")) as own:
@@ -47,6 +48,7 @@ def test_a_broker_of_several_racks_has_a_node_in_each() -> None:
         assert [node.rack for node in admin.describe_cluster().result(30).nodes] == ["x", "y"]
 
 
+@pytest.mark.slow
 @pytest.mark.live
 def test_a_stopped_node_keeps_its_data_and_a_paused_one_answers_later() -> None:
     with Broker(racks=("x", "y")) as own:

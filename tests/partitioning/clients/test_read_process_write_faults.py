@@ -32,7 +32,13 @@ def environment() -> Any:
 
 @pytest.mark.jvm
 @pytest.mark.parametrize(
-    ("name", "count"), [("killed", 6), ("connections cut", 8), ("frozen, replaced, static members", 2)]
+    ("name", "count"),
+    [
+        ("killed", 2),
+        pytest.param("killed", 6, marks=pytest.mark.slow),
+        pytest.param("connections cut", 8, marks=pytest.mark.slow),
+        pytest.param("frozen, replaced, static members", 2, marks=pytest.mark.slow),
+    ],
 )
 def test_faults_neither_lose_nor_double_nor_reorder_a_record(
     environment: Environment, name: str, count: int
