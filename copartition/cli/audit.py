@@ -72,7 +72,7 @@ def audit(
     with needs("copartition audit", "kafka"):
         from copartition.topics.audit.topic import audit_topic  # noqa: PLC0415
     from copartition.reports import audit_data, audit_text  # noqa: PLC0415
-    from copartition.reports.audit_words import settled  # noqa: PLC0415
+    from copartition.reports.audit import settled  # noqa: PLC0415
 
     audits = [
         audit_topic(topic, config, wanted.selection, committed=wanted.committed, decode=keys(topic))

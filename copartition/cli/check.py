@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from copartition.cli.key_format import KeyFormat
     from copartition.cli.reading import Wanted
     from copartition.diff import Check
-    from copartition.reports.join_report import JoinReport
+    from copartition.reports.join.model import JoinReport
 
 CHECKS = "topics, against, open, common, apart, scattered, read, present; with --plan breaks, moves"
 """What --check can look at: the numbers of `JoinNumbers`, which `--help` names without loading it."""
@@ -57,7 +57,7 @@ Examples:
 
 
 def _schema() -> dict[str, Any]:
-    from copartition.reports.join_data import check_schema  # noqa: PLC0415 - only --schema needs it
+    from copartition.reports.join.json import check_schema  # noqa: PLC0415 - only --schema needs it
 
     return check_schema()
 
@@ -137,7 +137,7 @@ def check(
         raise click.UsageError("no record is read with --plan and --writer; leave out what says which")
     # Help and completion do without these.
     from copartition.diff import parse_check  # noqa: PLC0415
-    from copartition.reports.join_report import JoinNumbers, JoinReport  # noqa: PLC0415
+    from copartition.reports.join.model import JoinNumbers, JoinReport  # noqa: PLC0415
 
     limits = [parse_check(text, JoinNumbers) for text in checks]
     if plan:
@@ -189,7 +189,7 @@ def _read(
     if not config.get("bootstrap.servers"):
         raise click.UsageError("topics are read from a cluster; name it with -b HOST:PORT, or give --writer")
     from assignors.extras import needs  # noqa: PLC0415 - help and completion do without
-    from copartition.reports.join_report import JoinReport  # noqa: PLC0415
+    from copartition.reports.join.model import JoinReport  # noqa: PLC0415
 
     with needs("copartition check", "kafka"):
         from copartition.topics.join.checking import check_topics  # noqa: PLC0415
@@ -208,7 +208,7 @@ def _write(
     out: str | None,
 ) -> None:
     if form == "text":
-        from copartition.reports.join_text import print_join  # noqa: PLC0415 - needs rich
+        from copartition.reports.join.text import print_join  # noqa: PLC0415 - needs rich
 
         paint(partial(print_join, report), color=color, width=width, out=out)
     elif form == "html":
@@ -216,10 +216,10 @@ def _write(
 
         write(join_html(report), out)
     elif form == "markdown":
-        from copartition.reports.join_markdown import join_markdown  # noqa: PLC0415 - one format of several
+        from copartition.reports.join.markdown import join_markdown  # noqa: PLC0415 - one format of several
 
         write(join_markdown(report), out)
     else:
-        from copartition.reports.join_data import check_json  # noqa: PLC0415 - one format of several
+        from copartition.reports.join.json import check_json  # noqa: PLC0415 - one format of several
 
         write(check_json(report, limits), out)

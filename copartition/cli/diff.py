@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from copartition.diff import AssignmentDiff, Check
-    from copartition.reports.view import View
+    from copartition.reports.diff.view import View
 
 CHECKS = (
     "members_before, members_after, members_joined, members_left, idle_before, idle_after, partitions, kept, "
@@ -191,7 +191,7 @@ def diff(
     from copartition.diff import diff as compare  # noqa: PLC0415
     from copartition.diff import parse_check  # noqa: PLC0415
     from copartition.groups import read_pair, snapshot_bytes  # noqa: PLC0415
-    from copartition.reports.view import View  # noqa: PLC0415
+    from copartition.reports.diff.view import View  # noqa: PLC0415
 
     limits = [parse_check(text) for text in checks]
     timing = read_timing(changes) if changes else None
@@ -249,9 +249,9 @@ def _report(
     out: str | None,
 ) -> None:
     if form in {"text", "stat"}:
-        from copartition.reports import text  # noqa: PLC0415 - needs rich
+        from copartition.reports.diff.text import print_diff, print_stat  # noqa: PLC0415 - needs rich
 
-        draw = text.print_diff if form == "text" else text.print_stat
+        draw = print_diff if form == "text" else print_stat
         paint(partial(draw, found, view=view), color=color, width=width, out=out)
         return
     if form == "html":
@@ -259,13 +259,14 @@ def _report(
 
         write(diff_html(found, reasons=view.reasons), out)
         return
-    from copartition.reports import diff_data, markdown  # noqa: PLC0415 - one format of several
+    from copartition.reports.diff import json  # noqa: PLC0415 - one format of several
+    from copartition.reports.markdown import diff_markdown  # noqa: PLC0415
 
     if form == "markdown":
-        write(markdown.diff_markdown(found, view), out)
+        write(diff_markdown(found, view), out)
     elif form == "json":
-        write(diff_data.diff_json(found, view, limits), out)
+        write(json.diff_json(found, view, limits), out)
     elif form == "csv":
-        write(diff_data.diff_csv(found, view), out)
+        write(json.diff_csv(found, view), out)
     else:
-        write("".join(diff_data.diff_lines(found, view)), out)
+        write("".join(json.diff_lines(found, view)), out)

@@ -21,7 +21,7 @@ COMMANDS = {
     "diff": _Entry("diff", "What changes in a consumer group; the same as assignment-diff."),
     "snapshot": _Entry("snapshot", "Keep a group, or a plan, as a file that a diff can read."),
     "watch": _Entry("watch", "What changes in a group while you look, a line a change."),
-    "simulate": _Entry("simulation", "Run scenarios: rebalances, pauses, moves, lag."),
+    "simulate": _Entry("simulate", "Run scenarios: rebalances, pauses, moves, lag."),
     "audit": _Entry("audit", "Who wrote a topic: whose rule, over how many partitions."),
     "partition": _Entry("listings", "Where every client puts a key."),
     "profiles": _Entry("listings", "Every client's rule for keys."),

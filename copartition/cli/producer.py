@@ -123,7 +123,8 @@ def producer(
     if source is not None and (value_bytes is not None or key_bytes is not None):
         raise click.UsageError("--stream has the sizes; leave --value-bytes and --key-bytes out")
     from copartition.groups.record_stream import chance_stream, read_stream  # noqa: PLC0415
-    from copartition.reports import tuning, tuning_text  # noqa: PLC0415 - help does without
+    from copartition.reports import producer as report  # noqa: PLC0415 - help does without
+    from copartition.reports.tuning_text import print_tunings  # noqa: PLC0415
     from partitioning.producer import Broker, tune_producer  # noqa: PLC0415
 
     if html is not None:
@@ -151,10 +152,10 @@ def producer(
         for client in CLIENTS
         if client in (clients or CLIENTS)
     ]
-    assumed = (*stream.assumed, tuning.LIMITS)
+    assumed = (*stream.assumed, report.LIMITS)
     if html is not None:
         write(tuning_html(tunings, assumed), html)
     if form == "json":
-        write(tuning.tuning_json(tunings, assumed))
+        write(report.tuning_json(tunings, assumed))
     else:
-        paint(partial(tuning_text.print_tunings, tunings, assumed), color=color, width=width)
+        paint(partial(print_tunings, tunings, assumed), color=color, width=width)

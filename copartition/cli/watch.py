@@ -79,7 +79,7 @@ def watch(
 
 def _tell_again(path: str, form: str) -> None:
     from copartition.groups.record import read_record  # noqa: PLC0415
-    from copartition.reports.watching import Teller  # noqa: PLC0415 - help and completion do without
+    from copartition.reports.watch import Teller  # noqa: PLC0415 - help and completion do without
 
     steps = read_record(path)
     teller = Teller(form)
@@ -98,7 +98,7 @@ def _look(
 ) -> None:
     from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
     from copartition.groups.record import record_line  # noqa: PLC0415
-    from copartition.reports.watching import Teller  # noqa: PLC0415 - help and completion do without
+    from copartition.reports.watch import Teller  # noqa: PLC0415 - help and completion do without
     from copartition.watch import Looks  # noqa: PLC0415
 
     def tell(trouble: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.reports.audit_words import TITLES, remarks, rows, verdict
+from copartition.reports.audit import TITLES, remarks, rows, verdict
 from copartition.reports.markdown import markdown_row, markdown_text
 
 if TYPE_CHECKING:

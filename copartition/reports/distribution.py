@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from copartition.reports.axis import WIDTH, Tick, Window, number_ticks, ticks
 from copartition.reports.ranges import count, duration
-from copartition.reports.runs.axis import WIDTH, Tick, Window, number_ticks, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,8 +11,8 @@ from copartition.diff.changes import Conflict
 from copartition.diff.matching import Rename
 from copartition.diff.members import MemberChange
 from copartition.diff.summary import Summary
+from copartition.reports.diff.view import TopicChange
 from copartition.reports.json_schema import json_schema
-from copartition.reports.view import TopicChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

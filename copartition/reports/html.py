@@ -7,17 +7,17 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from assignors.extras import needs
-from copartition.reports.diff_page.fate import fates, notes
-from copartition.reports.diff_page.groups import FEW
-from copartition.reports.diff_page.heat import heat
-from copartition.reports.diff_page.load import HEIGHT, load
-from copartition.reports.diff_page.ownership import ownership
-from copartition.reports.diff_page.tables import flow_rows, member_rows
-from copartition.reports.diff_page.timeline import timeline
+from copartition.reports.axis import WIDTH
+from copartition.reports.diff.fate import fates, notes
+from copartition.reports.diff.groups import FEW
+from copartition.reports.diff.heat import heat
+from copartition.reports.diff.load import HEIGHT, load
+from copartition.reports.diff.ownership import ownership
+from copartition.reports.diff.tables import flow_rows, member_rows
+from copartition.reports.diff.timeline import timeline
+from copartition.reports.diff.verdict import answer, heading, number, presence
 from copartition.reports.distribution import distribution
-from copartition.reports.join_page.picture import HEIGHT as GAP_HEIGHT
-from copartition.reports.join_page.picture import join_picture
-from copartition.reports.join_report import (
+from copartition.reports.join.model import (
     GROW_TITLES,
     MARKS,
     PLAN_TITLES,
@@ -28,16 +28,16 @@ from copartition.reports.join_report import (
     plan_rows,
     topic_rows,
 )
+from copartition.reports.join.picture import HEIGHT as GAP_HEIGHT
+from copartition.reports.join.picture import join_picture
+from copartition.reports.producer import remark, verdicts
 from copartition.reports.ranges import clock, count, duration
-from copartition.reports.runs.axis import WIDTH
-from copartition.reports.runs.chart import DRAWN, charts, run_title, whole_run
-from copartition.reports.runs.lanes import DEPTHS
-from copartition.reports.runs.legend import COLOURS, SHADES, colour_legend, phase_legend
-from copartition.reports.runs.tables import REBALANCES, causes, outage_rows
-from copartition.reports.scenarios import assumptions
-from copartition.reports.tuning import remark, verdicts
+from copartition.reports.simulation.chart import DRAWN, charts, run_title, whole_run
+from copartition.reports.simulation.lanes import DEPTHS
+from copartition.reports.simulation.legend import COLOURS, SHADES, colour_legend, phase_legend
+from copartition.reports.simulation.scenarios import assumptions
+from copartition.reports.simulation.tables import REBALANCES, causes, outage_rows
 from copartition.reports.tuning_chart import tuning_chart
-from copartition.reports.verdict import answer, heading, number, presence
 from copartition.reports.visible import visible
 from copartition.topics.join.facts import listed
 from copartition.topics.join.planning import plan_told
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from copartition.diff import AssignmentDiff
-    from copartition.reports.join_report import JoinReport
+    from copartition.reports.join.model import JoinReport
     from copartition.simulation import Scenario, SimulationResult
     from partitioning.producer import Tuning
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.reports.ranges import partition_ranges
-from copartition.reports.verdict import (
+from copartition.reports.diff.verdict import (
     STOP_TITLES,
     answer,
     heading,
@@ -17,7 +16,8 @@ from copartition.reports.verdict import (
     renames,
     stop_rows,
 )
-from copartition.reports.view import Shown, View
+from copartition.reports.diff.view import Shown, View
+from copartition.reports.ranges import partition_ranges
 from copartition.reports.visible import visible
 
 if TYPE_CHECKING:

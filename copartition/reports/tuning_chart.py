@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.reports.runs.axis import WIDTH, Tick
+from copartition.reports.axis import WIDTH, Tick
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

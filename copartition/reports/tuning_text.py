@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from copartition.reports.producer import remark, verdicts
 from copartition.reports.tables import cell, indent, note, table
-from copartition.reports.tuning import remark, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,8 @@ import pytest
 
 from copartition.diff import parse_check
 from copartition.reports import document
-from copartition.reports.diff_data import diff_csv, diff_json, diff_lines
-from copartition.reports.view import View
+from copartition.reports.diff.json import diff_csv, diff_json, diff_lines
+from copartition.reports.diff.view import View
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from copartition.diff import Stop, diff
-from copartition.reports.diff_page.fate import fates, notes
-from copartition.reports.diff_page.groups import groups
-from copartition.reports.diff_page.heat import heat
-from copartition.reports.diff_page.load import load
-from copartition.reports.diff_page.ownership import ownership
-from copartition.reports.diff_page.tables import ROWS, flow_rows, member_rows
-from copartition.reports.diff_page.timeline import timeline
+from copartition.reports.diff.fate import fates, notes
+from copartition.reports.diff.groups import groups
+from copartition.reports.diff.heat import heat
+from copartition.reports.diff.load import load
+from copartition.reports.diff.ownership import ownership
+from copartition.reports.diff.tables import ROWS, flow_rows, member_rows
+from copartition.reports.diff.timeline import timeline
 from copartition.reports.html import diff_html, ownership_svg
 from tests.support.diffs import joined, shuffled, state
 from tests.support.pages import Page

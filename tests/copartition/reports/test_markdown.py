@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from copartition.reports.diff.view import View
 from copartition.reports.markdown import MOST_CHARACTERS, diff_markdown
-from copartition.reports.view import View
 from tests.copartition.reports.conftest import a_crowd
 
 

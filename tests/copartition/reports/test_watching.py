@@ -6,7 +6,7 @@ import pytest
 
 from copartition.groups.live.reader import no_group
 from copartition.groups.record import Step
-from copartition.reports.watching import Teller
+from copartition.reports.watch import Teller
 from tests.copartition.watch.groups import group
 
 PREPARING = "PreparingRebalance"

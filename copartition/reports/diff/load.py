@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from copartition.diff import Action
-from copartition.reports.diff_page.groups import FEW, groups
+from copartition.reports.axis import WIDTH, Tick, Window, number_ticks
+from copartition.reports.diff.groups import FEW, groups
 from copartition.reports.ranges import count
-from copartition.reports.runs.axis import WIDTH, Tick, Window, number_ticks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

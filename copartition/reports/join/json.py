@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from copartition.reports.data import dump
 from copartition.reports.document import CheckResult, check_results
-from copartition.reports.join_report import JoinNumbers
+from copartition.reports.join.model import JoinNumbers
 from copartition.reports.json_schema import json_schema
+from copartition.reports.simulation.json import dump
 from copartition.topics.audit.topic_audit import Coverage
 from copartition.topics.join.facts import Topic
 from copartition.topics.join.planning import MustGrow, PlannedJoin, plan_told
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from copartition.diff import Check
-    from copartition.reports.join_report import JoinReport
+    from copartition.reports.join.model import JoinReport
     from copartition.topics.audit.topic_audit import TopicAudit
     from copartition.topics.join.verdict import JoinVerdict, KeyProof
 

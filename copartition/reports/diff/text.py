@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assignors.extras import needs
-from copartition.reports.grid import Column, Grid
-from copartition.reports.names import CUT, common_prefix, without_ids
-from copartition.reports.ranges import count, partition_ranges
-from copartition.reports.tables import cell
-from copartition.reports.verdict import (
+from copartition.reports.diff.verdict import (
     STOP_TITLES,
     answer,
     heading,
@@ -21,7 +17,11 @@ from copartition.reports.verdict import (
     renames,
     stop_rows,
 )
-from copartition.reports.view import SHOWN, Shown, View
+from copartition.reports.diff.view import SHOWN, Shown, View
+from copartition.reports.grid import Column, Grid
+from copartition.reports.names import CUT, common_prefix, without_ids
+from copartition.reports.ranges import count, partition_ranges
+from copartition.reports.tables import cell
 from copartition.reports.visible import visible
 
 with needs("a text report", "cli"):

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.reports.diff_page.groups import FEW, Kind, exchanged, groups
+from copartition.reports.diff.groups import FEW, Kind, exchanged, groups
 from copartition.reports.ranges import count
-from copartition.reports.runs.legend import LETTER
+from copartition.reports.simulation.legend import LETTER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.reports.verdict import renames
+from copartition.reports.diff.verdict import renames
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

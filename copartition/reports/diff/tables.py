@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.partition_list import PartitionList
+from copartition.reports.diff.verdict import reason
+from copartition.reports.diff.view import Shown, View
 from copartition.reports.ranges import partition_ranges
-from copartition.reports.verdict import reason
-from copartition.reports.view import Shown, View
 
 if TYPE_CHECKING:
     from copartition.diff import AssignmentDiff, MemberChange

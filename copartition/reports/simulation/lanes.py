@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.partition_list import PartitionList
+from copartition.reports.axis import WIDTH
 from copartition.reports.ranges import clock, count, duration, partition_ranges
-from copartition.reports.runs.axis import WIDTH
-from copartition.reports.runs.blocks import cells, coarser, coverage, merged
+from copartition.reports.simulation.blocks import cells, coarser, coverage, merged
 from copartition.simulation import Phase
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from copartition.reports.runs.axis import Window
-    from copartition.reports.runs.blocks import Blocks
+    from copartition.reports.axis import Window
+    from copartition.reports.simulation.blocks import Blocks
     from copartition.simulation import Timeline
 
 GRID_LANES = 60

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from copartition.diff import Action, Presence
+from copartition.reports.diff.verdict import presence
 from copartition.reports.names import shared_start
-from copartition.reports.verdict import presence
 from copartition.reports.visible import visible
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from copartition.reports.axis import WIDTH, Tick, Window, ticks
 from copartition.reports.ranges import clock, count, duration
-from copartition.reports.runs.axis import WIDTH, Tick, Window, ticks
-from copartition.reports.runs.curves import Curve, lagging, most_lag, reading
-from copartition.reports.runs.lanes import Lanes, Shape, Strip
-from copartition.reports.runs.legend import consumer_styles
-from copartition.reports.runs.marks import Mark, crowded, events, marks
+from copartition.reports.simulation.curves import Curve, lagging, most_lag, reading
+from copartition.reports.simulation.lanes import Lanes, Shape, Strip
+from copartition.reports.simulation.legend import consumer_styles
+from copartition.reports.simulation.marks import Mark, crowded, events, marks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.reports.join_report import (
+from copartition.reports.join.model import (
     GROW_TITLES,
     MARKS,
     PLAN_TITLES,
@@ -20,7 +20,7 @@ from copartition.reports.visible import visible
 from copartition.topics.join.planning import plan_told
 
 if TYPE_CHECKING:
-    from copartition.reports.join_report import JoinReport
+    from copartition.reports.join.model import JoinReport
 
 
 def join_markdown(report: JoinReport) -> str:

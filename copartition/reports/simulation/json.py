@@ -1,4 +1,4 @@
-"""Runs for programs, as JSON; of diffs see `copartition.reports.diff_data`.
+"""Runs for programs, as JSON; of diffs see `copartition.reports.diff.json`.
 
 Keys are snake_case and stable: a minor version adds, never renames. No clock and no path is in them, so equal
 inputs give equal bytes. JSON holds names as they are, in ASCII, which every stream can take.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from copartition.reports.scenarios import assumptions
+from copartition.reports.simulation.scenarios import assumptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

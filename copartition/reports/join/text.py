@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.reports.join_report import (
+from copartition.reports.join.model import (
     GROW_TITLES,
     MARKS,
     PLAN_TITLES,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from copartition.reports.join_report import JoinReport
+    from copartition.reports.join.model import JoinReport
     from copartition.topics.join.planning import GrowthPlan
     from copartition.topics.join.verdict import JoinVerdict
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.extras import needs
 from copartition.reports.ranges import count, duration
-from copartition.reports.runs.tables import REBALANCES, causes, outage_rows
-from copartition.reports.scenarios import assumptions, titles
+from copartition.reports.simulation.scenarios import assumptions, titles
+from copartition.reports.simulation.tables import REBALANCES, causes, outage_rows
 from copartition.reports.tables import cell, indent, note, table
 
 with needs("a text report", "cli"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.reports.runs.axis import WIDTH, Tick, Window, ticks
+from copartition.reports.axis import WIDTH, Tick, Window, ticks
 
 if TYPE_CHECKING:
     from copartition.diff import AssignmentDiff

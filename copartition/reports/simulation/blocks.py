@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.reports.runs.axis import WIDTH
+from copartition.reports.axis import WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from copartition.reports.runs.axis import Window
+    from copartition.reports.axis import Window
 
 
 class Blocks(NamedTuple):

@@ -155,7 +155,8 @@ def _report(
     width: int | None,
 ) -> None:
     """Run them all, and only then write anything."""
-    from copartition.reports import data, simulation_text  # noqa: PLC0415 - only this command needs them
+    from copartition.reports.simulation.json import runs_json, simulation_json  # noqa: PLC0415 - only here
+    from copartition.reports.simulation.text import print_runs, print_simulation  # noqa: PLC0415
     from copartition.simulation import simulate as run  # noqa: PLC0415
 
     if html is not None:
@@ -174,11 +175,11 @@ def _report(
 
         write("".join(line for result in results for line in log_lines(result)))
     elif form == "json":
-        write(data.runs_json(plans) if plans else data.simulation_json(results))
+        write(runs_json(plans) if plans else simulation_json(results))
     elif plans:
-        paint(partial(simulation_text.print_runs, plans), color=color, width=width)
+        paint(partial(print_runs, plans), color=color, width=width)
     else:
-        paint(partial(simulation_text.print_simulation, results), color=color, width=width)
+        paint(partial(print_simulation, results), color=color, width=width)
 
 
 def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], list[SimulationResult]]:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from copartition.reports.axis import WIDTH
 from copartition.reports.ranges import clock
-from copartition.reports.runs.axis import WIDTH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from copartition.reports.runs.axis import Window
+    from copartition.reports.axis import Window
     from copartition.simulation import RecordsResult, Timeline
 
 _PIXELS = int(WIDTH)

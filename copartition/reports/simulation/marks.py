@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from copartition.reports.axis import WIDTH
 from copartition.reports.ranges import clock, count
-from copartition.reports.runs.axis import WIDTH
-from copartition.reports.runs.legend import LETTER
+from copartition.reports.simulation.legend import LETTER
 from copartition.reports.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from copartition.reports.runs.axis import Window
+    from copartition.reports.axis import Window
     from copartition.simulation import LogEntry
 
 _SAID = {

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.reports.diff_page.groups import groups
+from copartition.reports.diff.groups import groups
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from copartition.diff import AssignmentDiff
-    from copartition.reports.diff_page.groups import Groups
+    from copartition.reports.diff.groups import Groups
 
 _ROWS, _COLUMNS = 40, 30
 """The most members with a row, with a column each."""
