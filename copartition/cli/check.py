@@ -212,7 +212,7 @@ def _write(
 
         paint(partial(print_join, report), color=color, width=width, out=out)
     elif form == "html":
-        from copartition.reports.html import join_html  # noqa: PLC0415 - needs the extra "report"
+        from copartition.reports.join.html import join_html  # noqa: PLC0415 - needs the extra "report"
 
         write(join_html(report), out)
     elif form == "markdown":

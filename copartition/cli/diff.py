@@ -255,12 +255,12 @@ def _report(
         paint(partial(draw, found, view=view), color=color, width=width, out=out)
         return
     if form == "html":
-        from copartition.reports.html import diff_html  # noqa: PLC0415 - needs the extra "report"
+        from copartition.reports.diff.html import diff_html  # noqa: PLC0415 - needs the extra "report"
 
         write(diff_html(found, reasons=view.reasons), out)
         return
     from copartition.reports.diff import json  # noqa: PLC0415 - one format of several
-    from copartition.reports.markdown import diff_markdown  # noqa: PLC0415
+    from copartition.reports.diff.markdown import diff_markdown  # noqa: PLC0415
 
     if form == "markdown":
         write(diff_markdown(found, view), out)

@@ -128,7 +128,7 @@ def producer(
     from partitioning.producer import Broker, tune_producer  # noqa: PLC0415
 
     if html is not None:
-        from copartition.reports.html import tuning_html  # noqa: PLC0415 - needs the extra "report"
+        from copartition.reports.tuning_html import tuning_html  # noqa: PLC0415 - needs the extra "report"
     stream: RecordStream
     if source is not None:
         stream = read_stream(source)

@@ -133,7 +133,7 @@ def schema_option(
 
     def show(ctx: click.Context, option: click.Parameter, given: bool) -> None:  # noqa: ARG001
         if given and not ctx.resilient_parsing:
-            from copartition.reports.simulation.json import dump  # noqa: PLC0415 - only --schema needs it
+            from copartition.reports.json import dump  # noqa: PLC0415 - only --schema needs it
 
             write(dump(schema()))
             ctx.exit()

@@ -160,7 +160,7 @@ def _report(
     from copartition.simulation import simulate as run  # noqa: PLC0415
 
     if html is not None:
-        from copartition.reports.html import simulation_html  # noqa: PLC0415 - needs the extra "report"
+        from copartition.reports.simulation.html import simulation_html  # noqa: PLC0415 - needs the extra "report"
     plans: list[Runs] = []
     if runs is None:
         results = [run(scenario) for scenario in scenarios]

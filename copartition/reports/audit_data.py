@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from assignors.docstrings import described
 from assignors.extras import needs
 from copartition.reports.audit import remarks, settled, verdict
-from copartition.reports.simulation.json import dump
+from copartition.reports.json import dump
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 
 if TYPE_CHECKING:

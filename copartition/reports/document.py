@@ -5,19 +5,14 @@ Keys are stable: a minor version adds, never renames.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from copartition.diff.changes import Conflict
 from copartition.diff.matching import Rename
 from copartition.diff.members import MemberChange
 from copartition.diff.summary import Summary
 from copartition.reports.diff.view import TopicChange
-from copartition.reports.json_schema import json_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from copartition.diff.checks import Check, Numbers
+from copartition.reports.json import CheckResult, json_schema
 
 DIFF_FORMAT_VERSION = "1.1"
 
@@ -62,38 +57,6 @@ class Matching(TypedDict):
 
     rule: str
     renames: list[Rename]
-
-
-class CheckResult(TypedDict):
-    """A limit of --check.
-
-    Attributes:
-        name: the number of the summary.
-        comparison: one of <= >= == != < >.
-        limit: what it is compared with.
-        value: what it is.
-        passed: whether it is within the limit.
-    """
-
-    name: str
-    comparison: str
-    limit: float
-    value: float
-    passed: bool
-
-
-def check_results(checks: Iterable[Check], numbers: Numbers) -> list[CheckResult]:
-    """What becomes of limits on these numbers."""
-    return [
-        {
-            "name": check.name,
-            "comparison": check.comparison,
-            "limit": check.limit,
-            "value": check.value(numbers),
-            "passed": check.passes(numbers),
-        }
-        for check in checks
-    ]
 
 
 class StopCost(TypedDict):

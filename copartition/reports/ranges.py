@@ -64,3 +64,8 @@ def clock(milliseconds: float) -> str:
     seconds = f"{left // 1_000}.{left % 1_000:03d}".rstrip("0").rstrip(".")
     parts = ((f"{hours:,}", "h"), (f"{minutes}", "min"), (seconds, "s"))
     return " ".join(f"{number} {unit}" for number, unit in parts if number != "0") or "0 s"
+
+
+def number(value: float | None) -> str:
+    """A number with its thousands apart; unknown is said."""
+    return "unknown" if value is None else f"{value:,}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from copartition.reports.json import dump
 from copartition.reports.ranges import count, duration, partition_ranges
-from copartition.reports.simulation.json import dump
 from copartition.watch.changes import Kind
 
 if TYPE_CHECKING:

@@ -214,7 +214,7 @@ ROWS = [
         "if not",
         "tests/copartition/simulation/inputs",
     ),
-    ("copartition/reports/html.py", "autoescape=True", "autoescape=False", REPORTS),
+    ("copartition/reports/page.py", "autoescape=True", "autoescape=False", REPORTS),
     ("copartition/reports/markdown.py", "    text = visible(text)\n", "", REPORTS),
     (
         "copartition/cli/diff.py",

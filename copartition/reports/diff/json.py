@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, cast
 from copartition.diff.members import MemberChange
 from copartition.reports.diff.verdict import verdict
 from copartition.reports.diff.view import Shown, TopicChange, View
-from copartition.reports.document import DIFF_FORMAT_VERSION, Change, Document, StopCost, check_results
-from copartition.reports.simulation.json import dump
+from copartition.reports.document import DIFF_FORMAT_VERSION, Change, Document, StopCost
+from copartition.reports.json import check_results, dump
 from copartition.reports.visible import visible
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from copartition.reports.diff.groups import FEW, Kind, exchanged, groups
+from copartition.reports.page import LETTER
 from copartition.reports.ranges import count
-from copartition.reports.simulation.legend import LETTER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

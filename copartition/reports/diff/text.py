@@ -10,7 +10,6 @@ from copartition.reports.diff.verdict import (
     answer,
     heading,
     movement,
-    number,
     presence,
     reason,
     reasons_told,
@@ -20,7 +19,7 @@ from copartition.reports.diff.verdict import (
 from copartition.reports.diff.view import SHOWN, Shown, View
 from copartition.reports.grid import Column, Grid
 from copartition.reports.names import CUT, common_prefix, without_ids
-from copartition.reports.ranges import count, partition_ranges
+from copartition.reports.ranges import count, number, partition_ranges
 from copartition.reports.tables import cell
 from copartition.reports.visible import visible
 

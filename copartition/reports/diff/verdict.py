@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from assignors.reasons import Reason
 from copartition.diff.members import Presence
-from copartition.reports.ranges import count, duration
+from copartition.reports.ranges import count, duration, number
 
 if TYPE_CHECKING:
     from copartition.diff import AssignmentDiff, Change, Flow, MemberChange
@@ -167,8 +167,3 @@ def renames(diff: AssignmentDiff) -> list[str]:
         f"{rename.before} is taken for {rename.after}: they share {rename.score} % of their partitions"
         for rename in diff.matching.renames
     ]
-
-
-def number(value: float | None) -> str:
-    """A number of a summary, with its thousands apart; unknown is said."""
-    return "unknown" if value is None else f"{value:,}"

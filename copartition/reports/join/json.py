@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from copartition.reports.document import CheckResult, check_results
 from copartition.reports.join.model import JoinNumbers
-from copartition.reports.json_schema import json_schema
-from copartition.reports.simulation.json import dump
+from copartition.reports.json import CheckResult, check_results, dump, json_schema
 from copartition.topics.audit.topic_audit import Coverage
 from copartition.topics.join.facts import Topic
 from copartition.topics.join.planning import MustGrow, PlannedJoin, plan_told

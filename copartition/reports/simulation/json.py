@@ -6,13 +6,13 @@ inputs give equal bytes. JSON holds names as they are, in ASCII, which every str
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from copartition.reports.json import dump
 from copartition.reports.simulation.scenarios import assumptions
 
 if TYPE_CHECKING:
@@ -114,8 +114,3 @@ def _records(records: RecordsResult, timeline: Timeline) -> dict[str, Any]:
             for place, row in zip(places, rows, strict=True)
         ],
     }
-
-
-def dump(value: Mapping[str, Any]) -> str:
-    """JSON that people can read too."""
-    return json.dumps(value, indent=2, allow_nan=False, default=asdict) + "\n"

@@ -13,6 +13,7 @@ import numpy as np
 
 from assignors.partition_list import PartitionList
 from copartition.reports.axis import WIDTH
+from copartition.reports.page import DEPTHS
 from copartition.reports.ranges import clock, count, duration, partition_ranges
 from copartition.reports.simulation.blocks import cells, coarser, coverage, merged
 from copartition.simulation import Phase
@@ -30,8 +31,6 @@ GRID_LANES = 60
 """The most lanes of a grid."""
 _COLUMNS = 512
 _FEWEST_COLUMNS = 8
-DEPTHS = (0.01, 0.1, 0.5, 1.0)
-"""Shares of standing partitions up to which a cell of a grid has a shade of its phase, ever deeper."""
 _THINNEST = 0.7
 """Least width of a rectangle, in pixels."""
 _HAIRLINE = 0.3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from copartition.reports.page import COLOURS, LETTER, SHADES
 from copartition.reports.visible import visible
 
 if TYPE_CHECKING:
@@ -11,14 +12,8 @@ if TYPE_CHECKING:
 
     from copartition.simulation import SimulationResult
 
-COLOURS = 8
-"""Colours in the style sheet (Okabe and Ito's, safe for colour-blind readers)."""
-SHADES = 3
-"""Each colour comes pale and paler too, when there are more consumers than colours."""
 _NAMED = 24
 """More consumers than this have no legend: they share colours, and tooltips tell them apart."""
-LETTER = 6.2
-"""Width of a letter, in pixels."""
 _SWATCH = 28
 _GAP = 18
 _LINE = 18

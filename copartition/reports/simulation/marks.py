@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.reports.axis import WIDTH
+from copartition.reports.page import LETTER
 from copartition.reports.ranges import clock, count
-from copartition.reports.simulation.legend import LETTER
 from copartition.reports.visible import visible
 
 if TYPE_CHECKING:

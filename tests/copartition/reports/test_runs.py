@@ -10,8 +10,8 @@ import pytest
 
 from assignors.group import Topic
 from copartition.reports.axis import WIDTH
-from copartition.reports.html import availability_svg, simulation_html
 from copartition.reports.simulation.chart import DRAWN, HEIGHTS, charts, first_disturbance, whole_run
+from copartition.reports.simulation.html import availability_svg, simulation_html
 from copartition.reports.simulation.lanes import GRID_LANES
 from copartition.reports.simulation.tables import CAUSES, REBALANCES, outage_rows
 from copartition.simulation import (
