@@ -115,8 +115,8 @@ def _print(state: GroupState, console: Console) -> None:
     import numpy as np  # noqa: PLC0415 - help does without
 
     from assignors.partition_list import PartitionList  # noqa: PLC0415
-    from copartition.reports.ranges import count, partition_ranges  # noqa: PLC0415
-    from copartition.reports.tables import cell, note, table  # noqa: PLC0415
+    from copartition.reports.grid import cell, note, table  # noqa: PLC0415
+    from copartition.reports.words import count, partition_ranges  # noqa: PLC0415
 
     topics = tuple(sorted(state.topics))
     rank = {name: place for place, name in enumerate(topics)}

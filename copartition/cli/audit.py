@@ -33,7 +33,7 @@ Examples:
 
 
 def _schema() -> dict[str, Any]:
-    from copartition.reports.audit_data import audit_schema  # noqa: PLC0415 - only --schema needs it
+    from copartition.reports.audit import audit_schema  # noqa: PLC0415 - only --schema needs it
 
     return audit_schema()
 
@@ -71,19 +71,18 @@ def audit(
 
     with needs("copartition audit", "kafka"):
         from copartition.topics.audit.topic import audit_topic  # noqa: PLC0415
-    from copartition.reports import audit_data, audit_text  # noqa: PLC0415
-    from copartition.reports.audit import settled  # noqa: PLC0415
+    from copartition.reports import audit as report  # noqa: PLC0415
 
     audits = [
         audit_topic(topic, config, wanted.selection, committed=wanted.committed, decode=keys(topic))
         for topic in dict.fromkeys(topics)
     ]
     if form == "json":
-        write(audit_data.audit_json(audits))
+        write(report.audit_json(audits))
     elif form == "markdown":
-        write(audit_text.audit_markdown(audits, every=every))
+        write(report.audit_markdown(audits, every=every))
     else:
-        paint(partial(audit_text.print_audits, audits, every=every), color=color, width=width)
+        paint(partial(report.print_audits, audits, every=every), color=color, width=width)
     for line in keys.undecoded():
         complain(ctx, line)
-    ctx.exit(0 if all(map(settled, audits)) else 1)
+    ctx.exit(0 if all(map(report.settled, audits)) else 1)

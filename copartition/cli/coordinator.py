@@ -64,7 +64,7 @@ def coordinator(
             json.dumps([_row(each, topic, place, leaders) for each, place in places.items()], indent=2) + "\n"
         )
         return
-    from copartition.reports.tables import cell, table  # noqa: PLC0415 - only a table needs rich
+    from copartition.reports.grid import cell, table  # noqa: PLC0415 - only a table needs rich
 
     kind = "TRANSACTIONAL ID" if transactional else "GROUP"
     listing = table([kind, "PARTITION", *(["COORDINATOR"] if leaders else [])])

@@ -168,6 +168,4 @@ def delivery(
     if form == "json":
         write(report.delivery_json(case, found))
         return
-    from copartition.reports.delivery_text import print_delivery  # noqa: PLC0415 - only text needs rich
-
-    paint(partial(print_delivery, case, found), color=color, width=width)
+    paint(partial(report.print_delivery, case, found), color=color, width=width)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from copartition.diff import AssignmentDiff, Check
-    from copartition.reports.diff.view import View
+    from copartition.reports.diff.model import View
 
 CHECKS = (
     "members_before, members_after, members_joined, members_left, idle_before, idle_after, partitions, kept, "
@@ -63,7 +63,7 @@ Examples:
 
 
 def _schema() -> dict[str, Any]:
-    from copartition.reports.document import diff_schema  # noqa: PLC0415 - only --schema needs it
+    from copartition.reports.diff.json import diff_schema  # noqa: PLC0415 - only --schema needs it
 
     return diff_schema()
 
@@ -191,7 +191,7 @@ def diff(
     from copartition.diff import diff as compare  # noqa: PLC0415
     from copartition.diff import parse_check  # noqa: PLC0415
     from copartition.groups import read_pair, snapshot_bytes  # noqa: PLC0415
-    from copartition.reports.diff.view import View  # noqa: PLC0415
+    from copartition.reports.diff.model import View  # noqa: PLC0415
 
     limits = [parse_check(text) for text in checks]
     timing = read_timing(changes) if changes else None

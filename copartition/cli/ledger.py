@@ -163,7 +163,7 @@ def _show(rows: list[dict[str, Any]], *, form: str, color: str, width: int | Non
     if form == "json":
         write(json.dumps(rows, indent=2) + "\n")
         return
-    from copartition.reports.tables import cell, table  # noqa: PLC0415 - only a table needs rich
+    from copartition.reports.grid import cell, table  # noqa: PLC0415 - only a table needs rich
 
     if not rows:
         write("No application has a ledger that this user may see.\n")

@@ -67,7 +67,7 @@ def _placements(
         return
     from rich.text import Text  # noqa: PLC0415 - only tables need it
 
-    from copartition.reports.tables import table  # noqa: PLC0415
+    from copartition.reports.grid import table  # noqa: PLC0415
 
     summaries = {info.name: info.summary for info in list_partitioners()}
     listing = table(["PROFILE", *(repr(key) for key in shown), "CLIENT"], right=range(1, len(keys) + 1))
@@ -114,7 +114,7 @@ def print_rows(rows: Sequence[dict[str, str]], form: str, color: str, width: int
     if form == "json":
         write(json.dumps(rows, indent=2) + "\n")
         return
-    from copartition.reports.tables import cell, table  # noqa: PLC0415 - only tables need rich
+    from copartition.reports.grid import cell, table  # noqa: PLC0415 - only tables need rich
 
     listing = table([name.upper() for name in rows[0]])
     for row in rows:

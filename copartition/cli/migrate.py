@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from copartition.cli.shell import HELP, QuietCommand, output_options, write
-from copartition.reports.visible import visible
+from copartition.reports.words import visible
 
 if TYPE_CHECKING:
     from copartition.migration import Bounce, Migration

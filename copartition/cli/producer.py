@@ -124,11 +124,8 @@ def producer(
         raise click.UsageError("--stream has the sizes; leave --value-bytes and --key-bytes out")
     from copartition.groups.record_stream import chance_stream, read_stream  # noqa: PLC0415
     from copartition.reports import producer as report  # noqa: PLC0415 - help does without
-    from copartition.reports.tuning_text import print_tunings  # noqa: PLC0415
     from partitioning.producer import Broker, tune_producer  # noqa: PLC0415
 
-    if html is not None:
-        from copartition.reports.tuning_html import tuning_html  # noqa: PLC0415 - needs the extra "report"
     stream: RecordStream
     if source is not None:
         stream = read_stream(source)
@@ -154,8 +151,8 @@ def producer(
     ]
     assumed = (*stream.assumed, report.LIMITS)
     if html is not None:
-        write(tuning_html(tunings, assumed), html)
+        write(report.tuning_html(tunings, assumed), html)
     if form == "json":
         write(report.tuning_json(tunings, assumed))
     else:
-        paint(partial(print_tunings, tunings, assumed), color=color, width=width)
+        paint(partial(report.print_tunings, tunings, assumed), color=color, width=width)

@@ -13,7 +13,7 @@ import click
 
 from assignors.errors import AssignorsError
 from assignors.limits import MAX_REPORT_WIDTH
-from copartition.reports.visible import visible
+from copartition.reports.words import visible
 from partitioning.errors import PartitioningError
 
 if TYPE_CHECKING:

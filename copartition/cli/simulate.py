@@ -15,7 +15,7 @@ from assignors.errors import ScenarioError
 from assignors.limits import MAX_FILE_BYTES, MAX_RUNS
 from copartition.cli.listings import print_rows
 from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
-from copartition.reports.visible import visible
+from copartition.reports.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,7 @@ def simulate(
 
 def _tell_beside(told: Replay, form: str, color: str, width: int | None) -> int:
     """A record beside the model; the exit code."""
-    from copartition.reports.replaying import print_replay, replay_json  # noqa: PLC0415 - only a record needs it
+    from copartition.reports.watch import print_replay, replay_json  # noqa: PLC0415 - only a record needs it
 
     if form == "json":
         write(replay_json(told))

@@ -1,20 +1,29 @@
-"""What an audit says, in sentences."""
+"""Who wrote a topic: the answer in sentences and rows, on a terminal, in Markdown and as JSON.
+
+Keys of the JSON are stable: a minor version adds, never renames.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from copartition.reports.ranges import ranges
+from assignors.docstrings import described
+from assignors.extras import needs
+from copartition.reports.json import dump
+from copartition.reports.markdown import markdown_row, markdown_text
+from copartition.reports.words import ranges
+from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from copartition.topics.audit.topic_audit import KeyForm, Span, TopicAudit, Writer
+    from rich.console import Console
+
 
 _SHOWN = 5
 
@@ -183,3 +192,228 @@ _OTHERWISE: dict[str, Callable[[TopicAudit], str]] = {
     "mixed": _shares,
 }
 """What is said where no writer, or one after another, explains the records."""
+
+
+MOST_ROWS = 40
+
+
+def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool) -> None:
+    """The verdict of each topic, its ranges, and what else is to be known."""
+    from copartition.reports.grid import cell, indent, note, table  # noqa: PLC0415 - needs rich
+
+    for number, audit in enumerate(audits):
+        if number:
+            console.print()
+        console.print(cell(f"{audit.topic}: {verdict(audit)} ({audit.certainty})", "bold"), soft_wrap=True)
+        found = rows(audit.spans)
+        shown = table([title.upper() for title in TITLES], right=range(5, 8))
+        for row in found if every else found[:MOST_ROWS]:
+            shown.add_row(*map(cell, row))
+        if found:
+            console.print(indent(shown))
+        if len(found) > MOST_ROWS and not every:
+            console.print(note(f"and {len(found) - MOST_ROWS:,} more ranges; --all shows them"))
+        for remark in remarks(audit):
+            console.print(note(remark), soft_wrap=True)
+
+
+def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
+    """Audits as GitHub Markdown: the verdicts in bold, small tables."""
+    lines: list[str] = []
+    for audit in audits:
+        said = markdown_text(f"{audit.topic}: {verdict(audit)} ({audit.certainty})")
+        lines += [f"**{said}**", ""]
+        found = rows(audit.spans)
+        if found:
+            lines += [markdown_row(TITLES), markdown_row(["---"] * len(TITLES))]
+            shown = found if every else found[:MOST_ROWS]
+            lines += [markdown_row(map(markdown_text, row)) for row in shown]
+            lines += [""]
+        if len(found) > MOST_ROWS and not every:
+            lines += [f"and {len(found) - MOST_ROWS:,} more ranges", ""]
+        lines += [f"- {markdown_text(remark)}" for remark in remarks(audit)]
+        lines += [""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+AUDIT_FORMAT_VERSION = "1.0"
+
+
+class WriterData(TypedDict):
+    """A rule over a partition count."""
+
+    profile: str
+    same_rule: list[str]
+    num_partitions: int
+
+
+class SpanData(TypedDict):
+    """Offsets of a partition and the writer that explains them best."""
+
+    partition: int
+    first: int
+    last: int
+    first_ms: int | None
+    last_ms: int | None
+    writer: WriterData | None
+    rows: int
+    keyless: int
+    explained: int
+    missed: list[int]
+    rivals: list[WriterData]
+
+
+class ShareData(TypedDict):
+    """What a writer explains of a topic."""
+
+    writer: WriterData
+    rows: int
+
+
+class FormData(TypedDict):
+    """One form of keys."""
+
+    name: str
+    rows: int
+    schema_ids: list[int]
+    maybe: list[str]
+    example: str
+
+
+class CoverageData(TypedDict):
+    """How much was read."""
+
+    kind: str
+    read: int
+    present: int
+    partitions: list[int]
+    said: str
+
+
+class AuditData(TypedDict):
+    """Who wrote a topic.
+
+    Attributes:
+        settled: whether one writer over the topic's own count explains what was read, but for strays.
+        verdict: the answer in a sentence.
+        remarks: what to know beside the answer, in sentences.
+        tried: how many writers were tried.
+        example: one such key in hexadecimal; of a long one, its first bytes.
+    """
+
+    topic: str
+    num_partitions: int
+    certainty: str
+    settled: bool
+    verdict: str
+    remarks: list[str]
+    compacted: bool | None
+    coverage: CoverageData
+    shares: list[ShareData]
+    spans: list[SpanData]
+    forms: list[FormData]
+    tried: int
+
+
+class Document(TypedDict):
+    """Who wrote some topics.
+
+    Attributes:
+        format_version: of this document; a minor version adds fields, never renames any.
+        topics: an audit of each, in the order in which they were named.
+    """
+
+    format_version: str
+    topics: list[AuditData]
+
+
+_DESCRIBED: dict[type, tuple[type, ...]] = {
+    Document: (Document,),
+    AuditData: (TopicAudit, AuditData),
+    CoverageData: (Coverage,),
+    ShareData: (Share,),
+    SpanData: (Span,),
+    FormData: (KeyForm,),
+    WriterData: (Writer,),
+}
+"""Whose docstrings describe the fields."""
+
+
+def audit_json(audits: Sequence[TopicAudit]) -> str:
+    """Audits as JSON."""
+    return dump(
+        Document(format_version=AUDIT_FORMAT_VERSION, topics=[_audit_data(audit) for audit in audits])
+    )
+
+
+def audit_schema() -> dict[str, Any]:
+    """The JSON Schema of the document, of draft 2020-12."""
+    with needs("the JSON Schema", "cli"):
+        import msgspec  # noqa: PLC0415 - only the schema needs it
+    schema = msgspec.json.schema(Document)
+    for type_, sources in _DESCRIBED.items():
+        properties = schema["$defs"][type_.__name__]["properties"]
+        for source in sources:
+            for name, said in described(source).items():
+                if name in properties:
+                    properties[name] = {**properties[name], "description": said}
+    schema["$defs"]["FormData"]["properties"]["example"]["description"] = described(AuditData)["example"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The report of copartition audit -o json",
+        **schema,
+    }
+
+
+def _audit_data(audit: TopicAudit) -> AuditData:
+    return AuditData(
+        topic=audit.topic,
+        num_partitions=audit.num_partitions,
+        certainty=audit.certainty,
+        settled=settled(audit),
+        verdict=verdict(audit),
+        remarks=remarks(audit),
+        compacted=audit.compacted,
+        coverage=CoverageData(
+            kind=audit.coverage.kind,
+            read=audit.coverage.read,
+            present=audit.coverage.present,
+            partitions=[*audit.coverage.partitions],
+            said=audit.coverage.said,
+        ),
+        shares=[ShareData(writer=_writer_data(share.writer), rows=share.rows) for share in audit.shares],
+        spans=[_span_data(span) for span in audit.spans],
+        forms=[
+            FormData(
+                name=form.name,
+                rows=form.rows,
+                schema_ids=[*form.schema_ids],
+                maybe=[*form.maybe],
+                example=form.example.hex(),
+            )
+            for form in audit.forms
+        ],
+        tried=len(audit.tried),
+    )
+
+
+def _writer_data(writer: Writer) -> WriterData:
+    return WriterData(
+        profile=writer.profile, same_rule=[*writer.same_rule], num_partitions=writer.num_partitions
+    )
+
+
+def _span_data(span: Span) -> SpanData:
+    return SpanData(
+        partition=span.partition,
+        first=span.first,
+        last=span.last,
+        first_ms=span.first_ms,
+        last_ms=span.last_ms,
+        writer=None if span.writer is None else _writer_data(span.writer),
+        rows=span.rows,
+        keyless=span.keyless,
+        explained=span.explained,
+        missed=[*span.missed],
+        rivals=[_writer_data(each) for each in span.rivals],
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.reports.ranges import clock
+from copartition.reports.words import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

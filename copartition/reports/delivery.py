@@ -1,4 +1,4 @@
-"""What is said of a producer's batches under faults."""
+"""What faults did to a producer's batches: a verdict, figures and assumptions, on a terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rich.console import Console
+
     from partitioning.producer import DeliveryAssessment, DeliverySettings, Faults, Tally
     from partitioning.producer.tuning import Client
+
 
 DELIVERY_FORMAT_VERSION = "1.0"
 
@@ -106,3 +109,23 @@ def delivery_json(case: Case, found: DeliveryAssessment) -> str:
 
 def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
+
+
+def print_delivery(case: Case, found: DeliveryAssessment, console: Console) -> None:
+    """The verdict, what happened to how many batches, and what is assumed."""
+    from copartition.reports.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
+
+    console.print(cell(verdict(case, found), "bold"), soft_wrap=True)
+    shown = table(["", "BATCHES", "%", "RUNS", "MOST IN A RUN"], right=range(1, 5))
+    for name, tally in tallies(found).items():
+        share = 100 * tally.batches / (found.batches * found.runs)
+        shown.add_row(
+            name,
+            cell(f"{tally.batches:,}", "red" if tally.batches else ""),
+            f"{share:.2f}",
+            f"{tally.runs:,}",
+            f"{tally.most:,}",
+        )
+    console.print(indent(shown))
+    for text in assumed(case):
+        console.print(note(f"assumed: {text}"), soft_wrap=True)

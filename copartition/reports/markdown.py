@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.reports.visible import visible
+from copartition.reports.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,8 +7,7 @@ from math import inf
 
 from assignors.extras import needs
 from copartition.reports.axis import WIDTH
-from copartition.reports.ranges import clock, count, duration, number
-from copartition.reports.visible import visible
+from copartition.reports.words import clock, count, duration, number, visible
 
 with needs("an HTML report", "report"):
     import jinja2

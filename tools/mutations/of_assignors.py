@@ -223,7 +223,7 @@ ROWS = [
         COMMAND,
     ),
     ("copartition/cli/diff.py", "if strict and found.assumed:", "if strict and found.warnings:", COMMAND),
-    ("copartition/reports/diff/view.py", "np.argsort(-sizes", "np.argsort(sizes", REPORTS),
+    ("copartition/reports/diff/model.py", "np.argsort(-sizes", "np.argsort(sizes", REPORTS),
     ("copartition/cli/shell.py", "TROUBLE = 2", "TROUBLE = 1", COMMAND),
     (
         "copartition/watch/changes.py",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.reports.diff.verdict import (
+from copartition.reports.diff.model import (
     STOP_TITLES,
+    Shown,
+    View,
     answer,
     heading,
     movement,
@@ -15,9 +17,8 @@ from copartition.reports.diff.verdict import (
     renames,
     stop_rows,
 )
-from copartition.reports.diff.view import Shown, View
 from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_row, markdown_text, shortened
-from copartition.reports.ranges import number, partition_ranges
+from copartition.reports.words import number, partition_ranges
 
 if TYPE_CHECKING:
     from copartition.diff import AssignmentDiff, Conflict

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assignors.extras import needs
-from copartition.reports.diff.verdict import (
+from copartition.reports.diff.model import (
+    SHOWN,
     STOP_TITLES,
+    Shown,
+    View,
     answer,
     heading,
     movement,
@@ -16,12 +19,16 @@ from copartition.reports.diff.verdict import (
     renames,
     stop_rows,
 )
-from copartition.reports.diff.view import SHOWN, Shown, View
-from copartition.reports.grid import Column, Grid
-from copartition.reports.names import CUT, common_prefix, without_ids
-from copartition.reports.ranges import count, number, partition_ranges
-from copartition.reports.tables import cell
-from copartition.reports.visible import visible
+from copartition.reports.grid import Column, Grid, cell
+from copartition.reports.words import (
+    CUT,
+    common_prefix,
+    count,
+    number,
+    partition_ranges,
+    visible,
+    without_ids,
+)
 
 with needs("a text report", "cli"):
     from rich.cells import cell_len

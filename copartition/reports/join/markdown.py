@@ -16,7 +16,7 @@ from copartition.reports.join.model import (
     topic_rows,
 )
 from copartition.reports.markdown import Page, markdown_text
-from copartition.reports.visible import visible
+from copartition.reports.words import visible
 from copartition.topics.join.planning import plan_told
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from copartition.reports.grid import cell, indent, note, table
 from copartition.reports.join.model import (
     GROW_TITLES,
     MARKS,
@@ -15,7 +16,6 @@ from copartition.reports.join.model import (
     plan_rows,
     topic_rows,
 )
-from copartition.reports.tables import cell, indent, note, table
 from copartition.topics.join.planning import plan_told
 
 if TYPE_CHECKING:

@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 from copartition.reports.axis import WIDTH
 from copartition.reports.page import render
-from copartition.reports.ranges import count
-from copartition.reports.simulation.chart import DRAWN, charts, run_title, whole_run
-from copartition.reports.simulation.legend import colour_legend, phase_legend
-from copartition.reports.simulation.scenarios import assumptions
-from copartition.reports.simulation.tables import REBALANCES, causes, outage_rows
+from copartition.reports.simulation.chart import (
+    DRAWN,
+    charts,
+    colour_legend,
+    phase_legend,
+    run_title,
+    whole_run,
+)
+from copartition.reports.simulation.model import REBALANCES, assumptions, causes, outage_rows
+from copartition.reports.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

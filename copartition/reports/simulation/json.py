@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from copartition.reports.json import dump
-from copartition.reports.simulation.scenarios import assumptions
+from copartition.reports.simulation.model import assumptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,10 +7,9 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.extras import needs
-from copartition.reports.ranges import count, duration
-from copartition.reports.simulation.scenarios import assumptions, titles
-from copartition.reports.simulation.tables import REBALANCES, causes, outage_rows
-from copartition.reports.tables import cell, indent, note, table
+from copartition.reports.grid import cell, indent, note, table
+from copartition.reports.simulation.model import REBALANCES, assumptions, causes, outage_rows, titles
+from copartition.reports.words import count, duration
 
 with needs("a text report", "cli"):
     from rich.measure import Measurement

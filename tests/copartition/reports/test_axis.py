@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from copartition.reports.axis import Window, ticks
-from copartition.reports.ranges import clock
+from copartition.reports.words import clock
 
 STEPS = {
     *(1, 2, 5, 10, 20, 50, 100, 200, 500),

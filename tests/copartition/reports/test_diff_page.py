@@ -8,14 +8,9 @@ import numpy as np
 import pytest
 
 from copartition.diff import Stop, diff
-from copartition.reports.diff.fate import fates, notes
-from copartition.reports.diff.groups import groups
-from copartition.reports.diff.heat import heat
-from copartition.reports.diff.html import diff_html, ownership_svg
-from copartition.reports.diff.load import load
-from copartition.reports.diff.ownership import ownership
-from copartition.reports.diff.tables import ROWS, flow_rows, member_rows
-from copartition.reports.diff.timeline import timeline
+from copartition.reports.diff.html import diff_html, ownership_svg, timeline
+from copartition.reports.diff.model import ROWS, fates, flow_rows, member_rows, notes
+from copartition.reports.diff.pictures import groups, heat, load, ownership
 from tests.support.diffs import joined, shuffled, state
 from tests.support.pages import Page
 

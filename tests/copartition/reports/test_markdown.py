@@ -5,7 +5,7 @@ import re
 import pytest
 
 from copartition.reports.diff.markdown import diff_markdown
-from copartition.reports.diff.view import View
+from copartition.reports.diff.model import View
 from copartition.reports.markdown import MOST_CHARACTERS
 from tests.copartition.reports.conftest import a_crowd
 

@@ -13,7 +13,7 @@ from copartition.reports.axis import WIDTH
 from copartition.reports.simulation.chart import DRAWN, HEIGHTS, charts, first_disturbance, whole_run
 from copartition.reports.simulation.html import availability_svg, simulation_html
 from copartition.reports.simulation.lanes import GRID_LANES
-from copartition.reports.simulation.tables import CAUSES, REBALANCES, outage_rows
+from copartition.reports.simulation.model import CAUSES, REBALANCES, outage_rows
 from copartition.simulation import (
     Consumer,
     Costs,

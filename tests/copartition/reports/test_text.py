@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from copartition.diff import diff
+from copartition.reports.diff.model import SHOWN, View
 from copartition.reports.diff.text import print_diff, print_stat
-from copartition.reports.diff.view import SHOWN, View
 from tests.copartition.reports.conftest import a_crowd, orders
 from tests.support.drawing import drawn
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from copartition.diff import diff
-from copartition.reports.diff.view import SHOWN, Shown, View
+from copartition.reports.diff.model import SHOWN, Shown, View
 from partitioning.topic_partition import TopicPartition
 from tests.copartition.reports.conftest import a_crowd, orders
 

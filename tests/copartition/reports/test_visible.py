@@ -17,12 +17,12 @@ from copartition.diff import GroupState, MemberIdentity, diff
 from copartition.reports.diff.html import diff_html, ownership_svg
 from copartition.reports.diff.json import diff_csv, diff_json, diff_lines
 from copartition.reports.diff.markdown import diff_markdown
+from copartition.reports.diff.model import View
 from copartition.reports.diff.text import print_diff, print_stat
-from copartition.reports.diff.view import View
 from copartition.reports.simulation.html import availability_svg, simulation_html
 from copartition.reports.simulation.json import simulation_json
 from copartition.reports.simulation.text import print_runs, print_simulation
-from copartition.reports.visible import visible
+from copartition.reports.words import visible
 from copartition.simulation import Consumer, Crash, Runs, Scenario, simulate
 from tests.support.tiers import sample
 

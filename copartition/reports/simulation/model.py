@@ -1,17 +1,19 @@
-"""Scenarios in words: what tells them apart, and what their figures take for granted."""
+"""Runs in words and rows: what tells scenarios apart, what figures take for granted, what outages cost."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.reports.ranges import duration
+from assignors.words import first_of
+from copartition.reports.words import duration
 from copartition.simulation import Exponential, LogNormal, Uniform
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from copartition.simulation import Costs, Duration, Load, Scenario
+    from copartition.simulation import Costs, Duration, Load, Outage, Scenario, SimulationResult
+
 
 _COSTS = {
     "poll_ms": "the work between two polls",
@@ -83,4 +85,55 @@ def _commits(load: Load, interval_ms: float) -> str:
     revoke = "on revoke" if load.commit_on_revoke else "not on revoke"
     return (
         f"offsets are committed {load.commit} processing{where}, every {duration(interval_ms)} and {revoke}"
+    )
+
+
+CAUSES = 20
+"""The most causes of a run that have a row each."""
+REBALANCES = 100
+"""The most rebalances that have one."""
+_CAUSES_EACH = 4
+
+
+class OutageRow(NamedTuple):
+    """What one cause cost, or all that have no row of their own; times are summed over partitions."""
+
+    cause: str
+    partitions: int | None
+    phases: tuple[tuple[str, float], ...]
+    catch_up_ms: float | None
+
+    @property
+    def total_ms(self) -> float:
+        """All phases together."""
+        return sum(lasted for _, lasted in self.phases)
+
+
+def outage_rows(result: SimulationResult) -> list[OutageRow]:
+    """The causes that cost a run the most, in the order of time, and the rest as one row."""
+    rows = [
+        OutageRow(outage.cause, outage.partitions, _phases([outage]), outage.catch_up_ms)
+        for outage in result.outages
+    ]
+    longest = sorted(range(len(rows)), key=lambda number: -rows[number].total_ms)
+    if len(rows) <= CAUSES + 1:
+        return rows
+    shown = [rows[number] for number in sorted(longest[:CAUSES])]
+    rest = [result.outages[number] for number in longest[CAUSES:]]
+    behind = [outage.catch_up_ms for outage in rest if outage.catch_up_ms is not None]
+    others = OutageRow(f"{len(rest):,} other causes", None, _phases(rest), sum(behind) if behind else None)
+    return [*shown, others]
+
+
+def causes(names: Sequence[str]) -> str:
+    """Why there was a rebalance; the first reasons where there are many."""
+    return first_of(names, _CAUSES_EACH)
+
+
+def _phases(outages: Sequence[Outage]) -> tuple[tuple[str, float], ...]:
+    return (
+        ("detection", sum(outage.detection_ms for outage in outages)),
+        ("barrier", sum(outage.barrier_ms for outage in outages)),
+        ("compute", sum(outage.compute_ms for outage in outages)),
+        ("handover", sum(outage.handover_ms for outage in outages)),
     )
