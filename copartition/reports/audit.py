@@ -14,7 +14,8 @@ import numpy as np
 from assignors.docstrings import described
 from assignors.extras import needs
 from copartition.reports.json import dump
-from copartition.reports.markdown import markdown_row, markdown_text
+from copartition.reports.markdown import markdown_table, markdown_text
+from copartition.reports.table import Table
 from copartition.reports.words import ranges
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from partitioning.profiles import PROFILES
@@ -91,16 +92,20 @@ def named(writer: Writer) -> str:
     return f"{writer.profile} over {writer.num_partitions:,}"
 
 
-def rows(spans: Sequence[Span]) -> list[tuple[str, ...]]:
-    """A row of a table for each span; partitions with one writer each, the same one, are one row."""
+def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, int]:
+    """A row for each span, and how many are left out; partitions with one writer each, the same, are one row.
+
+    Args:
+        spans: of one topic.
+        most: rows to show; None for all.
+    """
+    titles = ("partitions", "offsets", "from", "to", "writer", "keyed", "explained", "keyless")
     turns = Counter(span.partition for span in spans)
     alike: dict[tuple[Writer | None, int], list[Span]] = {}
     for number, span in enumerate(spans):
         alike.setdefault((span.writer, -1 if turns[span.partition] == 1 else number), []).append(span)
-    return [_row(each) for each in alike.values()]
-
-
-TITLES = ("partitions", "offsets", "from", "to", "writer", "keyed", "explained", "keyless")
+    rows = [_row(each) for each in alike.values()]
+    return Table(titles, rows[:most], range(5, 8)), len(rows) - len(rows[:most])
 
 
 def _row(spans: Sequence[Span]) -> tuple[str, ...]:
@@ -199,20 +204,17 @@ MOST_ROWS = 40
 
 def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool) -> None:
     """The verdict of each topic, its ranges, and what else is to be known."""
-    from copartition.reports.grid import cell, indent, note, table  # noqa: PLC0415 - needs rich
+    from copartition.reports.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
 
     for number, audit in enumerate(audits):
         if number:
             console.print()
         console.print(cell(f"{audit.topic}: {verdict(audit)} ({audit.certainty})", "bold"), soft_wrap=True)
-        found = rows(audit.spans)
-        shown = table([title.upper() for title in TITLES], right=range(5, 8))
-        for row in found if every else found[:MOST_ROWS]:
-            shown.add_row(*map(cell, row))
-        if found:
-            console.print(indent(shown))
-        if len(found) > MOST_ROWS and not every:
-            console.print(note(f"and {len(found) - MOST_ROWS:,} more ranges; --all shows them"))
+        shown, more = span_table(audit.spans, None if every else MOST_ROWS)
+        if shown.rows:
+            print_table(shown, console)
+        if more:
+            console.print(note(f"and {more:,} more ranges; --all shows them"))
         for remark in remarks(audit):
             console.print(note(remark), soft_wrap=True)
 
@@ -223,14 +225,11 @@ def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
     for audit in audits:
         said = markdown_text(f"{audit.topic}: {verdict(audit)} ({audit.certainty})")
         lines += [f"**{said}**", ""]
-        found = rows(audit.spans)
-        if found:
-            lines += [markdown_row(TITLES), markdown_row(["---"] * len(TITLES))]
-            shown = found if every else found[:MOST_ROWS]
-            lines += [markdown_row(map(markdown_text, row)) for row in shown]
-            lines += [""]
-        if len(found) > MOST_ROWS and not every:
-            lines += [f"and {len(found) - MOST_ROWS:,} more ranges", ""]
+        shown, more = span_table(audit.spans, None if every else MOST_ROWS)
+        if shown.rows:
+            lines += [*markdown_table(shown), ""]
+        if more:
+            lines += [f"and {more:,} more ranges", ""]
         lines += [f"- {markdown_text(remark)}" for remark in remarks(audit)]
         lines += [""]
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -1,8 +1,9 @@
-"""The stretch of time a picture shows, and its marks."""
+"""The axes of all pictures: a stretch of time or of numbers, straight or logarithmic, and its marks."""
 
 from __future__ import annotations
 
 from itertools import chain, count
+from math import ceil, floor, log10
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from copartition.reports.words import clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -73,3 +74,32 @@ def _steps() -> Iterator[float]:
     counted = (number * unit for unit in (1_000, 60_000, 3_600_000) for number in (1, 2, 5, 10, 15, 30))
     days = (number * 86_400_000.0 * 10**power for power in count() for number in (2, 5, 10))
     return chain((1, 2, 5, 10, 20, 50, 100, 200, 500), counted, days)
+
+
+class LogScale(NamedTuple):
+    """A logarithmic axis from `low` to `high`, so many pixels long."""
+
+    low: float
+    high: float
+    length: float
+
+    def place(self, value: float) -> float:
+        """Pixels from its beginning."""
+        share = (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
+        return self.length * share
+
+    def ticks(self) -> tuple[Tick, ...]:
+        """Marks at 1, 2 and 5 of each power of ten."""
+        marks = [
+            digit * 10.0**decade
+            for decade in range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
+            for digit in (1, 2, 5)
+        ]
+        return tuple(
+            Tick(self.place(mark), f"{mark:,.10g}") for mark in marks if self.low <= mark <= self.high
+        )
+
+
+def log_scale(values: Sequence[float], length: float) -> LogScale:
+    """A logarithmic axis with room for all these values."""
+    return LogScale(min(values) / 1.15, max(values) * 1.15, length)

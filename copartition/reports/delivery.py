@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
+
+from copartition.reports.json import dump
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,7 +105,7 @@ def delivery_json(case: Case, found: DeliveryAssessment) -> str:
         "assumed": assumed(case),
         "classes": {name.replace(" ", "_"): tally._asdict() for name, tally in tallies(found).items()},
     }
-    return json.dumps(values, indent=2) + "\n"
+    return dump(values)
 
 
 def _finite(value: float) -> float | None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions
 
+    from copartition.reports.table import Table as ReportTable
+
 
 def cell(text: str, style: str = "") -> Text:
     """Other people's text, as it is shown."""
@@ -35,6 +37,14 @@ def table(columns: Sequence[str | Text], right: Container[int] = ()) -> Table:
         header = Text(name) if isinstance(name, str) else name
         empty.add_column(header, justify="right" if index in right else "left", overflow="fold")
     return empty
+
+
+def print_table(content: ReportTable, console: Console) -> None:
+    """A table of a report, indented below an empty line; other people's text is safe to show."""
+    shown = table([cell(title.upper()) for title in content.titles], right=content.numbers)
+    for row in content.rows:
+        shown.add_row(*map(cell, row))
+    console.print(indent(shown))
 
 
 def indent(content: Table) -> Padding:

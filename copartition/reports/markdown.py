@@ -9,6 +9,8 @@ from copartition.reports.words import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from copartition.reports.table import Table
+
 MOST_CHARACTERS = 60_000
 """Of a report; a comment on GitHub takes 65,536."""
 
@@ -53,6 +55,11 @@ class Page:
         fitting = self._fitting(lines, total, noun, "\n", share)
         self.add(*fitting, "\n</details>\n")
 
+    def whole_table(self, title: str, table: Table, noun: str, *, share: int = 1) -> None:
+        """A folded table of a report."""
+        titles = [markdown_text(name) for name in table.titles]
+        self.table(title, titles, table.rows, len(table.rows), noun, share=share)
+
     def _fitting(self, lines: Iterable[str], total: int, noun: str, mark: str, share: int) -> list[str]:
         """The first lines that there is room for, and how many there are more."""
         room = (MOST_CHARACTERS - len(self.text)) // share - 200  # for what ends and counts
@@ -66,6 +73,12 @@ class Page:
         if left_out:
             fitting.append(f"{mark}and {left_out:,} more {noun}{'' if left_out == 1 else 's'}\n")
         return fitting
+
+
+def markdown_table(table: Table) -> list[str]:
+    """The lines of a whole table."""
+    titles = [markdown_row(table.titles), markdown_row(["---"] * len(table.titles))]
+    return [*titles, *(markdown_row(map(markdown_text, row)) for row in table.rows)]
 
 
 def markdown_row(cells: Iterable[str]) -> str:

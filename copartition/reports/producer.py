@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from math import ceil, floor, isfinite, log10
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from copartition.reports.axis import WIDTH, Tick
+from copartition.reports.axis import WIDTH, Tick, log_scale
+from copartition.reports.json import dump
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +81,7 @@ def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
         "assumed": [*assumed],
         "clients": clients,
     }
-    return json.dumps(values, indent=2) + "\n"
+    return dump(values)
 
 
 def _data(trial: Trial) -> dict[str, Any]:
@@ -152,28 +152,6 @@ class TuningChart(NamedTuple):
     summary: str
 
 
-class _Scale(NamedTuple):
-    """A logarithmic axis between two numbers."""
-
-    low: float
-    high: float
-    length: float
-
-    def place(self, value: float) -> float:
-        share = (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
-        return self.length * share
-
-    def ticks(self) -> tuple[Tick, ...]:
-        marks = [
-            digit * 10.0**decade
-            for decade in range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
-            for digit in (1, 2, 5)
-        ]
-        return tuple(
-            Tick(self.place(mark), f"{mark:,.10g}") for mark in marks if self.low <= mark <= self.high
-        )
-
-
 def tuning_chart(tunings: Sequence[Tuning]) -> TuningChart:
     """The picture of what was tried for one client or more; a trial without an answer is left out."""
     shown = [
@@ -183,8 +161,8 @@ def tuning_chart(tunings: Sequence[Tuning]) -> TuningChart:
         if isfinite(trial.latency_ms) and trial.latency_ms > 0
     ]
     limit = tunings[0].limit_ms
-    across = _scale([trial.latency_ms for trial in shown] + [limit], WIDTH)
-    up = _scale([trial.requests_per_s for trial in shown] or [1.0], HEIGHT)
+    across = log_scale([trial.latency_ms for trial in shown] + [limit], WIDTH)
+    up = log_scale([trial.requests_per_s for trial in shown] or [1.0], HEIGHT)
 
     def spot(trial: Trial, tuning: Tuning) -> Spot:
         return Spot(
@@ -209,10 +187,6 @@ def tuning_chart(tunings: Sequence[Tuning]) -> TuningChart:
         f"Requests a second over the {tunings[0].percentile:g}th percentile of latency, "
         f"with the limit of {limit:g} ms",
     )
-
-
-def _scale(values: Sequence[float], length: float) -> _Scale:
-    return _Scale(min(values) / 1.15, max(values) * 1.15, length)
 
 
 def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:

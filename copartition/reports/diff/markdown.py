@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from copartition.reports.diff.model import (
-    STOP_TITLES,
     Shown,
     View,
     answer,
@@ -15,9 +14,9 @@ from copartition.reports.diff.model import (
     reason,
     reasons_told,
     renames,
-    stop_rows,
+    stop_table,
 )
-from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_row, markdown_text, shortened
+from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shortened
 from copartition.reports.words import number, partition_ranges
 
 if TYPE_CHECKING:
@@ -49,11 +48,9 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     page.items((_conflict(each) for each in shown.part.conflicts), len(shown.part.conflicts), "conflict")
     page.items(map(markdown_text, diff.warnings), len(diff.warnings), "warning")
     page.items(map(markdown_text, renames(diff)), len(diff.matching.renames), "rename")
-    stops = stop_rows(diff)
-    if stops:
-        page.add(
-            "\n", *(f"{markdown_row(cells)}\n" for cells in (STOP_TITLES, ["---"] * len(STOP_TITLES), *stops))
-        )
+    stops = stop_table(diff)
+    if stops.rows:
+        page.add("\n", *(f"{line}\n" for line in markdown_table(stops)))
     if not diff.same:
         _TABLES[shown.view.by or "member"](shown, page)
     return page.ended

@@ -17,6 +17,7 @@ from assignors.reasons import Reason
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
 from copartition.diff.state import UNKNOWN_LAG
+from copartition.reports.table import Table
 from copartition.reports.words import count, duration, number, partition_ranges
 
 if TYPE_CHECKING:
@@ -280,8 +281,6 @@ _PRESENCE = {Presence.JOINED: "new", Presence.LEFT: "gone"}
 _EXPLAINED = 20_000
 """Partitions of a group whose plan is explained without being asked to; more take longer than the plan."""
 
-STOP_TITLES = ("stop on", "protocol", "members", "partitions", "mean pause", "noticed after")
-
 
 def verdict(diff: AssignmentDiff) -> str:
     """What moved, what is unknown, and what was taken for granted."""
@@ -404,9 +403,10 @@ def presence(member: MemberChange) -> str:
     return _PRESENCE.get(member.presence, str(member.presence))
 
 
-def stop_rows(diff: AssignmentDiff) -> list[tuple[str, ...]]:
-    """What the change costs, a row for each event and protocol, under `STOP_TITLES`."""
-    return [
+def stop_table(diff: AssignmentDiff) -> Table:
+    """What the change costs, a row for each event and protocol."""
+    titles = ("stop on", "protocol", "members", "partitions", "mean pause", "noticed after")
+    rows = [
         (
             stop.event,
             stop.protocol,
@@ -417,6 +417,7 @@ def stop_rows(diff: AssignmentDiff) -> list[tuple[str, ...]]:
         )
         for stop in diff.stops
     ]
+    return Table(titles, rows, range(2, 6))
 
 
 def reason(what: Flow | Change) -> str:

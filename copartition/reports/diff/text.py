@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from assignors.extras import needs
 from copartition.reports.diff.model import (
     SHOWN,
-    STOP_TITLES,
     Shown,
     View,
     answer,
@@ -17,7 +16,7 @@ from copartition.reports.diff.model import (
     reason,
     reasons_told,
     renames,
-    stop_rows,
+    stop_table,
 )
 from copartition.reports.grid import Column, Grid, cell
 from copartition.reports.words import (
@@ -66,11 +65,13 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     _TABLES[shown.view.by or "member"](shown, console)
     _print_conflicts(shown, console)
     _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.full)
-    stops = stop_rows(diff)
-    if stops:
-        kinds = ("word", "word", *["number"] * (len(STOP_TITLES) - 2))
-        columns = [Column(title.upper(), kind) for title, kind in zip(STOP_TITLES, kinds, strict=True)]
-        _show(console, Grid(columns, stops))
+    stops = stop_table(diff)
+    if stops.rows:
+        columns = [
+            Column(title.upper(), "number" if place in stops.numbers else "word")
+            for place, title in enumerate(stops.titles)
+        ]
+        _show(console, Grid(columns, stops.rows))
     if not diff.same:
         console.print()
         style = "yellow" if diff.summary.avoidable_moves else ""

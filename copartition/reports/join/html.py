@@ -12,20 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from copartition.reports.join.model import (
-    GROW_TITLES,
     MARKS,
-    PLAN_TITLES,
-    TOPIC_TITLES,
-    example_rows,
-    example_titles,
-    grow_rows,
-    plan_rows,
-    topic_rows,
+    example_table,
+    growth_table,
+    plan_sentences,
+    plan_table,
+    topic_table,
 )
 from copartition.reports.page import render
 from copartition.reports.words import count
 from copartition.topics.join.facts import listed
-from copartition.topics.join.planning import plan_told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -214,11 +210,9 @@ def join_html(report: JoinReport) -> str:
         return render(
             "join.html.j2",
             report=report,
-            told=plan_told(report.plan),
-            plan_titles=PLAN_TITLES,
-            plan_rows=plan_rows(report.plan),
-            grow_titles=GROW_TITLES,
-            grow_rows=grow_rows(report.plan),
+            told=plan_sentences(report.plan),
+            joins=plan_table(report.plan),
+            growth=growth_table(report.plan),
         )
     verdict = report.verdict
     assert verdict is not None
@@ -236,8 +230,6 @@ def join_html(report: JoinReport) -> str:
         picture_height=HEIGHT,
         invented=not report.audits,
         counts_unknown=any(each.code == "counts" and each.weight == "open" for each in verdict.reasons),
-        example_titles=example_titles(verdict.topics),
-        example_rows=example_rows(verdict.proof),
-        topic_titles=TOPIC_TITLES,
-        topic_rows=topic_rows(report.audits),
+        examples=example_table(verdict),
+        topics=topic_table(report.audits),
     )

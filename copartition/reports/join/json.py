@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from copartition.reports.join.model import JoinNumbers
+from copartition.reports.join.model import JoinNumbers, plan_sentences
 from copartition.reports.json import CheckResult, check_results, dump, json_schema
 from copartition.topics.audit.topic_audit import Coverage
 from copartition.topics.join.facts import Topic
-from copartition.topics.join.planning import MustGrow, PlannedJoin, plan_told
+from copartition.topics.join.planning import MustGrow, PlannedJoin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -242,7 +242,7 @@ def check_json(report: JoinReport, limits: Sequence[Check] = ()) -> str:
         if plan is None
         else {
             "plan": dict(plan.plan),
-            "told": plan_told(plan),
+            "told": plan_sentences(plan),
             "joins": [*plan.joins],
             "grow": [*plan.grow],
         },

@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from copartition.reports.join.model import (
-    GROW_TITLES,
     MARKS,
-    PLAN_TITLES,
-    TOPIC_TITLES,
-    example_rows,
-    example_titles,
-    grow_rows,
-    plan_rows,
-    topic_rows,
+    example_table,
+    growth_table,
+    plan_sentences,
+    plan_table,
+    topic_table,
 )
 from copartition.reports.markdown import Page, markdown_text
 from copartition.reports.words import visible
-from copartition.topics.join.planning import plan_told
 
 if TYPE_CHECKING:
     from copartition.reports.join.model import JoinReport
@@ -32,12 +28,11 @@ def join_markdown(report: JoinReport) -> str:
     page = Page()
     page.add("**", markdown_text(report.headline), "**\n")
     if report.plan is not None:
-        told = plan_told(report.plan)[1:]
-        page.items(map(markdown_text, told), len(told), "remark")
-        joins, grow = plan_rows(report.plan), grow_rows(report.plan)
-        page.table("Joins", PLAN_TITLES, joins, len(joins), "join", share=2)
-        if grow:
-            page.table("What must grow", GROW_TITLES, grow, len(grow), "topic")
+        remarks = plan_sentences(report.plan)[1:]
+        page.items(map(markdown_text, remarks), len(remarks), "remark")
+        page.whole_table("Joins", plan_table(report.plan), "join", share=2)
+        if report.plan.grow:
+            page.whole_table("What must grow", growth_table(report.plan), "topic")
         return page.ended
     verdict = report.verdict
     assert verdict is not None
@@ -51,12 +46,10 @@ def join_markdown(report: JoinReport) -> str:
         ]
         page.items(remedies, len(remedies), "remedy")
     if report.audits:
-        rows = topic_rows(report.audits)
-        page.table("Topics", TOPIC_TITLES, rows, len(rows), "topic", share=2)
-    examples = example_rows(verdict.proof)
-    if examples:
-        titles = [markdown_text(title) for title in example_titles(verdict.topics)]
-        page.table("Keys that are apart", titles, examples, len(examples), "key", share=2)
+        page.whole_table("Topics", topic_table(report.audits), "topic", share=2)
+    examples = example_table(verdict)
+    if examples.rows:
+        page.whole_table("Keys that are apart", examples, "key", share=2)
     assumed = [markdown_text(f"assumed: {each}") for each in verdict.assumed]
     page.items(assumed, len(assumed), "assumption")
     return page.ended

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Literal
 
+from copartition.reports.table import Table
 from copartition.topics.join.facts import Topic, listed, spelled
-from copartition.topics.join.planning import plan_told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from copartition.topics.audit.topic_audit import TopicAudit
-    from copartition.topics.join.planning import GrowthPlan
+    from copartition.topics.join.planning import GrowthPlan, PlannedJoin
     from copartition.topics.join.proof import KeyPairs
-    from copartition.topics.join.verdict import JoinVerdict, KeyProof
+    from copartition.topics.join.verdict import JoinVerdict
 
 MARKS = {"against": "✗", "open": "?", "for": "✓"}
 """What a reason weighs, at a glance."""
@@ -106,7 +106,7 @@ class JoinReport:
     def headline(self) -> str:
         """The verdict in a sentence, the answer first."""
         if self.plan is not None:
-            return f"{self.plan.answer}, {plan_told(self.plan)[0]}"
+            return f"{self.plan.answer}, {plan_sentences(self.plan)[0]}"
         assert self.verdict is not None
         names = listed(self.verdict.topics)
         if self.verdict.answer == "yes":
@@ -140,48 +140,37 @@ class JoinReport:
         )
 
 
-TOPIC_TITLES = ("topic", "partitions", "records read", "of", "placed by", "certainty", "keys")
-
-
-def topic_rows(audits: Sequence[TopicAudit]) -> list[tuple[str, ...]]:
+def topic_table(audits: Sequence[TopicAudit]) -> Table:
     """A row a topic: what was read, and who wrote it."""
-    return [
+    titles = ("topic", "partitions", "records read", "of", "placed by", "certainty", "keys")
+    rows = [
         (
             audit.topic,
             f"{audit.num_partitions:,}",
             f"{audit.coverage.read:,}",
             f"{audit.coverage.present:,}",
-            "; ".join(sorted(map(_rule, Topic(audit).rules))) or "-",
+            "; ".join(sorted(str(rule).removeprefix("the rule of ") for rule in Topic(audit).rules)) or "-",
             audit.certainty,
             ", ".join(form.name for form in audit.forms) or "-",
         )
         for audit in audits
     ]
+    return Table(titles, rows, (1, 2, 3))
 
 
-def _rule(rule: object) -> str:
-    return str(rule).removeprefix("the rule of ")
-
-
-def example_titles(topics: Sequence[str]) -> tuple[str, ...]:
-    """Above the keys that are apart."""
-    return ("key", *(f"in {topic}" for topic in topics))
-
-
-def example_rows(proof: KeyProof | None) -> list[tuple[str, ...]]:
+def example_table(verdict: JoinVerdict) -> Table:
     """A row a key that is apart: its partition in each topic."""
-    return [
+    titles = ("key", *(f"in {topic}" for topic in verdict.topics))
+    rows = [
         (spelled(key, EXAMPLE_BYTES), *("-" if place is None else str(place) for place in places))
-        for key, places in (proof.examples if proof else ())
+        for key, places in (verdict.proof.examples if verdict.proof else ())
     ]
+    return Table(titles, rows, range(1, len(titles)))
 
 
-PLAN_TITLES = ("join", "partitions now", "then", "outcome")
-
-
-def plan_rows(plan: GrowthPlan) -> list[tuple[str, ...]]:
+def plan_table(plan: GrowthPlan) -> Table:
     """A row a join: its counts before and after, and what becomes of it."""
-    return [
+    rows = [
         (
             " with ".join(join.topics),
             " / ".join(f"{count:,}" for count in join.before),
@@ -190,14 +179,41 @@ def plan_rows(plan: GrowthPlan) -> list[tuple[str, ...]]:
         )
         for join in plan.joins
     ]
+    return Table(("join", "partitions now", "then", "outcome"), rows, (1, 2))
 
 
-GROW_TITLES = ("topic", "partitions now", "planned", "needed", "keys that move")
-
-
-def grow_rows(plan: GrowthPlan) -> list[tuple[str, ...]]:
+def growth_table(plan: GrowthPlan) -> Table:
     """A row a topic that has to grow."""
-    return [
+    rows = [
         (each.topic, f"{each.before:,}", f"{each.planned:,}", f"{each.needed:,}", f"{each.moved:.0%}")
         for each in plan.grow
     ]
+    return Table(("topic", "partitions now", "planned", "needed", "keys that move"), rows, range(1, 5))
+
+
+def plan_sentences(plan: GrowthPlan) -> list[str]:
+    """The plan in sentences: what breaks, what must grow, and what stays behind."""
+    grown = listed([f"{topic} to {count:,}" for topic, count in plan.plan.items()])
+    fates = {
+        fate: [join for join in plan.joins if join.fate == fate] for fate in ("breaks", "broken", "moves")
+    }
+    sentences = [f"growing {grown} touches none of {len(plan.joins)} joins"] if plan.answer == "yes" else []
+    if fates["breaks"]:
+        sentences.append(f"growing {grown} breaks {_joins(fates['breaks'])}: partition counts would differ")
+    if fates["broken"]:
+        sentences.append(f"{_joins(fates['broken'])}: partition counts differ now, and would then")
+    more = [each for each in plan.grow if each.needed > each.planned]
+    if more:
+        needs = [f"{each.topic} to {each.needed:,} (now {each.before:,})" for each in more]
+        sentences.append(f"to keep counts equal, grow too: {listed(needs)}")
+    if plan.grow:
+        shares = listed([f"{each.moved:.0%} of the keys of {each.topic}" for each in plan.grow])
+        sentences.append(
+            f"growth moves {shares}: their records to come do not meet those there are, until these are gone "
+            "or are written anew"
+        )
+    return sentences
+
+
+def _joins(joins: Sequence[PlannedJoin]) -> str:
+    return listed([" with ".join(join.topics) for join in joins])

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.reports.grid import cell, indent, note, table
+from copartition.reports.grid import cell, note, print_table
 from copartition.reports.join.model import (
-    GROW_TITLES,
     MARKS,
-    PLAN_TITLES,
-    TOPIC_TITLES,
-    example_rows,
-    example_titles,
-    grow_rows,
-    plan_rows,
-    topic_rows,
+    example_table,
+    growth_table,
+    plan_sentences,
+    plan_table,
+    topic_table,
 )
-from copartition.topics.join.planning import plan_told
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
 
     from copartition.reports.join.model import JoinReport
@@ -45,12 +39,10 @@ def print_join(report: JoinReport, console: Console) -> None:
             cell(f"  {MARKS[reason.weight]} {reason.text}", _WEIGHTS[reason.weight]), soft_wrap=True
         )
     if report.audits:
-        _print_table(TOPIC_TITLES, topic_rows(report.audits), console, right=(1, 2, 3))
-    examples = example_rows(verdict.proof)
-    if examples:
-        _print_table(
-            example_titles(verdict.topics), examples, console, right=range(1, len(verdict.topics) + 1)
-        )
+        print_table(topic_table(report.audits), console)
+    examples = example_table(verdict)
+    if examples.rows:
+        print_table(examples, console)
     _print_remedies(verdict, console)
     console.print()
     for each in verdict.assumed:
@@ -68,17 +60,8 @@ def _print_remedies(verdict: JoinVerdict, console: Console) -> None:
 
 
 def _print_plan(plan: GrowthPlan, console: Console) -> None:
-    for told in plan_told(plan)[1:]:
-        console.print(cell(told), soft_wrap=True)
-    _print_table(PLAN_TITLES, plan_rows(plan), console, right=(1, 2))
+    for sentence in plan_sentences(plan)[1:]:
+        console.print(cell(sentence), soft_wrap=True)
+    print_table(plan_table(plan), console)
     if plan.grow:
-        _print_table(GROW_TITLES, grow_rows(plan), console, right=range(1, 5))
-
-
-def _print_table(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], console: Console, *, right: Sequence[int]
-) -> None:
-    shown = table([cell(title.upper()) for title in titles], right=right)
-    for row in rows:
-        shown.add_row(*map(cell, row))
-    console.print(indent(shown))
+        print_table(growth_table(plan), console)
