@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import sys
@@ -17,9 +18,11 @@ from copartition.reports.words import visible
 from partitioning.errors import PartitioningError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rich.console import Console
+
+    from partitioning.registry import StrategyInfo
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -186,3 +189,29 @@ def paint(draw: Callable[[Console], None], *, color: str, width: int | None, out
     draw(console)
     # Tables pad their last column; nobody needs those blanks.
     write(re.sub(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", r"\1", buffer.getvalue(), flags=re.MULTILINE), out)
+
+
+def print_rows(rows: Sequence[dict[str, str]], form: str, color: str, width: int | None) -> None:
+    """A listing, one dict a row."""
+    if form == "json":
+        write(json.dumps(rows, indent=2) + "\n")
+        return
+    from copartition.reports.grid import cell, table  # noqa: PLC0415 - only tables need rich
+
+    listing = table([name.upper() for name in rows[0]])
+    for row in rows:
+        listing.add_row(*(cell(value) for value in row.values()))
+    paint(lambda console: console.print(listing), color=color, width=width)
+
+
+def print_strategies(infos: Sequence[StrategyInfo], form: str, color: str, width: int | None) -> None:
+    """Strategies by name, with where they come from."""
+    rows = [
+        {
+            "name": info.name,
+            "origin": info.origin,
+            "summary": f"broken: {info.fault}" if info.fault else info.summary,
+        }
+        for info in infos
+    ]
+    print_rows(rows, form, color, width)

@@ -13,8 +13,7 @@ import click
 
 from assignors.errors import ScenarioError
 from assignors.limits import MAX_FILE_BYTES, MAX_RUNS
-from copartition.cli.listings import print_rows
-from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
+from copartition.cli.shell import HELP, QuietCommand, output_options, paint, print_rows, write
 from copartition.reports.words import visible
 
 if TYPE_CHECKING:
