@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from copartition.cli.shell import HELP, QuietCommand, output_options, print_strategies
+from copartition.cli.options import output_options
+from copartition.cli.shell import HELP, QuietCommand
+
+if TYPE_CHECKING:
+    from copartition.cli.shell import Output
 
 
 @click.command(cls=QuietCommand, context_settings=HELP)
 @output_options("text", "json")
-def assignors(
-    *,
-    form: str,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
-) -> None:
+def assignors(output: Output) -> None:
     """Assignors by name, plug-ins included."""
     from assignors import list_assignors  # noqa: PLC0415 - help does without
 
-    print_strategies(list_assignors(), form, color, width)
+    output.print_strategies(list_assignors())

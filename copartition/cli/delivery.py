@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
+from copartition.cli.options import PRODUCERS, output_options, seed_option
+from copartition.cli.shell import HELP, QuietCommand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from copartition.cli.shell import Output
     from partitioning.producer.tuning import Client
 
 EXAMPLES = """\b
@@ -88,7 +90,7 @@ def _fault_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option(
     "--client",
-    type=click.Choice(["java", "librdkafka"]),
+    type=click.Choice(PRODUCERS),
     default="java",
     show_default=True,
     help="Whose rules and defaults.",
@@ -110,9 +112,7 @@ def _fault_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="MS",
     help="Until a leader knows that followers have what it wrote.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Decides which requests are hit."
-)
+@seed_option("Decides which requests are hit.", default=0)
 @output_options("text", "json")
 def delivery(
     *,
@@ -133,10 +133,7 @@ def delivery(
     round_trip: float,
     replication: float,
     seed: int,
-    form: str,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
     """What faults make of a producer's batches: lost, twice, out of order, failed but written.
 
@@ -165,7 +162,7 @@ def delivery(
         batches, runs, settings=settings, faults=faults, seed=seed, client=client, **times
     )
     case = report.Case(client, settings, faults, times, seed)
-    if form == "json":
-        write(report.delivery_json(case, found))
+    if output.form == "json":
+        output.write(report.delivery_json(case, found))
         return
-    paint(partial(report.print_delivery, case, found), color=color, width=width)
+    output.paint(partial(report.print_delivery, case, found))

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.shell import HELP, QuietCommand, output_options, write
+from copartition.cli.options import output_options
+from copartition.cli.shell import HELP, QuietCommand
 from copartition.reports.words import visible
 
 if TYPE_CHECKING:
+    from copartition.cli.shell import Output
     from copartition.migration import Bounce, Migration
 
 
@@ -44,10 +46,7 @@ def migrate(
     *,
     clients: tuple[str, ...],
     policy: str,
-    form: str,
-    color: str,  # noqa: ARG001 - nothing is coloured
-    width: int | None,  # noqa: ARG001 - nor laid out
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
     """The safe rolling bounces that bring a group FROM some strategies TO others, or why there are none.
 
@@ -60,10 +59,10 @@ def migrate(
 
     old, new = ([name.strip() for name in text.split(",") if name.strip()] for text in (before, after))
     found = plan_migration(old, new, clients=tuple(dict.fromkeys(clients)), policy=policy)
-    if form == "json":
-        write(json.dumps(asdict(found), indent=2) + "\n")
+    if output.form == "json":
+        output.write(json.dumps(asdict(found), indent=2) + "\n")
     else:
-        write("".join(f"{visible(line)}\n" for line in _lines(found)))
+        output.write("".join(f"{visible(line)}\n" for line in _lines(found)))
     ctx.exit(found.obstacle is not None)
 
 

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
+from copartition.cli.options import output_options
+from copartition.cli.shell import HELP, QuietCommand
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from copartition.cli.shell import Output
 
 
 @click.command(cls=QuietCommand, context_settings=HELP)
@@ -33,21 +36,16 @@ def partition(
     *,
     partitions: int,
     profiles: tuple[str, ...],
-    form: str,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
     """Where every client puts each KEY (as UTF-8 bytes) of a topic with N partitions.
 
     A dash: that client does not hash such a key.
     """
-    _placements([os.fsencode(key) for key in keys], partitions, profiles, form, color, width)
+    _placements([os.fsencode(key) for key in keys], partitions, profiles, output)
 
 
-def _placements(
-    keys: Sequence[bytes], partitions: int, names: Sequence[str], form: str, color: str, width: int | None
-) -> None:
+def _placements(keys: Sequence[bytes], partitions: int, names: Sequence[str], output: Output) -> None:
     """The partition of each key under each profile."""
     from partitioning import PROFILES, list_partitioners, partition_for_key  # noqa: PLC0415 - only here
 
@@ -56,12 +54,12 @@ def _placements(
         profile: [partition_for_key(key, partitions, profile=profile) for key in keys] for profile in profiles
     }
     shown = [key.decode("utf-8", "backslashreplace") for key in keys]
-    if form == "json":
+    if output.form == "json":
         rows = [
             {"key": key, "partitions": {name: row[index] for name, row in places.items()}}
             for index, key in enumerate(shown)
         ]
-        write(json.dumps({"num_partitions": partitions, "keys": rows}, indent=2) + "\n")
+        output.write(json.dumps({"num_partitions": partitions, "keys": rows}, indent=2) + "\n")
         return
     from rich.text import Text  # noqa: PLC0415 - only tables need it
 
@@ -72,4 +70,4 @@ def _placements(
     for profile in profiles:
         cells = [Text("-" if place is None else str(place)) for place in places[profile]]
         listing.add_row(Text(profile), *cells, Text(summaries[profile], "dim"))
-    paint(lambda console: console.print(listing), color=color, width=width)
+    output.paint(lambda console: console.print(listing))

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
+from copartition.cli.options import PRODUCERS, html_option, output_options, seed_option
+from copartition.cli.shell import HELP, QuietCommand, write
 
 if TYPE_CHECKING:
+    from copartition.cli.shell import Output
     from copartition.groups.record_stream import RecordStream
-    from partitioning.producer.tuning import Client
 
 EXAMPLES = """\b
 Examples:
   copartition producer --rate 2500 --value-bytes 512 --partitions 12 --limit 20
   copartition producer --stream orders.csv --partitions 12 --round-trip 4 --limit 50
 """
-
-CLIENTS: tuple[Client, ...] = ("java", "librdkafka")
 
 
 @click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
@@ -82,14 +81,12 @@ CLIENTS: tuple[Client, ...] = ("java", "librdkafka")
 @click.option(
     "--client",
     "clients",
-    type=click.Choice(CLIENTS),
+    type=click.Choice(PRODUCERS),
     multiple=True,
     help="Whose rules and defaults; repeatable, all without it.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what comes by chance."
-)
-@click.option("--html", type=click.Path(dir_okay=False), help="File for a page with a picture.")
+@seed_option("Of what comes by chance.", default=0)
+@html_option
 @output_options("text", "json")
 def producer(
     *,
@@ -106,10 +103,7 @@ def producer(
     clients: tuple[str, ...],
     seed: int,
     html: str | None,
-    form: str,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
     """Which linger.ms and batch.size keep latency under a limit with the fewest requests.
 
@@ -146,13 +140,13 @@ def producer(
             key_bytes=stream.key_bytes,
             seed=seed,
         )
-        for client in CLIENTS
-        if client in (clients or CLIENTS)
+        for client in PRODUCERS
+        if client in (clients or PRODUCERS)
     ]
     assumed = (*stream.assumed, report.LIMITS)
     if html is not None:
         write(report.tuning_html(tunings, assumed), html)
-    if form == "json":
-        write(report.tuning_json(tunings, assumed))
+    if output.form == "json":
+        output.write(report.tuning_json(tunings, assumed))
     else:
-        paint(partial(report.print_tunings, tunings, assumed), color=color, width=width)
+        output.paint(partial(report.print_tunings, tunings, assumed))

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from copartition.cli.shell import HELP, QuietCommand, output_options, print_rows
+from copartition.cli.options import output_options
+from copartition.cli.shell import HELP, QuietCommand
+
+if TYPE_CHECKING:
+    from copartition.cli.shell import Output
 
 
 @click.command(cls=QuietCommand, context_settings=HELP)
 @output_options("text", "json")
-def profiles(
-    *,
-    form: str,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
-) -> None:
+def profiles(output: Output) -> None:
     """Every client's rule for keys."""
     from partitioning.profiles import PROFILES  # noqa: PLC0415 - help does without
 
     columns = ("name", "hash", "null", "empty", "unkeyed", "client")
-    rows = [{column: getattr(profile, column) for column in columns} for profile in PROFILES.values()]
-    print_rows(rows, form, color, width)
+    output.print_rows(
+        [{column: getattr(profile, column) for column in columns} for profile in PROFILES.values()]
+    )

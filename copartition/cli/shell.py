@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
@@ -49,7 +49,7 @@ class QuietCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it."""
-        with _told_in_a_line(ctx.command_path, verbose=bool(ctx.params.get("verbose"))):
+        with _told_in_a_line(ctx.command_path, verbose=bool(ctx.meta.get("verbose"))):
             return super().invoke(ctx)
 
 
@@ -95,62 +95,6 @@ def _discard(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def output_options(*formats: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The options -o, --color, --width and -v."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        for option in reversed(
-            (
-                click.option(
-                    "-o",
-                    "--output",
-                    "form",
-                    type=click.Choice(formats),
-                    default="text",
-                    help="Format.",
-                    show_default=True,
-                ),
-                click.option(
-                    "--color",
-                    type=click.Choice(["auto", "always", "never"]),
-                    default="auto",
-                    show_default=True,
-                    help="Colours; auto honours NO_COLOR and FORCE_COLOR.",
-                ),
-                click.option(
-                    "--width", type=click.IntRange(40, MAX_REPORT_WIDTH), help="Columns of text output."
-                ),
-                click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from."),
-            )
-        ):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def schema_option(
-    schema: Callable[[], Mapping[str, Any]],
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The option --schema, which prints a JSON Schema, made only then, and ends the command."""
-
-    def show(ctx: click.Context, option: click.Parameter, given: bool) -> None:  # noqa: ARG001
-        if given and not ctx.resilient_parsing:
-            from copartition.reports.json import dump  # noqa: PLC0415 - only --schema needs it
-
-            write(dump(schema()))
-            ctx.exit()
-
-    return click.option(
-        "--schema",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=show,
-        help="Print the JSON Schema of -o json.",
-    )
-
-
 def write(text: str, out: str | None = None) -> None:
     """Write a report to standard output, or to a file, which is UTF-8."""
     if out is None:
@@ -191,27 +135,50 @@ def paint(draw: Callable[[Console], None], *, color: str, width: int | None, out
     write(re.sub(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", r"\1", buffer.getvalue(), flags=re.MULTILINE), out)
 
 
-def print_rows(rows: Sequence[dict[str, str]], form: str, color: str, width: int | None) -> None:
-    """A listing, one dict a row."""
-    if form == "json":
-        write(json.dumps(rows, indent=2) + "\n")
-        return
-    from copartition.reports.grid import cell, table  # noqa: PLC0415 - only tables need rich
+class Output(NamedTuple):
+    """Where a report goes and what it looks like, as options say.
 
-    listing = table([name.upper() for name in rows[0]])
-    for row in rows:
-        listing.add_row(*(cell(value) for value in row.values()))
-    paint(lambda console: console.print(listing), color=color, width=width)
+    Attributes:
+        form: the format.
+        color: "auto", "always" or "never".
+        width: columns of text; None for those of the terminal.
+        out: a file; None for standard output.
+    """
 
+    form: str
+    color: str = "auto"
+    width: int | None = None
+    out: str | None = None
 
-def print_strategies(infos: Sequence[StrategyInfo], form: str, color: str, width: int | None) -> None:
-    """Strategies by name, with where they come from."""
-    rows = [
-        {
-            "name": info.name,
-            "origin": info.origin,
-            "summary": f"broken: {info.fault}" if info.fault else info.summary,
-        }
-        for info in infos
-    ]
-    print_rows(rows, form, color, width)
+    def write(self, text: str) -> None:
+        """Write a report as it is."""
+        write(text, self.out)
+
+    def paint(self, draw: Callable[[Console], None]) -> None:
+        """Write what `draw` prints to a console."""
+        paint(draw, color=self.color, width=self.width, out=self.out)
+
+    def print_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write a listing, a mapping a row, as JSON or as a table of its texts."""
+        if self.form == "json":
+            self.write(json.dumps(rows, indent=2) + "\n")
+            return
+        from copartition.reports.grid import cell, table  # noqa: PLC0415 - only tables need rich
+
+        listing = table([name.upper() for name in rows[0]])
+        for row in rows:
+            listing.add_row(*map(cell, row.values()))
+        self.paint(lambda console: console.print(listing))
+
+    def print_strategies(self, infos: Sequence[StrategyInfo]) -> None:
+        """Write strategies by name, with where they come from."""
+        self.print_rows(
+            [
+                {
+                    "name": info.name,
+                    "origin": info.origin,
+                    "summary": f"broken: {info.fault}" if info.fault else info.summary,
+                }
+                for info in infos
+            ]
+        )

@@ -13,12 +13,14 @@ import click
 
 from assignors.errors import ScenarioError
 from assignors.limits import MAX_FILE_BYTES, MAX_RUNS
-from copartition.cli.shell import HELP, QuietCommand, output_options, paint, print_rows, write
+from copartition.cli.options import html_option, output_options, seed_option, set_option
+from copartition.cli.shell import HELP, QuietCommand, write
 from copartition.reports.words import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from copartition.cli.shell import Output
     from copartition.simulation import Runs, RunSummary, Scenario, SimulationResult
     from copartition.watch.replaying import Replay
 
@@ -33,21 +35,15 @@ _SHOWN = 100
 @click.option(
     "--assignor", "assignors", multiple=True, help="Run them with this assignor instead; repeat to compare."
 )
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change what they say: session.timeout.ms=10000, load.rate=50; repeatable.",
-)
-@click.option("--seed", type=click.IntRange(min=0), help="Run them with this seed instead.")
+@set_option("Change what they say: session.timeout.ms=10000, load.rate=50")
+@seed_option("Run them with this seed instead.")
 @click.option(
     "--runs",
     type=click.IntRange(2, MAX_RUNS),
     metavar="N",
     help="Run each with N seeds: medians and 95th percentiles. A page shows the first.",
 )
-@click.option("--html", type=click.Path(dir_okay=False), help="File for a page with pictures.")
+@html_option
 @click.option(
     "--replay",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
@@ -61,18 +57,15 @@ def simulate(
     ctx: click.Context,
     plans: tuple[str, ...],
     *,
-    form: str,
-    color: str,
-    width: int | None,
+    output: Output,
     assignors: tuple[str, ...],
-    changes: tuple[str, ...],
+    changes: dict[str, str],
     seed: int | None,
     runs: int | None,
     html: str | None,
     replay: str | None,
     listing: bool,
     schema: bool,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
 ) -> None:
     """Run scenarios: rebalances, pauses by phase and cause, moves, lag.
 
@@ -85,45 +78,44 @@ def simulate(
     if replay is not None:
         ctx.exit(_replay(replay))
     if any(Path(plan).suffix.lower() == _RECORD for plan in plans):
-        if len(plans) > 1 or len(assignors) > 1 or form == "ndjson" or html is not None:
+        if len(plans) > 1 or len(assignors) > 1 or output.form == "ndjson" or html is not None:
             raise click.UsageError(
                 "a record stands beside one model: no other file or assignor, no -o ndjson and no --html"
             )
         from copartition.watch.replaying import SEEDS, replay_record  # noqa: PLC0415 - as below
 
         seeds = range(seed or 0, (seed or 0) + (runs or SEEDS))
-        told = replay_record(plans[0], "".join(assignors) or None, dict(map(_change, changes)), seeds)
-        ctx.exit(_tell_beside(told, form, color, width))
+        told = replay_record(plans[0], "".join(assignors) or None, changes, seeds)
+        ctx.exit(_tell_beside(told, output))
     if listing:
         from copartition.simulation.ready import ready_scenarios  # noqa: PLC0415 - only this command needs it
 
         rows = [{"name": each.name, "summary": each.summary} for each in ready_scenarios().values()]
-        print_rows(rows, form, color, width)
+        output.print_rows(rows)
     elif schema:
         write(_schema())
     else:
         scenarios = _scenarios(plans, changes, assignors, seed)
-        _report(scenarios, runs, form, html, color=color, width=width)
+        _report(scenarios, runs, output, html)
 
 
-def _tell_beside(told: Replay, form: str, color: str, width: int | None) -> int:
+def _tell_beside(told: Replay, output: Output) -> int:
     """A record beside the model; the exit code."""
     from copartition.reports.watch import print_replay, replay_json  # noqa: PLC0415 - only a record needs it
 
-    if form == "json":
-        write(replay_json(told))
+    if output.form == "json":
+        output.write(replay_json(told))
     else:
-        paint(partial(print_replay, told), color=color, width=width)
+        output.paint(partial(print_replay, told))
     return 0 if told.agrees else 1
 
 
 def _scenarios(
-    plans: Sequence[str], changes: Sequence[str], assignors: Sequence[str], seed: int | None
+    plans: Sequence[str], changes: Mapping[str, str], assignors: Sequence[str], seed: int | None
 ) -> list[Scenario]:
     from copartition.simulation.inputs.file import read_scenario  # noqa: PLC0415 - only this command needs it
 
-    given = dict(map(_change, changes))
-    bases = [read_scenario(_find(plan), given) for plan in plans]
+    bases = [read_scenario(_find(plan), changes) for plan in plans]
     if len({base.name for base in bases}) < len(bases):
         bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
     if seed is not None:
@@ -147,11 +139,8 @@ def _find(plan: str) -> Path:
 def _report(
     scenarios: Sequence[Scenario],
     runs: int | None,
-    form: str,
+    output: Output,
     html: str | None,
-    *,
-    color: str,
-    width: int | None,
 ) -> None:
     """Run them all, and only then write anything."""
     from copartition.reports.simulation.json import runs_json, simulation_json  # noqa: PLC0415 - only here
@@ -163,22 +152,22 @@ def _report(
     plans: list[Runs] = []
     if runs is None:
         results = [run(scenario) for scenario in scenarios]
-    elif form == "ndjson":
+    elif output.form == "ndjson":
         raise click.UsageError("-o ndjson is the log of one seed; leave --runs out")
     else:
         plans, results = _run_seeds(scenarios, runs)
     if html is not None:
         write(simulation_html(results), html)
-    if form == "ndjson":
+    if output.form == "ndjson":
         from copartition.simulation.outcome.log import log_lines  # noqa: PLC0415
 
-        write("".join(line for result in results for line in log_lines(result)))
-    elif form == "json":
-        write(runs_json(plans) if plans else simulation_json(results))
+        output.write("".join(line for result in results for line in log_lines(result)))
+    elif output.form == "json":
+        output.write(runs_json(plans) if plans else simulation_json(results))
     elif plans:
-        paint(partial(print_runs, plans), color=color, width=width)
+        output.paint(partial(print_runs, plans))
     else:
-        paint(partial(print_simulation, results), color=color, width=width)
+        output.paint(partial(print_simulation, results))
 
 
 def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], list[SimulationResult]]:
@@ -208,13 +197,6 @@ def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], li
                 progress.advance(bar)
             plans.append(Runs(scenario, summaries))
     return plans, firsts
-
-
-def _change(text: str) -> tuple[str, str]:
-    key, sign, value = text.partition("=")
-    if not key.strip() or not sign:
-        raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="--set")
-    return key.strip(), value.strip()
 
 
 def _schema() -> str:

@@ -7,7 +7,8 @@ from typing import TextIO
 
 import click
 
-from copartition.cli.client_settings import client_options
+from copartition.cli.client_options import client_options
+from copartition.cli.options import format_option, verbose_option
 from copartition.cli.shell import HELP, QuietCommand, complain, write
 
 _SUFFIX = ".ndjson"
@@ -41,16 +42,8 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
     metavar="FILE.ndjson",
     help="Keep what is seen, a snapshot a line: assignment-diff FILE.ndjson#STEP reads it.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format; json is an object a line.",
-)
-@click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from.")
+@format_option("text", "json", text="Format; json is an object a line.")
+@verbose_option
 @click.pass_context
 def watch(
     ctx: click.Context,
@@ -62,7 +55,6 @@ def watch(
     count: int | None,
     record: str | None,
     form: str,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
 ) -> None:
     """What changes in a group while you look: a line a change, and none while nothing changes.
 
