@@ -88,12 +88,11 @@ def _view(
     topic: re.Pattern[str] | None,
     member: re.Pattern[str] | None,
     every: bool,
-    full: bool,
     reasons: bool,
 ) -> View:
     from copartition.reports.diff.model import View  # noqa: PLC0415 - help and completion do without
 
-    return View(by=by, topic=topic, member=member, every=every, full=full, reasons=reasons)
+    return View(by=by, topic=topic, member=member, every=every, reasons=reasons)
 
 
 view_options = one_argument(
@@ -104,8 +103,12 @@ view_options = one_argument(
     ),
     click.option("--topic", callback=_pattern, metavar="REGEX", help="Show only topics that match."),
     click.option("--member", callback=_pattern, metavar="REGEX", help="Show only members that match."),
-    click.option("--all", "every", is_flag=True, help="Show what did not change, too."),
-    click.option("--full", is_flag=True, help="Show all rows, not the 40 largest changes."),
+    click.option(
+        "--all",
+        "every",
+        is_flag=True,
+        help="Show all rows, not the 40 largest changes, and what did not change.",
+    ),
     click.option("--reasons", is_flag=True, help="plan: show why it moves what it moves."),
 )
 """What of a diff to show."""
@@ -183,7 +186,6 @@ planning_options = one_argument(
 @output_options("text", "stat", "json", "ndjson", "csv", "markdown", "html", file=True)
 @click.option("-q", "--quiet", is_flag=True, help="No report, only the exit code.")
 @view_options
-@click.option("--swap", is_flag=True, help="Take AFTER for BEFORE: what would going back change?")
 @click.option(
     "--match",
     type=click.Choice(["auto", "instance-id", "client-id", "host", "member-id", "overlap"]),
@@ -192,8 +194,7 @@ planning_options = one_argument(
     help="How members before are found again after.",
 )
 @check_option("moved_pct<=10")
-@click.option("--strict", is_flag=True, help="Trouble (exit code 2) where anything had to be assumed.")
-@click.option("--exit-zero", is_flag=True, help="0 for a difference or a failed check, too; trouble stays 2.")
+@click.option("--strict", is_flag=True, help="Fail (2) if the answer relies on any assumption.")
 @group_option
 @planning_options
 @click.option(
@@ -219,11 +220,9 @@ def diff(
     output: Output,
     quiet: bool,
     view: View,
-    swap: bool,
     match: str,
     checks: tuple[str, ...],
     strict: bool,
-    exit_zero: bool,
     group: str | None,
     what_if: WhatIf,
     weights: str | None,
@@ -255,8 +254,6 @@ def diff(
         group=group,
         weights=weights,
     )
-    if swap:
-        pair = pair.swapped()
     if view.reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     rule = "member-id" if pair.planned and match == "auto" else match
@@ -274,7 +271,7 @@ def diff(
         _report(found, view, limits, output)
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.told(found.summary)}")
-    ctx.exit(0 if exit_zero else bool(failed) if limits else not found.same)
+    ctx.exit(bool(failed) if limits else not found.same)
 
 
 def _timing(changes: Mapping[str, str]) -> Settings:
@@ -289,11 +286,11 @@ def _timing(changes: Mapping[str, str]) -> Settings:
 
 def _check_form(output: Output, view: View, *, quiet: bool) -> None:
     """Refuse options that the format has no use for: what they ask for would be missing without a word."""
-    form, filtered = output.form, view.topic or view.member or view.every or view.full
+    form, filtered = output.form, view.topic or view.member or view.every
     if form == "html" and output.out is None and not quiet:
         raise click.UsageError("-o html needs --out FILE")
     if form == "html" and filtered:
-        raise click.UsageError("-o html shows everything; leave --topic, --member, --all and --full out")
+        raise click.UsageError("-o html shows everything; leave --topic, --member and --all out")
     if view.by is not None and form in {"html", "json"}:
         raise click.UsageError(f"-o {form} has members, topics and partitions; leave --by out")
     if view.by == "partition" and form == "stat":

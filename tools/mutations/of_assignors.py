@@ -218,8 +218,8 @@ ROWS = [
     ("copartition/reports/markdown.py", "    text = visible(text)\n", "", REPORTS),
     (
         "copartition/cli/diff.py",
-        "ctx.exit(0 if exit_zero else bool(failed) if limits else not found.same)",
-        "ctx.exit(0 if exit_zero else bool(failed) or not found.same)",
+        "ctx.exit(bool(failed) if limits else not found.same)",
+        "ctx.exit(bool(failed) or not found.same)",
         COMMAND,
     ),
     ("copartition/cli/diff.py", "if strict and found.assumed:", "if strict and found.warnings:", COMMAND),

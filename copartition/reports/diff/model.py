@@ -43,8 +43,7 @@ class View:
         by: what a row stands for: "member", "topic" or "partition"; None for what suits the format.
         topic: only topics in whose name it is found.
         member: only members in whose name it is found, and partitions that one of them has or had.
-        every: also what did not change.
-        full: every row, however many there are.
+        every: also what did not change, and every row, however many there are.
         reasons: why a plan moves what it moves.
     """
 
@@ -52,7 +51,6 @@ class View:
     topic: re.Pattern[str] | None = None
     member: re.Pattern[str] | None = None
     every: bool = False
-    full: bool = False
     reasons: bool = False
 
 
@@ -216,7 +214,7 @@ class Shown:
         return flows, *left_out
 
     def _most(self, most: int | None) -> int | None:
-        return None if self.view.full else SHOWN if most is None else most
+        return None if self.view.every else SHOWN if most is None else most
 
     def _is_chosen(self, member: MemberChange) -> bool:
         return self.view.member is None or self.view.member.search(member.name) is not None

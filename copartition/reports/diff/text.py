@@ -64,7 +64,7 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     _fill(console, [first, *rest], "bold")
     _TABLES[shown.view.by or "member"](shown, console)
     _print_conflicts(shown, console)
-    _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.full)
+    _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.every)
     stops = stop_table(diff)
     if stops.rows:
         columns = [
@@ -107,7 +107,7 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
     if rows:
         console.print(Grid(columns, rows), crop=False)
     _more(console, left_out, shown.view.by or "member")
-    _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.full)
+    _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.every)
     _conclude(shown, console)
 
 
@@ -152,7 +152,7 @@ def _print_members(shown: Shown, console: Console) -> None:
             )
             for flow in flows
         ]
-        _show(console, Grid([*columns, Column("PARTITIONS", "list")], rows, full=shown.view.full))
+        _show(console, Grid([*columns, Column("PARTITIONS", "list")], rows, full=shown.view.every))
     if more_flows:
         _more(console, more_flows, "flow", f" of {count(more_partitions, 'partition')}")
 
@@ -249,7 +249,7 @@ def _print_conflicts(shown: Shown, console: Console) -> None:
     for conflict in shown.part.conflicts:
         before, after = (", ".join(side) or "nobody" for side in (conflict.before, conflict.after))
         lines.append(f"! {conflict.topic}-{conflict.partition} has two owners: {before} -> {after}")
-    _first(console, lines, "conflict", "bold red", full=shown.view.full)
+    _first(console, lines, "conflict", "bold red", full=shown.view.every)
 
 
 def _first(console: Console, lines: Sequence[str], noun: str, style: str = "", *, full: bool) -> None:
@@ -263,7 +263,7 @@ def _more(console: Console, left_out: int, noun: str, whose: str = "") -> None:
     """How many rows are not shown."""
     if left_out > 0:
         nouns = noun if left_out == 1 else f"{noun}s"
-        console.print(f"  [dim]{left_out:,} more {nouns}{whose} (--full shows all)[/]")
+        console.print(f"  [dim]{left_out:,} more {nouns}{whose} (--all shows them)[/]")
 
 
 def _show(console: Console, grid: Grid) -> None:
