@@ -73,9 +73,9 @@ def assign(
     if source is None:
         start = _given(topics, members)
     else:
-        known = read_source(source)
+        source_group = read_source(source)
         # A coordinator that has a target makes the next one of that, whatever the members have got of it.
-        start = known.state if known.target is None else known.target
+        start = source_group.state if source_group.target is None else source_group.target
     planned = plan(start, assignor)
     if output.form == "json":
         output.write(snapshot_bytes(planned).decode())

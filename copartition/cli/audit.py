@@ -82,4 +82,4 @@ def audit(
         output.paint(partial(report.print_audits, audits, every=every))
     for line in keys.undecoded():
         complain(ctx, line)
-    ctx.exit(0 if all(map(report.settled, audits)) else 1)
+    ctx.exit(0 if all(map(report.is_settled, audits)) else 1)

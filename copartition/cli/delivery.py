@@ -158,11 +158,11 @@ def delivery(
     if unclean is not None:
         faults = replace(faults, followers_gone_ms=unclean, replica_lag_time_max_ms=0.0)
     times = {"interval_ms": interval, "round_trip_ms": round_trip, "replication_ms": replication}
-    found = assess_delivery(
+    assessment = assess_delivery(
         batches, runs, settings=settings, faults=faults, seed=seed, client=client, **times
     )
     case = report.Case(client, settings, faults, times, seed)
     if output.form == "json":
-        output.write(report.delivery_json(case, found))
+        output.write(report.delivery_json(case, assessment))
         return
-    output.paint(partial(report.print_delivery, case, found))
+    output.paint(partial(report.print_delivery, case, assessment))

@@ -257,21 +257,21 @@ def diff(
     if view.reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     rule = "member-id" if pair.planned and match == "auto" else match
-    found = compare(pair.before, pair.after, match=rule, timing=timing, weights=weights)
-    if strict and found.assumed:
-        for assumed in found.assumed:
+    change = compare(pair.before, pair.after, match=rule, timing=timing, weights=weights)
+    if strict and change.assumed:
+        for assumed in change.assumed:
             complain(ctx, f"--strict: assumed: {assumed}")
         ctx.exit(TROUBLE)
-    failed = [limit for limit in limits if not limit.passes(found.summary)]
+    failed = [limit for limit in limits if not limit.passes(change.summary)]
     if save is not None:
         write(snapshot_bytes(pair.kept.state, pair.kept.target).decode(), save)
-    for conflict in found.conflicts[:_CONFLICTS]:
+    for conflict in change.conflicts[:_CONFLICTS]:
         complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")
     if not quiet:
-        _report(found, view, limits, output)
+        _report(change, view, limits, output)
     for limit in failed:
-        complain(ctx, f"check failed: {limit}, it is {limit.told(found.summary)}")
-    ctx.exit(bool(failed) if limits else not found.same)
+        complain(ctx, f"check failed: {limit}, it is {limit.told(change.summary)}")
+    ctx.exit(bool(failed) if limits else not change.same)
 
 
 def _timing(changes: Mapping[str, str]) -> Settings:
@@ -297,25 +297,25 @@ def _check_form(output: Output, view: View, *, quiet: bool) -> None:
         raise click.UsageError("-o stat counts partitions; --by is member or topic")
 
 
-def _report(found: AssignmentDiff, view: View, limits: Sequence[Check], output: Output) -> None:
+def _report(change: AssignmentDiff, view: View, limits: Sequence[Check], output: Output) -> None:
     if output.form in {"text", "stat"}:
         from copartition.reports.diff.text import print_diff, print_stat  # noqa: PLC0415 - needs rich
 
-        output.paint(partial(print_diff if output.form == "text" else print_stat, found, view=view))
+        output.paint(partial(print_diff if output.form == "text" else print_stat, change, view=view))
     elif output.form == "html":
         from copartition.reports.diff.html import diff_html  # noqa: PLC0415 - needs the extra "report"
 
-        output.write(diff_html(found, reasons=view.reasons))
+        output.write(diff_html(change, reasons=view.reasons))
     elif output.form == "markdown":
         from copartition.reports.diff.markdown import diff_markdown  # noqa: PLC0415 - one format of several
 
-        output.write(diff_markdown(found, view))
+        output.write(diff_markdown(change, view))
     else:
         from copartition.reports.diff.json import diff_csv, diff_json, diff_lines  # noqa: PLC0415 - as above
 
         if output.form == "json":
-            output.write(diff_json(found, view, limits))
+            output.write(diff_json(change, view, limits))
         elif output.form == "csv":
-            output.write(diff_csv(found, view))
+            output.write(diff_csv(change, view))
         else:
-            output.write("".join(diff_lines(found, view)))
+            output.write("".join(diff_lines(change, view)))

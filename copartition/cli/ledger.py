@@ -143,13 +143,13 @@ def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any
     row: dict[str, Any] = {"topic": topic, "partition": partition}
     if entry is None:
         return {**row, "version": None, "records": None, "whole": None, "digest": None}
-    told = asdict(entry)
+    fields = asdict(entry)
     return {
         **row,
-        "version": told["version"],
-        "records": told["records"],
-        "whole": told["done"],
-        "digest": told["digest"],
+        "version": fields["version"],
+        "records": fields["records"],
+        "whole": fields["done"],
+        "digest": fields["digest"],
     }
 
 
@@ -168,11 +168,11 @@ def _show(rows: list[dict[str, Any]], output: Output) -> None:
         [name.upper() for name in names], right=[names.index(name) for name in numbers if name in names]
     )
     for row in rows:
-        listing.add_row(*(cell(_said(row[name])) for name in names))
+        listing.add_row(*(cell(_cell_text(row[name])) for name in names))
     output.paint(lambda console: console.print(listing))
 
 
-def _said(value: object) -> str:
+def _cell_text(value: object) -> str:
     if value is None:
         return "no entry of a ledger"
     if isinstance(value, bool):

@@ -44,17 +44,17 @@ class QuietCommand(click.Command):
     ) -> click.Context:
         """Read the arguments; --help, --version and --schema print here."""
         path = f"{parent.command_path} {info_name}" if parent else str(info_name)
-        with _told_in_a_line(path, verbose=not {"-v", "--verbose"}.isdisjoint(args)):
+        with _one_line_errors(path, verbose=not {"-v", "--verbose"}.isdisjoint(args)):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it."""
-        with _told_in_a_line(ctx.command_path, verbose=bool(ctx.meta.get("verbose"))):
+        with _one_line_errors(ctx.command_path, verbose=bool(ctx.meta.get("verbose"))):
             return super().invoke(ctx)
 
 
 @contextmanager
-def _told_in_a_line(path: str, *, verbose: bool) -> Iterator[None]:
+def _one_line_errors(path: str, *, verbose: bool) -> Iterator[None]:
     """Turn whatever goes wrong into a line, and into exit code 2."""
     try:
         yield

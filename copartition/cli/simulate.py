@@ -85,8 +85,8 @@ def simulate(
         from copartition.watch.replaying import SEEDS, replay_record  # noqa: PLC0415 - as below
 
         seeds = range(seed or 0, (seed or 0) + (runs or SEEDS))
-        told = replay_record(plans[0], "".join(assignors) or None, changes, seeds)
-        ctx.exit(_tell_beside(told, output))
+        comparison = replay_record(plans[0], "".join(assignors) or None, changes, seeds)
+        ctx.exit(_report_replay(comparison, output))
     if listing:
         from copartition.simulation.ready import ready_scenarios  # noqa: PLC0415 - only this command needs it
 
@@ -99,15 +99,15 @@ def simulate(
         _report(scenarios, runs, output, html)
 
 
-def _tell_beside(told: Replay, output: Output) -> int:
+def _report_replay(comparison: Replay, output: Output) -> int:
     """A record beside the model; the exit code."""
     from copartition.reports.watch import print_replay, replay_json  # noqa: PLC0415 - only a record needs it
 
     if output.form == "json":
-        output.write(replay_json(told))
+        output.write(replay_json(comparison))
     else:
-        output.paint(partial(print_replay, told))
-    return 0 if told.agrees else 1
+        output.paint(partial(print_replay, comparison))
+    return 0 if comparison.agrees else 1
 
 
 def _scenarios(
@@ -210,22 +210,22 @@ def _schema() -> str:
 def _replay(path: str) -> int:
     """Run a log again; the exit code."""
     if path == "-":
-        return _tell(sys.stdin.buffer)
+        return _compare_log(sys.stdin.buffer)
     with Path(path).open("rb") as file:
-        return _tell(file)
+        return _compare_log(file)
 
 
-def _tell(log: BinaryIO) -> int:
+def _compare_log(log: BinaryIO) -> int:
     """Hold a log against what it tells of."""
     from copartition.simulation.outcome.log import replay  # noqa: PLC0415 - only this command needs it
 
-    found = replay(iter(partial(log.readline, MAX_FILE_BYTES), b""))  # not every file has lines
-    if found is None:
+    difference = replay(iter(partial(log.readline, MAX_FILE_BYTES), b""))  # not every file has lines
+    if difference is None:
         write("the same\n")
         return 0
-    write(f"line {found.line} differs from character {found.column} on\n")
-    for which, line in (("logged", found.logged), ("now", found.now)):
-        start = max(0, found.column - _SHOWN // 2)
+    write(f"line {difference.line} differs from character {difference.column} on\n")
+    for which, line in (("logged", difference.logged), ("now", difference.now)):
+        start = max(0, difference.column - _SHOWN // 2)
         shown = "(no such line)" if line is None else visible(line.rstrip("\n")[start : start + _SHOWN])
         write(f"{which:>6}: {'... ' if start else ''}{shown}\n")
     return 1

@@ -29,5 +29,5 @@ def snapshot(
     """
     from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - help does without
 
-    found = read_source(source, config, group=group)
-    write(snapshot_bytes(found.state, found.target).decode(), out)
+    source_group = read_source(source, config, group=group)
+    write(snapshot_bytes(source_group.state, source_group.target).decode(), out)

@@ -64,20 +64,20 @@ def watch(
     if group.lower().endswith(_SUFFIX) and not config:
         if record is not None or for_s is not None or count is not None:
             raise click.UsageError("a record is told from its first step to its last; leave the rest out")
-        _tell_again(group, form)
+        _replay(group, form)
     else:
         _look(ctx, group, config, (interval, for_s, count), record, form)
 
 
-def _tell_again(path: str, form: str) -> None:
+def _replay(path: str, form: str) -> None:
     from copartition.groups.record import read_record  # noqa: PLC0415
-    from copartition.reports.watch import Teller  # noqa: PLC0415 - help and completion do without
+    from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
 
     steps = read_record(path)
-    teller = Teller(form)
+    report = WatchReport(form)
     for step in steps:
-        write(teller.lines(step))
-    click.echo(teller.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
+        write(report.lines(step))
+    click.echo(report.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
 
 
 def _look(
@@ -90,7 +90,7 @@ def _look(
 ) -> None:
     from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
     from copartition.groups.record import record_line  # noqa: PLC0415
-    from copartition.reports.watch import Teller  # noqa: PLC0415 - help and completion do without
+    from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
     from copartition.watch import Looks  # noqa: PLC0415
 
     def tell(trouble: str | None) -> None:
@@ -98,19 +98,19 @@ def _look(
 
     interval, for_s, count = limits
     looks = Looks(GroupReader(group, config), interval_s=interval, for_s=for_s, count=count, tell=tell)
-    teller = Teller(form)
+    report = WatchReport(form)
     with ExitStack() as stack:
-        file = None if record is None else stack.enter_context(_opened(record))
+        file = None if record is None else stack.enter_context(_open_record(record))
         with suppress(KeyboardInterrupt):
             for step in looks:
                 if file is not None:
                     file.write(record_line(step))
                     file.flush()
-                write(teller.lines(step))
-    click.echo(teller.summary(looks.ended - looks.begun, looks.blind_s), nl=False, err=form == "json")
+                write(report.lines(step))
+    click.echo(report.summary(looks.ended - looks.begun, looks.blind_s), nl=False, err=form == "json")
 
 
-def _opened(path: str) -> TextIO:
+def _open_record(path: str) -> TextIO:
     try:
         return open(path, "w", encoding="utf-8")  # noqa: PTH123 - as `write` does
     except OSError as error:

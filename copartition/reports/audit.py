@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-def settled(audit: TopicAudit) -> bool:
+def is_settled(audit: TopicAudit) -> bool:
     """Whether one writer over the topic's own count explains what was read, but for strays."""
     return (
         audit.certainty in {"sure", "likely"}
-        and {writer.num_partitions for writer in _used(audit)} == {audit.num_partitions}
-        and len(_used(audit)) == 1
+        and {writer.num_partitions for writer in _writers_in_turn(audit)} == {audit.num_partitions}
+        and len(_writers_in_turn(audit)) == 1
     )
 
 
 def verdict(audit: TopicAudit) -> str:
     """The answer in a sentence."""
     keyed = _keyed(audit)
-    writers = _used(audit)
+    writers = _writers_in_turn(audit)
     if not audit.coverage.read:
         return "no records: nothing can be said"
     if not keyed:
@@ -51,10 +51,10 @@ def verdict(audit: TopicAudit) -> str:
     if audit.num_partitions == 1:
         return "one partition, where every client puts every key"
     grown = {writer.num_partitions for writer in writers} != {audit.num_partitions}
-    told = ", then ".join(map(named, writers))
+    parts = ", then ".join(map(writer_name, writers))
     adverb = "written" if audit.certainty == "sure" else "most likely written"
     late = f", although the topic has {audit.num_partitions:,}" if grown and len(writers) == 1 else ""
-    return f"{adverb} by {told}{late}"
+    return f"{adverb} by {parts}{late}"
 
 
 def remarks(audit: TopicAudit) -> list[str]:
@@ -62,14 +62,14 @@ def remarks(audit: TopicAudit) -> list[str]:
     coverage, keyed = audit.coverage, _keyed(audit)
     keyless = sum(span.keyless for span in audit.spans)
     lines = [f"read {coverage.read:,} of at most {coverage.present:,} records: {coverage.said}"]
-    for writer in _used(audit):
+    for writer in _writers_in_turn(audit):
         others = [name for name in writer.same_rule if name != writer.profile]
         if others and audit.num_partitions > 1:
             lines.append(
                 f"{writer.profile} is {PROFILES[writer.profile].client}; the same for keyed records: "
                 f"{', '.join(others)}"
             )
-    if len(_used(audit)) > 1 and audit.certainty in {"sure", "likely"}:
+    if len(_writers_in_turn(audit)) > 1 and audit.certainty in {"sure", "likely"}:
         lines.append("records of one key from before and after such a change are in different partitions")
     if keyless:
         lines.append(f"{keyless:,} of {coverage.read:,} records have no key, or an empty one")
@@ -81,13 +81,13 @@ def remarks(audit: TopicAudit) -> list[str]:
             f"{keyed - explained:,} of {keyed:,} keyed records are elsewhere than the writer of their range "
             f"puts them, for example (partition@offset) {where}"
         )
-    lines.extend(_form(form, audit.forms) for form in audit.forms)
+    lines.extend(_form_sentence(form, audit.forms) for form in audit.forms)
     if audit.compacted:
         lines.append("the topic is compacted: what was deleted may have had other writers")
     return lines
 
 
-def named(writer: Writer) -> str:
+def writer_name(writer: Writer) -> str:
     """A writer in a few words."""
     return f"{writer.profile} over {writer.num_partitions:,}"
 
@@ -118,7 +118,7 @@ def _row(spans: Sequence[Span]) -> tuple[str, ...]:
         f"{spans[0].first}-{spans[0].last}" if len(spans) == 1 else "all read",
         _time(min(starts, default=None)),
         _time(max(ends, default=None)),
-        "?" if writer is None else named(writer),
+        "?" if writer is None else writer_name(writer),
         f"{keyed:,}",
         f"{sum(span.explained for span in spans):,}",
         f"{sum(span.keyless for span in spans):,}",
@@ -138,7 +138,7 @@ def _keyed(audit: TopicAudit) -> int:
     return sum(span.rows - span.keyless for span in audit.spans)
 
 
-def _used(audit: TopicAudit) -> list[Writer]:
+def _writers_in_turn(audit: TopicAudit) -> list[Writer]:
     """The writers of the spans, in the order in which partitions met them."""
     place: dict[Writer, int] = {}
     turn: dict[int, int] = {}
@@ -152,25 +152,25 @@ def _used(audit: TopicAudit) -> list[Writer]:
 def _why_unknown(audit: TopicAudit) -> str:
     rivals = {rival for span in audit.spans for rival in span.rivals}
     if rivals:
-        first = [named(each) for each in (*_used(audit)[:1], *sorted(rivals))]
+        first = [writer_name(each) for each in (*_writers_in_turn(audit)[:1], *sorted(rivals))]
         more = f" and {len(first) - _SHOWN:,} more" if len(first) > _SHOWN else ""
         return f"cannot be told: the keys fit {', '.join(first[:_SHOWN])}{more} alike"
-    guess = _used(audit)
+    guess = _writers_in_turn(audit)
     return "cannot be told: too few different keys" + (
-        f"; they would fit {named(guess[0])}, which may be chance" if guess else ""
+        f"; they would fit {writer_name(guess[0])}, which may be chance" if guess else ""
     )
 
 
-def _shares(audit: TopicAudit) -> str:
+def _several_writers(audit: TopicAudit) -> str:
     keyed = _keyed(audit)
-    told = [f"{named(share.writer)} about {share.rows / keyed:.0%}" for share in audit.shares[:_SHOWN]]
+    parts = [f"{writer_name(share.writer)} about {share.rows / keyed:.0%}" for share in audit.shares[:_SHOWN]]
     rest = keyed - sum(share.rows for share in audit.shares)
     if rest:
-        told.append(f"{rest:,} records that no rule explains")
-    return f"several clients at once: {', '.join(told)}"
+        parts.append(f"{rest:,} records that no rule explains")
+    return f"several clients at once: {', '.join(parts)}"
 
 
-def _form(form: KeyForm, forms: Sequence[KeyForm]) -> str:
+def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
     total = sum(each.rows for each in forms)
     ids = ""
     if form.schema_ids:
@@ -194,7 +194,7 @@ def _unexplained(audit: TopicAudit) -> str:  # noqa: ARG001 - as the others
 _OTHERWISE: dict[str, Callable[[TopicAudit], str]] = {
     "none": _unexplained,
     "unknown": _why_unknown,
-    "mixed": _shares,
+    "mixed": _several_writers,
 }
 """What is said where no writer, or one after another, explains the records."""
 
@@ -223,8 +223,8 @@ def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
     """Audits as GitHub Markdown: the verdicts in bold, small tables."""
     lines: list[str] = []
     for audit in audits:
-        said = markdown_text(f"{audit.topic}: {verdict(audit)} ({audit.certainty})")
-        lines += [f"**{said}**", ""]
+        sentence = markdown_text(f"{audit.topic}: {verdict(audit)} ({audit.certainty})")
+        lines += [f"**{sentence}**", ""]
         shown, more = span_table(audit.spans, None if every else MOST_ROWS)
         if shown.rows:
             lines += [*markdown_table(shown), ""]
@@ -353,9 +353,9 @@ def audit_schema() -> dict[str, Any]:
     for type_, sources in _DESCRIBED.items():
         properties = schema["$defs"][type_.__name__]["properties"]
         for source in sources:
-            for name, said in described(source).items():
+            for name, sentence in described(source).items():
                 if name in properties:
-                    properties[name] = {**properties[name], "description": said}
+                    properties[name] = {**properties[name], "description": sentence}
     schema["$defs"]["FormData"]["properties"]["example"]["description"] = described(AuditData)["example"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -369,7 +369,7 @@ def _audit_data(audit: TopicAudit) -> AuditData:
         topic=audit.topic,
         num_partitions=audit.num_partitions,
         certainty=audit.certainty,
-        settled=settled(audit),
+        settled=is_settled(audit),
         verdict=verdict(audit),
         remarks=remarks(audit),
         compacted=audit.compacted,

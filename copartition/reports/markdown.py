@@ -91,9 +91,9 @@ def markdown_text(text: str, most: int = MOST_CHARACTERS) -> str:
     text = visible(text)
     for sign in "\\`*_[]|":
         text = text.replace(sign, f"\\{sign}")
-    return shortened(text.replace("&", "&amp;").replace("<", "&lt;"), most)
+    return shorten_list(text.replace("&", "&amp;").replace("<", "&lt;"), most)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten_list(text: str, most: int) -> str:
     """A list without what is too long of it."""
     return text if len(text) <= most else f"{text[:most].rpartition(',')[0] or text[:most]} .."

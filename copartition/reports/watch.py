@@ -36,7 +36,10 @@ def change_text(change: Change) -> str:
     state = change.state
     generation = "" if state.generation is None else f"  generation >= {state.generation}"
     when = _time(change.at, "seconds")
-    return visible(f"{when}  #{change.step}  {state.status or _UNKNOWN}{generation}  {_told(change)}") + "\n"
+    return (
+        visible(f"{when}  #{change.step}  {state.status or _UNKNOWN}{generation}  {_change_text(change)}")
+        + "\n"
+    )
 
 
 def change_json(change: Change) -> str:
@@ -65,7 +68,7 @@ def change_json(change: Change) -> str:
     return json.dumps(row) + "\n"
 
 
-def _told(change: Change) -> str:
+def _change_text(change: Change) -> str:
     if change.kind is Kind.STATE:
         return _state(change)
     if change.kind is Kind.MOVED:
@@ -87,11 +90,11 @@ def _state(change: Change) -> str:
     known = ", ".join([*parts, group.strategy or "no assignor"])
     if change.step == 0:
         return known
-    told = f"{change.before or _UNKNOWN} -> {change.after or _UNKNOWN}{_length(change, ' after')}"
+    text = f"{change.before or _UNKNOWN} -> {change.after or _UNKNOWN}{_length(change, ' after')}"
     if change.after != "Stable":
-        return told
+        return text
     stood = "; eager: every partition stood still" if _eager(group) and change.most_s is not None else ""
-    return f"{told}: {known}{stood}"
+    return f"{text}: {known}{stood}"
 
 
 def _moved(change: Change) -> str:
@@ -127,7 +130,7 @@ def _time(seconds: float, to: str) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec=to).replace("+00:00", "Z")
 
 
-class Teller:
+class WatchReport:
     """Tells a watch, step by step and in a few words at its end.
 
     Args:
@@ -159,19 +162,19 @@ class Teller:
             blind_s: the longest time between two looks; None for a record, which does not tell.
         """
         members = ", ".join(f"{self._kinds[each]:,} {each}" for each in _MEMBERS)
-        told = [f"{duration(1000 * seconds)}: {members}, {count(self._moved, 'partition')} taken over"]
+        text = [f"{duration(1000 * seconds)}: {members}, {count(self._moved, 'partition')} taken over"]
         if self._longest_s:
-            told[0] += f", without an owner for at most {duration(1000 * self._longest_s)}"
+            text[0] += f", without an owner for at most {duration(1000 * self._longest_s)}"
         if blind_s is not None:
-            told.append(
+            text.append(
                 f"what came and went between two looks, at most {duration(1000 * blind_s)}, was not seen"
             )
         if self._kinds[Kind.LEFT]:
-            told.append(
+            text.append(
                 "a member that is killed owns its partitions until its session times out: nobody reads them, "
                 "and no look shows it"
             )
-        return "\n".join(told) + "\n"
+        return "\n".join(text) + "\n"
 
 
 REPLAY_FORMAT_VERSION = "1.0"
@@ -250,10 +253,10 @@ def _times(times: Bounds | Spread | None) -> dict[str, int | None] | None:
 
 
 def _by_topic(partitions: Any) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    numbers_by_topic: dict[str, list[int]] = {}
     for topic, number in partitions:
-        found.setdefault(topic, []).append(number)
-    return found
+        numbers_by_topic.setdefault(topic, []).append(number)
+    return numbers_by_topic
 
 
 def _row(compared: Compared) -> tuple[str, ...]:

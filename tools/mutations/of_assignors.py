@@ -218,11 +218,11 @@ ROWS = [
     ("copartition/reports/markdown.py", "    text = visible(text)\n", "", REPORTS),
     (
         "copartition/cli/diff.py",
-        "ctx.exit(bool(failed) if limits else not found.same)",
-        "ctx.exit(bool(failed) or not found.same)",
+        "ctx.exit(bool(failed) if limits else not change.same)",
+        "ctx.exit(bool(failed) or not change.same)",
         COMMAND,
     ),
-    ("copartition/cli/diff.py", "if strict and found.assumed:", "if strict and found.warnings:", COMMAND),
+    ("copartition/cli/diff.py", "if strict and change.assumed:", "if strict and change.warnings:", COMMAND),
     ("copartition/reports/diff/model.py", "np.argsort(-sizes", "np.argsort(sizes", REPORTS),
     ("copartition/cli/shell.py", "TROUBLE = 2", "TROUBLE = 1", COMMAND),
     (

@@ -77,7 +77,7 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
     picture = ownership(diff) if 0 < len(diff.members) <= FEW else None
     if picture is not None and len(picture.ribbons) > _RIBBONS:
         picture = None
-    exchanged = bool((diff.source != diff.target).any())
+    has_moves = bool((diff.source != diff.target).any())
     return render(
         "diff.html.j2",
         diff=diff,
@@ -86,7 +86,7 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
         fates=fates(diff),
         notes=notes(diff),
         picture=picture,
-        heat=heat(diff) if exchanged and picture is None else None,
+        heat=heat(diff) if has_moves and picture is None else None,
         load=load(diff),
         timeline=timeline(diff),
         members=member_rows(diff),

@@ -12,11 +12,11 @@ from copartition.reports.diff.model import (
     movement,
     presence,
     reason,
-    reasons_told,
+    reason_counts,
     renames,
     stop_table,
 )
-from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shortened
+from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shorten_list
 from copartition.reports.words import number, partition_ranges
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     page.items((markdown_text(f"assumed: {each}") for each in diff.assumed), len(diff.assumed), "assumption")
     page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:
-        page.add("\n", markdown_text(" · ".join([*movement(diff), *reasons_told(diff)])), "\n")
+        page.add("\n", markdown_text(" · ".join([*movement(diff), *reason_counts(diff)])), "\n")
     if shown.filters:
         page.add("\n", markdown_text(shown.filters, 1_000), "\n")
     page.items((_conflict(each) for each in shown.part.conflicts), len(shown.part.conflicts), "conflict")
@@ -75,7 +75,7 @@ def _members(shown: Shown, page: Page) -> None:
                 flow.target or "nobody",
                 *([reason(flow)] if because else []),
                 len(flow.partitions),
-                shortened(partition_ranges(flow.partitions), _RANGE_CHARACTERS),
+                shorten_list(partition_ranges(flow.partitions), _RANGE_CHARACTERS),
             )
             for flow in flows
         ),

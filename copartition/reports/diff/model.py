@@ -110,12 +110,12 @@ class Shown:
     def filters(self) -> str | None:
         """What is left out, in words."""
         given = {"topics": self.view.topic, "members": self.view.member}
-        told = [
+        parts = [
             f"{what} matching {pattern.pattern}" for what, pattern in given.items() if pattern is not None
         ]
-        if not told:
+        if not parts:
             return None
-        return f"only {' and '.join(told)} are shown; the verdict and the exit code are of the whole group"
+        return f"only {' and '.join(parts)} are shown; the verdict and the exit code are of the whole group"
 
     @cached_property
     def chosen_members(self) -> list[MemberChange]:
@@ -346,17 +346,17 @@ def _peak(diff: AssignmentDiff) -> list[str]:
     return [f"peak {numbers.peak:.2f} (at least {numbers.needed_peak:.2f} needed)"]
 
 
-def reasons_told(diff: AssignmentDiff) -> list[str]:
+def reason_counts(diff: AssignmentDiff) -> list[str]:
     """How many changes each reason set in motion, where an assignor planned them and can be asked soon."""
     if diff.after.explainer is None or len(diff.action) > _EXPLAINED:
         return []
     reasons = Counter(change.reason for change in diff.changes())
-    told = [
+    parts = [
         f"{times:,} {each.value}"
         for each, times in reasons.most_common()
         if each is not None and each is not Reason.NOT_TOLD
     ]
-    return [f"because {', '.join(told)}"] if told else []
+    return [f"because {', '.join(parts)}"] if parts else []
 
 
 def _lag_moved(diff: AssignmentDiff) -> str:
@@ -444,7 +444,7 @@ class Fate(NamedTuple):
     percent: float
 
     @property
-    def told(self) -> str:
+    def share(self) -> str:
         """Its share in words, none and all only where that is so."""
         if 0 < self.percent < 0.05:
             return "< 0.1 %"
@@ -461,7 +461,7 @@ class Note(NamedTuple):
 def fates(diff: AssignmentDiff) -> list[Fate]:
     """Every partition under one of these; what did not happen is left out."""
     numbers = diff.summary
-    said = [
+    kinds = [
         ("kept", numbers.kept, "kept"),
         ("between", numbers.moved, "moved"),
         ("joined", numbers.assigned, "gained an owner"),
@@ -470,10 +470,10 @@ def fates(diff: AssignmentDiff) -> list[Fate]:
         ("removed", numbers.removed, "removed"),
         ("conflict", numbers.conflicts, "with two owners"),
     ]
-    said.append(("free", numbers.partitions - sum(number for _, number, _ in said), "owned by nobody"))
+    kinds.append(("free", numbers.partitions - sum(number for _, number, _ in kinds), "owned by nobody"))
     return [
         Fate(style, number, label, 100 * number / numbers.partitions)
-        for style, number, label in said
+        for style, number, label in kinds
         if number
     ]
 

@@ -113,8 +113,8 @@ def _beginning(names: Sequence[str]) -> str:
     """What all names begin with, up to a sign that parts words."""
     if len(names) < 2:
         return ""
-    found = re.match(r".*[^A-Za-z0-9]", shared_start(names))
-    return found[0] if found else ""
+    words = re.match(r".*[^A-Za-z0-9]", shared_start(names))
+    return words[0] if words else ""
 
 
 def _cut(name: str, room: int) -> str:
@@ -123,7 +123,7 @@ def _cut(name: str, room: int) -> str:
     return name if len(name) <= room else f"{name[: room - tail - 1]}…{name[-tail:]}"
 
 
-def exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.int64]:
+def count_exchanged(diff: AssignmentDiff, of: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many partitions each group has of each other, by kind: an array [kind, before, after].
 
     Partitions that nobody has on either side are left out.
@@ -202,7 +202,7 @@ class Ownership(NamedTuple):
 def ownership(diff: AssignmentDiff) -> Ownership:
     """Lay the picture out."""
     grouped = groups(diff, np.arange(len(diff.members)), FEW)
-    went = exchanged(diff, grouped.of)
+    went = count_exchanged(diff, grouped.of)
     before, after = went.sum(axis=(0, 2)), went.sum(axis=(0, 1))
     widest = np.maximum(before, after)
     shown = len(widest) if widest[-1] else len(widest) - 1

@@ -14,7 +14,7 @@ from copartition.reports.diff.model import (
     movement,
     presence,
     reason,
-    reasons_told,
+    reason_counts,
     renames,
     stop_table,
 )
@@ -75,7 +75,7 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
     if not diff.same:
         console.print()
         style = "yellow" if diff.summary.avoidable_moves else ""
-        _fill(console, [*movement(diff), *reasons_told(diff)], style, bold=0)
+        _fill(console, [*movement(diff), *reason_counts(diff)], style, bold=0)
     _conclude(shown, console)
 
 

@@ -45,7 +45,7 @@ def consumer_styles(results: Sequence[SimulationResult]) -> dict[str, str]:
 
 def phase_legend(results: Sequence[SimulationResult], width: float) -> tuple[Key, ...]:
     """The strips of what partitions do."""
-    said = [
+    texts = [
         ("read", "read"),
         ("detection", "detection: nobody reads it, nobody has noticed"),
         ("barrier", "barrier: waits for members to join or let go, or nobody is there"),
@@ -53,8 +53,8 @@ def phase_legend(results: Sequence[SimulationResult], width: float) -> tuple[Key
         ("handover", "handover: callbacks, opening, first records"),
     ]
     if any(len(result.timeline.zombies.partition) for result in results):
-        said.append(("two", "two readers, one of which no longer owns it"))
-    return _placed(said, width)
+        texts.append(("two", "two readers, one of which no longer owns it"))
+    return _place_keys(texts, width)
 
 
 def colour_legend(results: Sequence[SimulationResult], width: float) -> tuple[Key, ...]:
@@ -62,14 +62,14 @@ def colour_legend(results: Sequence[SimulationResult], width: float) -> tuple[Ke
     styles = consumer_styles(results)
     if len(styles) > _NAMED:
         return ()
-    return _placed([(style, visible(name)) for name, style in styles.items()], width)
+    return _place_keys([(style, visible(name)) for name, style in styles.items()], width)
 
 
-def _placed(said: Sequence[tuple[str, str]], width: float) -> tuple[Key, ...]:
+def _place_keys(texts: Sequence[tuple[str, str]], width: float) -> tuple[Key, ...]:
     """Line after line."""
     keys = []
     x = y = 0.0
-    for style, text in said:
+    for style, text in texts:
         takes = _SWATCH + len(text) * LETTER
         if x and x + takes > width:
             x, y = 0.0, y + _LINE
@@ -141,13 +141,13 @@ def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
     return tuple(placed)
 
 
-def crowded(placed: Sequence[Mark]) -> bool:
+def is_crowded(placed: Sequence[Mark]) -> bool:
     """Whether there are too many for lines."""
     return len(placed) > _LINES
 
 
 def _label(group: list[LogEntry]) -> str:
-    first = _said(group[0], longest=_LONGEST)
+    first = _event_text(group[0], longest=_LONGEST)
     if len(group) == 1:
         return first
     if len({entry.what for entry in group}) == 1:
@@ -155,7 +155,7 @@ def _label(group: list[LogEntry]) -> str:
     return f"{first} +{len(group) - 1}"
 
 
-def _said(entry: LogEntry, *, longest: int | None = None) -> str:
+def _event_text(entry: LogEntry, *, longest: int | None = None) -> str:
     name = visible(entry.subject or "")
     if longest is not None and len(name) > longest:
         name = "…" + name[1 - longest :]
@@ -163,10 +163,10 @@ def _said(entry: LogEntry, *, longest: int | None = None) -> str:
 
 
 def _hint(group: list[LogEntry]) -> str:
-    said = [f"{clock(entry.at_ms)}: {_said(entry)}" for entry in group[:_LISTED]]
+    texts = [f"{clock(entry.at_ms)}: {_event_text(entry)}" for entry in group[:_LISTED]]
     if len(group) > _LISTED:
-        said.append(f"and {count(len(group) - _LISTED, 'more event')}")
-    return "; ".join(said)
+        texts.append(f"and {count(len(group) - _LISTED, 'more event')}")
+    return "; ".join(texts)
 
 
 _PIXELS = int(WIDTH)
@@ -365,7 +365,7 @@ def first_disturbance(results: Sequence[SimulationResult]) -> Window | None:
         return None
     first = moments[0]
     following = moments[1] if len(moments) > 1 else np.inf
-    last = max(_settled(result, first, following) for result in results)
+    last = max(_end_of_disturbance(result, first, following) for result in results)
     if last == first:
         return None
     margin = 0.1 * (last - first)
@@ -386,7 +386,7 @@ def _beginnings(happened: Sequence[LogEntry]) -> list[float]:
     return moments
 
 
-def _settled(result: SimulationResult, first: float, following: float) -> float:
+def _end_of_disturbance(result: SimulationResult, first: float, following: float) -> float:
     """When a run is done with what begins between two moments."""
     _, opens, closes = result.timeline.pauses()
     last = float(closes[(opens >= first) & (opens < following)].max(initial=first))
@@ -430,7 +430,7 @@ def _panel(
         facts=_facts(result, window),
         label=f"{partitions} over time, {clock(window.start)} to {clock(window.end)}: {title}",
         marks=placed,
-        crowded=crowded(placed),
+        crowded=is_crowded(placed),
         reading=reading(result.timeline, lanes.born, window, HEIGHTS.curve),
         existing=lanes.existing(window),
         phases=lanes.phases(window, most),

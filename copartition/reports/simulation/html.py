@@ -42,7 +42,7 @@ def simulation_html(results: Sequence[SimulationResult]) -> str:
         outages=outages,
         longest=max((row.total_ms for rows in outages for row in rows if row.partitions), default=0.0),
         rebalances=REBALANCES,
-        assumed=_assumed(results),
+        assumed=_assumptions_by_run(results),
         causes=causes,
         run_title=run_title,
     )
@@ -60,7 +60,7 @@ def availability_svg(results: Sequence[SimulationResult]) -> str:
     )
 
 
-def _assumed(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]:
+def _assumptions_by_run(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]:
     """What the figures take for granted: of each run, or of all where it is the same."""
     said = {run_title(result, results): assumptions(result.scenario) for result in results}
     first = next(iter(said.values()))

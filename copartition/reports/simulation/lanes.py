@@ -46,7 +46,7 @@ class Blocks(NamedTuple):
         return zip(*(column.tolist() for column in self), strict=True)
 
 
-def merged(
+def merge(
     grain: float,
     lane: NDArray[np.int64],
     start: NDArray[np.float64],
@@ -89,7 +89,7 @@ def cells(label: NDArray[np.int64]) -> Blocks:
     until = np.append(place[1:], lanes * columns)
     filled = label.flat[place] != 0
     lane, column = np.divmod(place[filled], columns)
-    blocks = merged(
+    blocks = merge(
         1.0,
         lane,
         column.astype(np.float64),
@@ -201,7 +201,7 @@ class Lanes:
     def existing(self, window: Window) -> str:
         """Partitions from their first moment to the end of the run."""
         alive = np.flatnonzero(self.born < window.end)
-        blocks = merged(
+        blocks = merge(
             window.grain,
             self._rank[alive],
             self.born[alive],
@@ -217,7 +217,7 @@ class Lanes:
         life = self.timeline
         rows = np.flatnonzero((life.phase != Phase.CONSUMING) & window.overlaps(life.start, life.end))
         lane, start, end = self._rank[life.partition[rows]], life.start[rows], life.end[rows]
-        blocks = merged(window.grain, lane, start, end, life.phase[rows], life.cause[rows])
+        blocks = merge(window.grain, lane, start, end, life.phase[rows], life.cause[rows])
         if not self._exact(blocks, most):
             return self._shares(window, rows, most)
         shapes: dict[str, list[Shape]] = {STYLES[phase]: [] for phase in PHASES}
@@ -238,7 +238,7 @@ class Lanes:
         life = self.timeline
         rows = np.flatnonzero((life.phase == Phase.CONSUMING) & window.overlaps(life.start, life.end))
         lane, start, end = self._rank[life.partition[rows]], life.start[rows], life.end[rows]
-        blocks = merged(window.grain, lane, start, end, life.consumer[rows])
+        blocks = merge(window.grain, lane, start, end, life.consumer[rows])
         if not self._exact(blocks, most):
             return self._sample(window, most, colours)
         shapes: dict[str, list[Shape]] = {}
@@ -257,7 +257,7 @@ class Lanes:
         life = self.timeline.zombies
         rows = np.flatnonzero(window.overlaps(life.start, life.end))
         lane = self._rank[life.partition[rows]]
-        blocks = merged(window.grain, lane, life.start[rows], life.end[rows], life.consumer[rows])
+        blocks = merge(window.grain, lane, life.start[rows], life.end[rows], life.consumer[rows])
         longest = np.argsort(blocks.start - blocks.end, kind="stable")[:most]
         least = min(_SEEN, _SEEN_PART * self._height / max(1, len(longest)))
         return tuple(
@@ -357,7 +357,7 @@ class Lanes:
         for top, bottom, since, until, row in blocks.each():
             reader = life.consumers[int(label.flat[row]) - 1]
             begins, ends = (window.at(column * WIDTH / label.shape[1]) for column in (since, until))
-            names = self._listed(chosen[top : bottom + 1])
+            names = self._list_partitions(chosen[top : bottom + 1])
             shapes.setdefault(colours[reader], []).append(
                 Shape(
                     self._path(window, lanes, top, bottom, begins, ends),
@@ -382,9 +382,9 @@ class Lanes:
         return self._names(-(-top * self._count // lanes), -(-(bottom + 1) * self._count // lanes) - 1)
 
     def _names(self, top: int, bottom: int) -> str:
-        return self._listed(self._order[top : bottom + 1])
+        return self._list_partitions(self._order[top : bottom + 1])
 
-    def _listed(self, partitions: NDArray[np.int64]) -> str:
+    def _list_partitions(self, partitions: NDArray[np.int64]) -> str:
         shown = np.sort(partitions)[:_NAMED]
         topic = np.searchsorted(self.timeline.first, shown, side="right") - 1
         numbers = (shown - self.timeline.first[topic]).astype(np.int32)

@@ -78,7 +78,7 @@ def print_simulation(results: Sequence[SimulationResult], console: Console) -> N
         console.print(indent(_rebalance_table(results[0])))
         if (more := len(results[0].rebalances) - REBALANCES) > 0:
             console.print(note(f"and {count(more, 'rebalance')} more"))
-    _say(columns, console)
+    _print_remarks(columns, console)
 
 
 def print_runs(plans: Sequence[Runs], console: Console) -> None:
@@ -88,7 +88,7 @@ def print_runs(plans: Sequence[Runs], console: Console) -> None:
     _compare(title, columns, console)
     seeds = [summary.seed for summary in plans[0].summaries]
     console.print(note(f"{len(seeds):,} runs, seeds {seeds[0]} to {seeds[-1]}; {_SUMS}"))
-    _say(columns, console)
+    _print_remarks(columns, console)
 
 
 def _figures(figures: Mapping[str, float | None]) -> dict[str, str | None]:
@@ -168,23 +168,27 @@ def _rebalance_table(result: SimulationResult) -> Table:
     return shown
 
 
-def _say(columns: Sequence[_Column], console: Console) -> None:
+def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
     """What the figures take for granted, and what is hardly meant."""
     console.print()
-    for whom, said in _told(columns, assumptions).items():
+    for whom, said in _by_scenario(columns, assumptions).items():
         console.print(note(f"assumed{whom}: {'; '.join(said)}"))
-    for whom, said in _told(columns, lambda scenario: scenario.warnings).items():
+    for whom, said in _by_scenario(columns, lambda scenario: scenario.warnings).items():
         for each in said:
             console.print(note(f"warning{whom}: {each}", "yellow"))
 
 
-def _told(columns: Sequence[_Column], tell: Callable[[Scenario], Iterable[str]]) -> dict[str, list[str]]:
+def _by_scenario(
+    columns: Sequence[_Column], tell: Callable[[Scenario], Iterable[str]]
+) -> dict[str, list[str]]:
     """What there is to say of scenarios, by whom it is said of; of all where that is left open."""
     where: dict[str, list[str]] = {}
     for column in columns:
         for each in tell(column.scenario):
             where.setdefault(each, []).append(" with ".join(column.name))
-    told: dict[str, list[str]] = {}
+    lines_by_scenario: dict[str, list[str]] = {}
     for each, names in where.items():
-        told.setdefault("" if len(names) == len(columns) else f" for {', '.join(names)}", []).append(each)
-    return told
+        lines_by_scenario.setdefault(
+            "" if len(names) == len(columns) else f" for {', '.join(names)}", []
+        ).append(each)
+    return lines_by_scenario

@@ -42,7 +42,7 @@ def test_a_share_is_never_rounded_to_none_or_all(moved, told):
     before = np.arange(5_000) % 2
     after = np.where(np.arange(5_000) < moved, 1 - before, before)
     (fate,) = [each for each in fates(diff(state(before), state(after))) if each.label == "moved"]
-    assert fate.told == told
+    assert fate.share == told
 
 
 def test_what_the_numbers_rest_on_stands_before_them():
