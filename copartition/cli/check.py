@@ -26,8 +26,8 @@ CHECKS = "topics, against, open, common, apart, scattered, read, present; with -
 _EXIT = {"yes": 0, "no": 1, "unknown": TROUBLE}
 
 HELP_END = f"""
-Exit code: 0 yes, 1 no, 2 cannot tell, or trouble. With --check: 0 all limits hold, 1 one does not, 2 it is
-not known.
+Exit code: 0 yes, 1 no, 2 cannot tell, or trouble. With --check: 0 all limits hold, 1 one does not, 2 a
+checked value is unknown, or its range does not settle the check.
 
 A sample, which is read without --full, can prove that a join breaks, never that it holds.
 

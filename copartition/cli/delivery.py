@@ -84,7 +84,11 @@ def _fault_options(command: Callable[..., None]) -> Callable[..., None]:
     type=click.IntRange(min=1),
     help="Requests on the way at a time. Java's default is 5, librdkafka's a million, 5 with idempotence.",
 )
-@click.option("--retries", type=click.IntRange(min=0), help="As often as they like by default.")
+@click.option(
+    "--retries",
+    type=click.IntRange(min=0),
+    help="How often a request is sent again; by default without limit.",
+)
 @click.option(
     "--delivery-timeout", type=MS, metavar="MS", help="120,000 by default in Java, 300,000 in librdkafka."
 )
@@ -93,16 +97,28 @@ def _fault_options(command: Callable[..., None]) -> Callable[..., None]:
     type=click.Choice(PRODUCERS),
     default="java",
     show_default=True,
-    help="Whose rules and defaults.",
+    help="The client whose rules and defaults apply.",
 )
 @_fault_options
-@click.option("--batches", type=click.IntRange(min=1), default=200, show_default=True, help="Of each run.")
-@click.option("--runs", type=click.IntRange(min=1), default=50, show_default=True)
 @click.option(
-    "--interval", type=MS, default=1.0, show_default=True, metavar="MS", help="From one batch to the next."
+    "--batches", type=click.IntRange(min=1), default=200, show_default=True, help="Batches of each run."
+)
+@click.option("--runs", type=click.IntRange(min=1), default=50, show_default=True, help="Runs of the model.")
+@click.option(
+    "--interval",
+    type=MS,
+    default=1.0,
+    show_default=True,
+    metavar="MS",
+    help="Time from one batch to the next.",
 )
 @click.option(
-    "--round-trip", type=MS, default=5.0, show_default=True, metavar="MS", help="Replication aside."
+    "--round-trip",
+    type=MS,
+    default=5.0,
+    show_default=True,
+    metavar="MS",
+    help="Time to the leader and back, without replication.",
 )
 @click.option(
     "--replication",
@@ -110,7 +126,7 @@ def _fault_options(command: Callable[..., None]) -> Callable[..., None]:
     default=5.0,
     show_default=True,
     metavar="MS",
-    help="Until a leader knows that followers have what it wrote.",
+    help="Time until a leader knows that followers have what it wrote.",
 )
 @seed_option("Decides which requests are hit.", default=0)
 @output_options("text", "json")
@@ -135,7 +151,7 @@ def delivery(
     seed: int,
     output: Output,
 ) -> None:
-    """What faults make of a producer's batches: lost, twice, out of order, failed but written.
+    """How often faults lose, duplicate or reorder a producer's batches.
 
     A model of the client and of the leader runs many times. Without a fault nothing happens.
     """

@@ -21,7 +21,7 @@ COMMANDS = {
     "assign": "What an assignor gives to members.",
     "check": "Can these topics be joined partition by partition?",
     "producer": "Which linger.ms and batch.size keep a producer's latency under a limit.",
-    "delivery": "What faults make of a producer's batches: lost, twice, out of order.",
+    "delivery": "How often faults lose, duplicate or reorder a producer's records.",
     "migrate": "Safe rolling bounces from one strategy to another.",
     "coordinator": "Which broker looks after a group.",
     "ledger": "What exactly-once writes from Spark have noted on a cluster.",

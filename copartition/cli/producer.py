@@ -26,13 +26,13 @@ Examples:
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
-    help="Records a second, which come by chance.",
+    help="Records a second, at random times.",
 )
 @click.option(
     "--stream",
     "source",
     type=click.Path(exists=True, dir_okay=False),
-    help="Recorded ones instead: CSV with time_ms, value_bytes, and key or partition.",
+    help="Recorded records instead: CSV with time_ms, value_bytes, and key or partition.",
 )
 @click.option("--value-bytes", type=click.IntRange(min=0), help="With --rate: bytes of each value.")
 @click.option(
@@ -46,7 +46,7 @@ Examples:
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
-    help="Brokers, which lead them in turn.",
+    help="Brokers, which lead the partitions in turn.",
 )
 @click.option(
     "--round-trip",
@@ -54,7 +54,7 @@ Examples:
     default=1.0,
     show_default=True,
     metavar="MS",
-    help="From a request to its answer on an idle broker, replication included.",
+    help="Time from a request to its answer on an idle broker, replication included.",
 )
 @click.option(
     "--request-time",
@@ -62,7 +62,7 @@ Examples:
     default=0.0,
     show_default=True,
     metavar="MS",
-    help="For which a request keeps its broker from the next.",
+    help="Broker time per request.",
 )
 @click.option(
     "--limit",
@@ -76,16 +76,16 @@ Examples:
     type=click.FloatRange(0, 100, min_open=True),
     default=99.0,
     show_default=True,
-    help="Of the records that keep it.",
+    help="Percentile of the latency that stays under --limit.",
 )
 @click.option(
     "--client",
     "clients",
     type=click.Choice(PRODUCERS),
     multiple=True,
-    help="Whose rules and defaults; repeatable, all without it.",
+    help="The client whose rules and defaults apply; repeatable, all clients by default.",
 )
-@seed_option("Of what comes by chance.", default=0)
+@seed_option("Seed of the random record stream.", default=0)
 @html_option
 @output_options("text", "json")
 def producer(
@@ -108,7 +108,7 @@ def producer(
     """Which linger.ms and batch.size keep latency under a limit with the fewest requests.
 
     A model runs the records through the rules of each client, with each pair of settings. What retries and
-    idempotence make of faults, copartition delivery says.
+    idempotence do under faults, copartition delivery says.
     """
     if (rate is None) == (source is None):
         raise click.UsageError("give the records with --rate or with --stream")

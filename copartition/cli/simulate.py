@@ -33,22 +33,25 @@ _SHOWN = 100
 @click.argument("plans", nargs=-1, metavar="[FILE|NAME]...")
 @output_options("text", "json", "ndjson")
 @click.option(
-    "--assignor", "assignors", multiple=True, help="Run them with this assignor instead; repeat to compare."
+    "--assignor",
+    "assignors",
+    multiple=True,
+    help="Run the scenarios with this assignor instead; repeat to compare.",
 )
-@set_option("Change what they say: session.timeout.ms=10000, load.rate=50")
-@seed_option("Run them with this seed instead.")
+@set_option("Change a setting of every scenario: session.timeout.ms=10000, load.rate=50")
+@seed_option("Run the scenarios with this seed instead.")
 @click.option(
     "--runs",
     type=click.IntRange(2, MAX_RUNS),
     metavar="N",
-    help="Run each with N seeds: medians and 95th percentiles. A page shows the first.",
+    help="Run each scenario with N seeds: medians and 95th percentiles. A page shows the first.",
 )
 @html_option
 @click.option(
     "--replay",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="LOG",
-    help="Run what a log (-o ndjson) tells of again, and compare; exit code 1 where it differs.",
+    help="Run again what a log (-o ndjson) records, and compare; exit code 1 where it differs.",
 )
 @click.option("--list", "listing", is_flag=True, help="The scenarios that are ready to run.")
 @click.option("--schema", is_flag=True, help="The JSON Schema of scenario files.")

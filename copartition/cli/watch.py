@@ -29,12 +29,18 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="From one look to the next.",
+    help="Time from one look to the next.",
 )
 @click.option(
-    "--for", "for_s", type=click.FloatRange(0), metavar="SECONDS", help="How long; else until Ctrl-C."
+    "--for",
+    "for_s",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="How long to watch; else until Ctrl-C.",
 )
-@click.option("--count", type=click.IntRange(1), metavar="N", help="How many looks; else until Ctrl-C.")
+@click.option(
+    "--count", type=click.IntRange(1), metavar="N", help="How many times to look; else until Ctrl-C."
+)
 @click.option(
     "--record",
     type=click.Path(dir_okay=False),
@@ -58,7 +64,7 @@ def watch(
 ) -> None:
     """What changes in a group while you look: a line a change, and none while nothing changes.
 
-    GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is told again. Only read-only calls:
+    GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is replayed. Only read-only calls:
     a look asks the coordinator to describe the group. A group that is not there yet is waited for.
     """
     if group.lower().endswith(_SUFFIX) and not config:
