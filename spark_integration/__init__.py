@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from spark_integration.routing import route as route
     from spark_integration.session import configure_spark_with_kafka as configure_spark_with_kafka
     from spark_integration.shipping import ship as ship
-    from spark_integration.simulation.figures import distribution_svg as distribution_svg
     from spark_integration.simulation.figures import percentiles as percentiles
     from spark_integration.simulation.progress import progress as progress
     from spark_integration.simulation.runs import simulate_grid as simulate_grid
@@ -95,7 +94,6 @@ _HOME = {
     "route": "routing",
     "configure_spark_with_kafka": "session",
     "ship": "shipping",
-    "distribution_svg": "simulation.figures",
     "percentiles": "simulation.figures",
     "progress": "simulation.progress",
     "simulate_grid": "simulation.runs",

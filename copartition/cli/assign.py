@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
-from copartition.cli.what_if import read_count, read_member
+from copartition.cli.options import new_members, output_options, topic_counts
+from copartition.cli.shell import HELP, QuietCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
+    from copartition.cli.shell import Output
     from copartition.diff import GroupState
+    from copartition.groups import Joiner
 
 
 EXAMPLES = """\b
@@ -28,11 +30,17 @@ Examples:
 @click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
 @click.argument("assignor")
 @click.option(
-    "--topic", "topics", multiple=True, metavar="TOPIC=N", help="A topic with N partitions; repeatable."
+    "--topic",
+    "topics",
+    callback=topic_counts,
+    multiple=True,
+    metavar="TOPIC=N",
+    help="A topic with N partitions; repeatable.",
 )
 @click.option(
     "--member",
     "members",
+    callback=new_members,
     multiple=True,
     metavar="ID[:INSTANCE][@TOPIC,..]",
     help="A member, in the order they join; it subscribes to every topic unless it names some. Repeatable.",
@@ -47,13 +55,10 @@ Examples:
 def assign(
     assignor: str,
     *,
-    topics: tuple[str, ...],
-    members: tuple[str, ...],
+    topics: tuple[tuple[str, int], ...],
+    members: tuple[Joiner, ...],
     source: str | None,
-    form: str,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
     """Assign topics to members with ASSIGNOR, as `copartition assignors` lists them.
 
@@ -68,37 +73,35 @@ def assign(
     if source is None:
         start = _given(topics, members)
     else:
-        known = read_source(source)
+        source_group = read_source(source)
         # A coordinator that has a target makes the next one of that, whatever the members have got of it.
-        start = known.state if known.target is None else known.target
+        start = source_group.state if source_group.target is None else source_group.target
     planned = plan(start, assignor)
-    if form == "json":
-        write(snapshot_bytes(planned).decode())
+    if output.form == "json":
+        output.write(snapshot_bytes(planned).decode())
     else:
-        paint(partial(_print, planned), color=color, width=width)
+        output.paint(partial(_print, planned))
 
 
-def _given(topics: Sequence[str], members: Sequence[str]) -> GroupState:
+def _given(topics: Sequence[tuple[str, int]], members: Sequence[Joiner]) -> GroupState:
     """The group that the command line describes, in which nobody has anything yet."""
     import numpy as np  # noqa: PLC0415 - help does without
 
     from copartition.diff import GroupState, MemberIdentity  # noqa: PLC0415
 
     counts: dict[str, int] = {}
-    for text in topics:
-        name, count = read_count(text, "--topic")
+    for name, count in topics:
         if name in counts:
             raise click.BadParameter(f"topic {name!r} is given twice", param_hint="--topic")
         counts[name] = count
     identities: dict[str, MemberIdentity] = {}
-    for text in members:
-        member = read_member(text, "--member")
+    for member in members:
         if member.client_id in identities:
             raise click.BadParameter(f"member {member.client_id!r} is given twice", param_hint="--member")
         unknown = [name for name in member.topics or () if name not in counts]
         if unknown:
             raise click.BadParameter(
-                f"{text!r} subscribes to {unknown[0]!r}, whose partitions no --topic gives",
+                f"{member.client_id!r} subscribes to {unknown[0]!r}, whose partitions no --topic gives",
                 param_hint="--member",
             )
         identities[member.client_id] = MemberIdentity(
@@ -115,8 +118,8 @@ def _print(state: GroupState, console: Console) -> None:
     import numpy as np  # noqa: PLC0415 - help does without
 
     from assignors.partition_list import PartitionList  # noqa: PLC0415
-    from copartition.reports.ranges import count, partition_ranges  # noqa: PLC0415
-    from copartition.reports.tables import cell, note, table  # noqa: PLC0415
+    from copartition.reports.grid import cell, note, table  # noqa: PLC0415
+    from copartition.reports.words import count, partition_ranges  # noqa: PLC0415
 
     topics = tuple(sorted(state.topics))
     rank = {name: place for place, name in enumerate(topics)}

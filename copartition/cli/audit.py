@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from copartition.cli.client_settings import client_options
-from copartition.cli.key_format import key_format_options
-from copartition.cli.reading import reading_options
-from copartition.cli.shell import HELP, QuietCommand, complain, output_options, paint, schema_option, write
+from copartition.cli.client_options import client_options
+from copartition.cli.options import output_options, schema_option
+from copartition.cli.shell import HELP, QuietCommand, complain
+from copartition.cli.topic_options import key_format_options, reading_options
 
 if TYPE_CHECKING:
-    from copartition.cli.key_format import KeyFormat
-    from copartition.cli.reading import Wanted
+    from copartition.cli.shell import Output
+    from copartition.cli.topic_options import KeyFormat, Wanted
 
 HELP_END = """
 Exit code: 0 each topic was written by one kind of client over one partition count, as far as was read; 1 a
@@ -33,7 +33,7 @@ Examples:
 
 
 def _schema() -> dict[str, Any]:
-    from copartition.reports.audit_data import audit_schema  # noqa: PLC0415 - only --schema needs it
+    from copartition.reports.audit import audit_schema  # noqa: PLC0415 - only --schema needs it
 
     return audit_schema()
 
@@ -55,10 +55,7 @@ def audit(
     wanted: Wanted,
     keys: KeyFormat,
     every: bool,
-    form: str,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
     """Who wrote a topic: whose rule over how many partitions explains where its records are.
 
@@ -71,19 +68,18 @@ def audit(
 
     with needs("copartition audit", "kafka"):
         from copartition.topics.audit.topic import audit_topic  # noqa: PLC0415
-    from copartition.reports import audit_data, audit_text  # noqa: PLC0415
-    from copartition.reports.audit_words import settled  # noqa: PLC0415
+    from copartition.reports import audit as report  # noqa: PLC0415
 
     audits = [
         audit_topic(topic, config, wanted.selection, committed=wanted.committed, decode=keys(topic))
         for topic in dict.fromkeys(topics)
     ]
-    if form == "json":
-        write(audit_data.audit_json(audits))
-    elif form == "markdown":
-        write(audit_text.audit_markdown(audits, every=every))
+    if output.form == "json":
+        output.write(report.audit_json(audits))
+    elif output.form == "markdown":
+        output.write(report.audit_markdown(audits, every=every))
     else:
-        paint(partial(audit_text.print_audits, audits, every=every), color=color, width=width)
+        output.paint(partial(report.print_audits, audits, every=every))
     for line in keys.undecoded():
         complain(ctx, line)
-    ctx.exit(0 if all(map(settled, audits)) else 1)
+    ctx.exit(0 if all(map(report.is_settled, audits)) else 1)

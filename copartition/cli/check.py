@@ -7,27 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from copartition.cli.client_settings import client_options
-from copartition.cli.key_format import key_format_options
-from copartition.cli.reading import reading_options
-from copartition.cli.shell import (
-    HELP,
-    TROUBLE,
-    QuietCommand,
-    complain,
-    output_options,
-    paint,
-    schema_option,
-    write,
-)
+from copartition.cli.client_options import client_options
+from copartition.cli.options import check_option, output_options, schema_option, topic_counts
+from copartition.cli.shell import HELP, TROUBLE, QuietCommand, complain
+from copartition.cli.topic_options import key_format_options, reading_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from copartition.cli.key_format import KeyFormat
-    from copartition.cli.reading import Wanted
+    from copartition.cli.shell import Output
+    from copartition.cli.topic_options import KeyFormat, Wanted
     from copartition.diff import Check
-    from copartition.reports.join_report import JoinReport
+    from copartition.reports.join.model import JoinReport
 
 CHECKS = "topics, against, open, common, apart, scattered, read, present; with --plan breaks, moves"
 """What --check can look at: the numbers of `JoinNumbers`, which `--help` names without loading it."""
@@ -35,8 +26,8 @@ CHECKS = "topics, against, open, common, apart, scattered, read, present; with -
 _EXIT = {"yes": 0, "no": 1, "unknown": TROUBLE}
 
 HELP_END = f"""
-Exit code: 0 yes, 1 no, 2 cannot tell, or trouble. With --check: 0 all limits hold, 1 one does not, 2 it is
-not known.
+Exit code: 0 yes, 1 no, 2 cannot tell, or trouble. With --check: 0 all limits hold, 1 one does not, 2 a
+checked value is unknown, or its range does not settle the check.
 
 A sample, which is read without --full, can prove that a join breaks, never that it holds.
 
@@ -57,19 +48,9 @@ Examples:
 
 
 def _schema() -> dict[str, Any]:
-    from copartition.reports.join_data import check_schema  # noqa: PLC0415 - only --schema needs it
+    from copartition.reports.join.json import check_schema  # noqa: PLC0415 - only --schema needs it
 
     return check_schema()
-
-
-def _counts(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
-    counts = {}
-    for text in given:
-        topic, _, number = text.rpartition("=")
-        if not topic or not number.isascii() or not number.isdigit():
-            raise click.BadParameter(f"{text!r} is not TOPIC=N, such as orders=48", ctx, option)
-        counts[topic] = int(number)
-    return counts
 
 
 @click.command(cls=QuietCommand, context_settings=HELP, epilog=HELP_END)
@@ -85,22 +66,19 @@ def _counts(ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     help="A client that writes a topic: the verdict without reading; repeatable.",
 )
 @click.option(
-    "--plan", callback=_counts, multiple=True, metavar="TOPIC=N", help="A topic that grows; repeatable."
+    "--plan", callback=topic_counts, multiple=True, metavar="TOPIC=N", help="A topic that grows; repeatable."
 )
 @click.option("--join", "joins", multiple=True, metavar="A,B", help="--plan: a join of the set; repeatable.")
 @click.option(
     "--count",
     "counts",
-    callback=_counts,
+    callback=topic_counts,
     multiple=True,
     metavar="TOPIC=N",
     help="--plan, --writer: a partition count, where no cluster is asked; repeatable.",
 )
-@click.option(
-    "--check", "checks", multiple=True, metavar="EXPR", help="A limit such as apart<=0; repeatable."
-)
-@output_options("text", "json", "markdown", "html")
-@click.option("--out", type=click.Path(dir_okay=False), help="File for the report; html needs one.")
+@check_option("apart<=0")
+@output_options("text", "json", "markdown", "html", file=True)
 @schema_option(_schema)
 @click.pass_context
 def check(
@@ -111,15 +89,11 @@ def check(
     wanted: Wanted,
     keys: KeyFormat,
     writers: tuple[str, ...],
-    plan: dict[str, int],
+    plan: tuple[tuple[str, int], ...],
     joins: tuple[str, ...],
-    counts: dict[str, int],
+    counts: tuple[tuple[str, int], ...],
     checks: tuple[str, ...],
-    form: str,
-    out: str | None,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
     """Can these TOPICs be joined partition by partition?
 
@@ -127,7 +101,7 @@ def check(
     then the keys themselves: of those in both, how many are at different partition numbers. No group is
     joined, nothing is committed or created.
     """
-    if form == "html" and out is None:
+    if output.form == "html" and output.out is None:
         raise click.UsageError("-o html needs --out FILE")
     if writers and plan:
         raise click.UsageError("--plan asks what growth breaks, --writer who writes; give one of them")
@@ -137,38 +111,59 @@ def check(
         raise click.UsageError("no record is read with --plan and --writer; leave out what says which")
     # Help and completion do without these.
     from copartition.diff import parse_check  # noqa: PLC0415
-    from copartition.reports.join_report import JoinNumbers, JoinReport  # noqa: PLC0415
+    from copartition.reports.join.model import JoinNumbers  # noqa: PLC0415
 
     limits = [parse_check(text, JoinNumbers) for text in checks]
     if plan:
-        from copartition.topics.join.planning import plan_growth  # noqa: PLC0415
-
-        listed = [*([topics] if topics else []), *(tuple(join.split(",")) for join in joins)]
-        known = _asked(config, counts, {topic for join in listed for topic in join})
-        report = JoinReport(plan=plan_growth(listed, known, plan))
+        report = _check_plan(topics, joins, dict(plan), config, dict(counts))
     elif writers:
-        if topics:
-            raise click.UsageError("--writer names the topics; leave TOPIC out")
-        from copartition.topics.join.by_settings import invented_pairs, judge_writers  # noqa: PLC0415
-        from copartition.topics.join.writers import parse_writer  # noqa: PLC0415
-
-        clients = [parse_writer(text) for text in writers]
-        known = _asked(config, counts, {client.topic for client in clients})
-        shown, pairs = invented_pairs(clients, known)
-        report = JoinReport(judge_writers(clients, known), pairs=pairs, invented_counts=shown)
+        report = _check_writers(topics, writers, config, dict(counts))
     else:
-        report = _read(topics, config, counts, wanted, keys)
-    numbers = report.numbers
-    failed = [limit for limit in limits if not limit.passes(numbers)]
-    _write(report, limits, form, color=color, width=width, out=out)
+        report = _check_records(topics, config, dict(counts), wanted, keys)
+    failed = [limit for limit in limits if not limit.passes(report.numbers)]
+    _write(report, limits, output)
     for line in keys.undecoded():
         complain(ctx, line)
     for limit in failed:
-        complain(ctx, f"check failed: {limit}, it is {limit.told(numbers)}")
+        complain(ctx, f"check failed: {limit}, it is {limit.told(report.numbers)}")
     ctx.exit(bool(failed) if limits else _EXIT[report.answer])
 
 
-def _asked(config: Mapping[str, str], counts: Mapping[str, int], topics: Iterable[str]) -> dict[str, int]:
+def _check_plan(
+    topics: tuple[str, ...],
+    joins: tuple[str, ...],
+    plan: Mapping[str, int],
+    config: Mapping[str, str],
+    counts: Mapping[str, int],
+) -> JoinReport:
+    """What is planned: which joins break when topics grow."""
+    from copartition.reports.join.model import JoinReport  # noqa: PLC0415 - help and completion do without
+    from copartition.topics.join.planning import plan_growth  # noqa: PLC0415
+
+    listed = [*([topics] if topics else []), *(tuple(join.split(",")) for join in joins)]
+    known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
+    return JoinReport(plan=plan_growth(listed, known_counts, plan))
+
+
+def _check_writers(
+    topics: tuple[str, ...], writers: tuple[str, ...], config: Mapping[str, str], counts: Mapping[str, int]
+) -> JoinReport:
+    """What will be: whether topics fit if these clients write them, without reading any."""
+    if topics:
+        raise click.UsageError("--writer names the topics; leave TOPIC out")
+    from copartition.reports.join.model import JoinReport  # noqa: PLC0415 - help and completion do without
+    from copartition.topics.join.by_settings import invented_pairs, judge_writers  # noqa: PLC0415
+    from copartition.topics.join.writers import parse_writer  # noqa: PLC0415
+
+    clients = [parse_writer(text) for text in writers]
+    known_counts = _partition_counts(config, counts, {client.topic for client in clients})
+    shown, pairs = invented_pairs(clients, known_counts)
+    return JoinReport(judge_writers(clients, known_counts), pairs=pairs, invented_counts=shown)
+
+
+def _partition_counts(
+    config: Mapping[str, str], counts: Mapping[str, int], topics: Iterable[str]
+) -> dict[str, int]:
     """The partition counts that were given, and of other topics what the cluster says, if one is named."""
     if not config.get("bootstrap.servers") or counts.keys() >= {*topics}:
         return dict(counts)
@@ -177,19 +172,20 @@ def _asked(config: Mapping[str, str], counts: Mapping[str, int], topics: Iterabl
     return {**Cluster("copartition check", config).counts, **counts}
 
 
-def _read(
+def _check_records(
     topics: tuple[str, ...],
     config: Mapping[str, str],
     counts: Mapping[str, int],
     wanted: Wanted,
     keys: KeyFormat,
 ) -> JoinReport:
+    """What is: whether the records of topics that a cluster has can be joined."""
     if counts:
         raise click.UsageError("the cluster tells how many partitions there are; leave --count out")
     if not config.get("bootstrap.servers"):
         raise click.UsageError("topics are read from a cluster; name it with -b HOST:PORT, or give --writer")
     from assignors.extras import needs  # noqa: PLC0415 - help and completion do without
-    from copartition.reports.join_report import JoinReport  # noqa: PLC0415
+    from copartition.reports.join.model import JoinReport  # noqa: PLC0415
 
     with needs("copartition check", "kafka"):
         from copartition.topics.join.checking import check_topics  # noqa: PLC0415
@@ -198,28 +194,20 @@ def _read(
     )
 
 
-def _write(
-    report: JoinReport,
-    limits: Sequence[Check],
-    form: str,
-    *,
-    color: str,
-    width: int | None,
-    out: str | None,
-) -> None:
-    if form == "text":
-        from copartition.reports.join_text import print_join  # noqa: PLC0415 - needs rich
+def _write(report: JoinReport, limits: Sequence[Check], output: Output) -> None:
+    if output.form == "text":
+        from copartition.reports.join.text import print_join  # noqa: PLC0415 - needs rich
 
-        paint(partial(print_join, report), color=color, width=width, out=out)
-    elif form == "html":
-        from copartition.reports.html import join_html  # noqa: PLC0415 - needs the extra "report"
+        output.paint(partial(print_join, report))
+    elif output.form == "html":
+        from copartition.reports.join.html import join_html  # noqa: PLC0415 - needs the extra "report"
 
-        write(join_html(report), out)
-    elif form == "markdown":
-        from copartition.reports.join_markdown import join_markdown  # noqa: PLC0415 - one format of several
+        output.write(join_html(report))
+    elif output.form == "markdown":
+        from copartition.reports.join.markdown import join_markdown  # noqa: PLC0415 - one format of several
 
-        write(join_markdown(report), out)
+        output.write(join_markdown(report))
     else:
-        from copartition.reports.join_data import check_json  # noqa: PLC0415 - one format of several
+        from copartition.reports.join.json import check_json  # noqa: PLC0415 - one format of several
 
-        write(check_json(report, limits), out)
+        output.write(check_json(report, limits))

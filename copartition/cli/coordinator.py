@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from assignors.errors import SourceError
-from copartition.cli.client_settings import client_options
-from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
+from copartition.cli.client_options import client_options
+from copartition.cli.options import output_options
+from copartition.cli.shell import HELP, QuietCommand
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from copartition.cli.shell import Output
     from copartition.groups.live.cluster import Broker
 
 PARTITIONS = 50
@@ -38,10 +39,7 @@ def coordinator(
     transactional: bool,
     partitions: int | None,
     config: dict[str, str],
-    form: str,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
     """Which partition of __consumer_offsets keeps each GROUP, and which broker leads it.
 
@@ -59,12 +57,10 @@ def coordinator(
     elif config:
         raise click.UsageError("settings are of no use without a cluster; name it with -b HOST:PORT")
     places = {each: coordinator_partition(each, partitions or PARTITIONS) for each in ids}
-    if form == "json":
-        write(
-            json.dumps([_row(each, topic, place, leaders) for each, place in places.items()], indent=2) + "\n"
-        )
+    if output.form == "json":
+        output.print_rows([_row(each, topic, place, leaders) for each, place in places.items()])
         return
-    from copartition.reports.tables import cell, table  # noqa: PLC0415 - only a table needs rich
+    from copartition.reports.grid import cell, table  # noqa: PLC0415 - only a table needs rich
 
     kind = "TRANSACTIONAL ID" if transactional else "GROUP"
     listing = table([kind, "PARTITION", *(["COORDINATOR"] if leaders else [])])
@@ -72,7 +68,7 @@ def coordinator(
         broker = leaders[place] if leaders else None
         named = "nobody" if broker is None else f"{broker.address} ({broker.id})"
         listing.add_row(cell(each), cell(f"{topic}-{place}"), *([cell(named)] if leaders else []))
-    paint(lambda console: console.print(listing), color=color, width=width)
+    output.paint(lambda console: console.print(listing))
 
 
 def _row(id_: str, topic: str, place: int, leaders: list[Broker | None] | None) -> dict[str, object]:

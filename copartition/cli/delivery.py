@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
+from copartition.cli.options import PRODUCERS, output_options, seed_option
+from copartition.cli.shell import HELP, QuietCommand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from copartition.cli.shell import Output
     from partitioning.producer.tuning import Client
 
 EXAMPLES = """\b
@@ -82,25 +84,41 @@ def _fault_options(command: Callable[..., None]) -> Callable[..., None]:
     type=click.IntRange(min=1),
     help="Requests on the way at a time. Java's default is 5, librdkafka's a million, 5 with idempotence.",
 )
-@click.option("--retries", type=click.IntRange(min=0), help="As often as they like by default.")
+@click.option(
+    "--retries",
+    type=click.IntRange(min=0),
+    help="How often a request is sent again; by default without limit.",
+)
 @click.option(
     "--delivery-timeout", type=MS, metavar="MS", help="120,000 by default in Java, 300,000 in librdkafka."
 )
 @click.option(
     "--client",
-    type=click.Choice(["java", "librdkafka"]),
+    type=click.Choice(PRODUCERS),
     default="java",
     show_default=True,
-    help="Whose rules and defaults.",
+    help="The client whose rules and defaults apply.",
 )
 @_fault_options
-@click.option("--batches", type=click.IntRange(min=1), default=200, show_default=True, help="Of each run.")
-@click.option("--runs", type=click.IntRange(min=1), default=50, show_default=True)
 @click.option(
-    "--interval", type=MS, default=1.0, show_default=True, metavar="MS", help="From one batch to the next."
+    "--batches", type=click.IntRange(min=1), default=200, show_default=True, help="Batches of each run."
+)
+@click.option("--runs", type=click.IntRange(min=1), default=50, show_default=True, help="Runs of the model.")
+@click.option(
+    "--interval",
+    type=MS,
+    default=1.0,
+    show_default=True,
+    metavar="MS",
+    help="Time from one batch to the next.",
 )
 @click.option(
-    "--round-trip", type=MS, default=5.0, show_default=True, metavar="MS", help="Replication aside."
+    "--round-trip",
+    type=MS,
+    default=5.0,
+    show_default=True,
+    metavar="MS",
+    help="Time to the leader and back, without replication.",
 )
 @click.option(
     "--replication",
@@ -108,11 +126,9 @@ def _fault_options(command: Callable[..., None]) -> Callable[..., None]:
     default=5.0,
     show_default=True,
     metavar="MS",
-    help="Until a leader knows that followers have what it wrote.",
+    help="Time until a leader knows that followers have what it wrote.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Decides which requests are hit."
-)
+@seed_option("Decides which requests are hit.", default=0)
 @output_options("text", "json")
 def delivery(
     *,
@@ -133,12 +149,9 @@ def delivery(
     round_trip: float,
     replication: float,
     seed: int,
-    form: str,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
-    """What faults make of a producer's batches: lost, twice, out of order, failed but written.
+    """How often faults lose, duplicate or reorder a producer's batches.
 
     A model of the client and of the leader runs many times. Without a fault nothing happens.
     """
@@ -161,13 +174,11 @@ def delivery(
     if unclean is not None:
         faults = replace(faults, followers_gone_ms=unclean, replica_lag_time_max_ms=0.0)
     times = {"interval_ms": interval, "round_trip_ms": round_trip, "replication_ms": replication}
-    found = assess_delivery(
+    assessment = assess_delivery(
         batches, runs, settings=settings, faults=faults, seed=seed, client=client, **times
     )
     case = report.Case(client, settings, faults, times, seed)
-    if form == "json":
-        write(report.delivery_json(case, found))
+    if output.form == "json":
+        output.write(report.delivery_json(case, assessment))
         return
-    from copartition.reports.delivery_text import print_delivery  # noqa: PLC0415 - only text needs rich
-
-    paint(partial(print_delivery, case, found), color=color, width=width)
+    output.paint(partial(report.print_delivery, case, assessment))

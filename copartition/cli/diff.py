@@ -9,23 +9,28 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assignors.limits import MAX_GROUP_MEMBERS
-from copartition.cli.client_settings import client_options
-from copartition.cli.shell import (
-    HELP,
-    TROUBLE,
-    QuietCommand,
-    complain,
+from copartition.cli.client_options import client_options
+from copartition.cli.options import (
+    check_option,
+    group_option,
+    new_members,
+    one_argument,
     output_options,
-    paint,
     schema_option,
-    write,
+    set_option,
+    split_topics,
+    topic_counts,
 )
+from copartition.cli.shell import HELP, TROUBLE, QuietCommand, complain, write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from copartition.cli.shell import Output
     from copartition.diff import AssignmentDiff, Check
-    from copartition.reports.view import View
+    from copartition.groups import Joiner, WhatIf
+    from copartition.reports.diff.model import View
+    from copartition.simulation.inputs.settings import Settings
 
 CHECKS = (
     "members_before, members_after, members_joined, members_left, idle_before, idle_after, partitions, kept, "
@@ -63,7 +68,7 @@ Examples:
 
 
 def _schema() -> dict[str, Any]:
-    from copartition.reports.document import diff_schema  # noqa: PLC0415 - only --schema needs it
+    from copartition.reports.diff.json import diff_schema  # noqa: PLC0415 - only --schema needs it
 
     return diff_schema()
 
@@ -77,21 +82,110 @@ def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> r
         raise click.BadParameter(f"{text!r} is no regular expression: {error}", ctx, option) from None
 
 
+def _view(
+    *,
+    by: str | None,
+    topic: re.Pattern[str] | None,
+    member: re.Pattern[str] | None,
+    every: bool,
+    reasons: bool,
+) -> View:
+    from copartition.reports.diff.model import View  # noqa: PLC0415 - help and completion do without
+
+    return View(by=by, topic=topic, member=member, every=every, reasons=reasons)
+
+
+view_options = one_argument(
+    "view",
+    _view,
+    click.option(
+        "--by", type=click.Choice(["member", "topic", "partition"]), help="What a row of the report is."
+    ),
+    click.option("--topic", callback=_pattern, metavar="REGEX", help="Show only topics that match."),
+    click.option("--member", callback=_pattern, metavar="REGEX", help="Show only members that match."),
+    click.option(
+        "--all",
+        "every",
+        is_flag=True,
+        help="Show all rows, not the 40 largest changes, and what did not change.",
+    ),
+    click.option("--reasons", is_flag=True, help="plan: show why it moves what it moves."),
+)
+"""What of a diff to show."""
+
+
+def _what_if(
+    *,
+    add_members: int,
+    add_member: tuple[Joiner, ...],
+    remove_member: tuple[str, ...],
+    partitions: tuple[tuple[str, int], ...],
+    subscribe: tuple[str, ...],
+    rolling_restart: bool,
+) -> WhatIf:
+    from copartition.groups import WhatIf  # noqa: PLC0415 - help and completion do without
+
+    return WhatIf(
+        add_members=add_members,
+        joining=add_member,
+        remove_members=remove_member,
+        partitions=dict(partitions),
+        subscribe=dict(map(_subscription, subscribe)),
+        rolling_restart=rolling_restart,
+    )
+
+
+def _subscription(text: str) -> tuple[str, tuple[str, ...]]:
+    member, _, topics = text.rpartition("=")
+    if not member:
+        raise click.BadParameter(f"{text!r} is not MEMBER=TOPIC,..", param_hint="--subscribe")
+    return member, split_topics(topics, text, "--subscribe")
+
+
+planning_options = one_argument(
+    "what_if",
+    _what_if,
+    click.option(
+        "--add-members",
+        type=click.IntRange(0, MAX_GROUP_MEMBERS),
+        default=0,
+        metavar="N",
+        help="plan: members that join.",
+    ),
+    click.option(
+        "--add-member",
+        callback=new_members,
+        multiple=True,
+        metavar="CLIENT[:INSTANCE][@TOPIC,..]",
+        help="plan: a member that joins under this client id; repeatable.",
+    ),
+    click.option(
+        "--remove-member", multiple=True, metavar="ID", help="plan: a member that leaves; repeatable."
+    ),
+    click.option("--rolling-restart", is_flag=True, help="plan: every member restarts, one after the other."),
+    click.option(
+        "--subscribe",
+        multiple=True,
+        metavar="MEMBER=TOPIC,..",
+        help="plan: what a member subscribes to; repeatable.",
+    ),
+    click.option(
+        "--partitions",
+        callback=topic_counts,
+        multiple=True,
+        metavar="TOPIC=N",
+        help="plan: a topic that grows; repeatable.",
+    ),
+)
+"""What a plan changes in its group."""
+
+
 @click.command(cls=QuietCommand, context_settings=HELP, epilog=HELP_END)
 @click.argument("before")
 @click.argument("after", required=False)
-@output_options("text", "stat", "json", "ndjson", "csv", "markdown", "html")
-@click.option("--out", type=click.Path(dir_okay=False), help="File for the report; html needs one.")
+@output_options("text", "stat", "json", "ndjson", "csv", "markdown", "html", file=True)
 @click.option("-q", "--quiet", is_flag=True, help="No report, only the exit code.")
-@click.option(
-    "--by", type=click.Choice(["member", "topic", "partition"]), help="What a row of the report is."
-)
-@click.option("--topic", callback=_pattern, metavar="REGEX", help="Show only topics that match.")
-@click.option("--member", callback=_pattern, metavar="REGEX", help="Show only members that match.")
-@click.option("--all", "every", is_flag=True, help="Show what did not change, too.")
-@click.option("--full", is_flag=True, help="Show all rows, not the 40 largest changes.")
-@click.option("--reasons", is_flag=True, help="plan: show why it moves what it moves.")
-@click.option("--swap", is_flag=True, help="Take AFTER for BEFORE: what would going back change?")
+@view_options
 @click.option(
     "--match",
     type=click.Choice(["auto", "instance-id", "client-id", "host", "member-id", "overlap"]),
@@ -99,47 +193,17 @@ def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> r
     show_default=True,
     help="How members before are found again after.",
 )
-@click.option(
-    "--check", "checks", multiple=True, metavar="EXPR", help="A limit such as moved_pct<=10; repeatable."
-)
-@click.option("--strict", is_flag=True, help="Trouble (exit code 2) where anything had to be assumed.")
-@click.option("--exit-zero", is_flag=True, help="0 for a difference or a failed check, too; trouble stays 2.")
-@click.option("--group", metavar="NAME", help="Which group of a file that holds several.")
-@click.option(
-    "--add-members",
-    type=click.IntRange(0, MAX_GROUP_MEMBERS),
-    default=0,
-    metavar="N",
-    help="plan: members that join.",
-)
-@click.option(
-    "--add-member",
-    multiple=True,
-    metavar="CLIENT[:INSTANCE][@TOPIC,..]",
-    help="plan: a member that joins under this client id; repeatable.",
-)
-@click.option("--remove-member", multiple=True, metavar="ID", help="plan: a member that leaves; repeatable.")
-@click.option("--rolling-restart", is_flag=True, help="plan: every member restarts, one after the other.")
-@click.option(
-    "--subscribe",
-    multiple=True,
-    metavar="MEMBER=TOPIC,..",
-    help="plan: what a member subscribes to; repeatable.",
-)
-@click.option("--partitions", multiple=True, metavar="TOPIC=N", help="plan: a topic that grows; repeatable.")
+@check_option("moved_pct<=10")
+@click.option("--strict", is_flag=True, help="Fail (2) if the answer relies on any assumption.")
+@group_option
+@planning_options
 @click.option(
     "--weights",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
     help="What partitions weigh (JSON, YAML or CSV): for plan:weighted, and for the peak of any change.",
 )
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A timeout for the predicted stop: session.timeout.ms=10000; repeatable.",
-)
+@set_option("A timeout for the predicted stop: session.timeout.ms=10000")
 @client_options("live: the cluster.")
 @click.option(
     "--save", type=click.Path(dir_okay=False), help="Keep the plan, the live group or AFTER as a snapshot."
@@ -153,29 +217,18 @@ def diff(
     before: str,
     after: str | None,
     *,
-    form: str,
-    out: str | None,
-    color: str,
-    width: int | None,
+    output: Output,
     quiet: bool,
-    by: str | None,
-    topic: re.Pattern[str] | None,
-    member: re.Pattern[str] | None,
-    every: bool,
-    full: bool,
-    reasons: bool,
-    swap: bool,
+    view: View,
     match: str,
     checks: tuple[str, ...],
     strict: bool,
-    exit_zero: bool,
     group: str | None,
+    what_if: WhatIf,
     weights: str | None,
-    changes: tuple[str, ...],
+    changes: dict[str, str],
     config: dict[str, str],
     save: str | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
-    **planning: Any,
 ) -> None:
     """What changes in a consumer group from BEFORE to AFTER.
 
@@ -185,87 +238,84 @@ def diff(
     copartition watch has recorded. One source is enough where it holds two states: a scenario or a record
     (first and last step), or a KIP-848 group on its way to its target.
     """
-    _check_form(form, out, by=by, filtered=bool(topic or member or every or full), quiet=quiet)
+    _check_form(output, view, quiet=quiet)
     # Help and completion do without these.
-    from copartition.cli.what_if import read_timing, read_what_if  # noqa: PLC0415
     from copartition.diff import diff as compare  # noqa: PLC0415
     from copartition.diff import parse_check  # noqa: PLC0415
     from copartition.groups import read_pair, snapshot_bytes  # noqa: PLC0415
-    from copartition.reports.view import View  # noqa: PLC0415
 
     limits = [parse_check(text) for text in checks]
-    timing = read_timing(changes) if changes else None
+    timing = _timing(changes) if changes else None
     pair = read_pair(
         before,
         after,
         config=config,
-        what_if=read_what_if(**planning),
+        what_if=what_if,
         group=group,
         weights=weights,
     )
-    if swap:
-        pair = pair.swapped()
-    if reasons and pair.after.explainer is None:
+    if view.reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     rule = "member-id" if pair.planned and match == "auto" else match
-    found = compare(pair.before, pair.after, match=rule, timing=timing, weights=weights)
-    if strict and found.assumed:
-        for assumed in found.assumed:
+    change = compare(pair.before, pair.after, match=rule, timing=timing, weights=weights)
+    if strict and change.assumed:
+        for assumed in change.assumed:
             complain(ctx, f"--strict: assumed: {assumed}")
         ctx.exit(TROUBLE)
-    failed = [limit for limit in limits if not limit.passes(found.summary)]
+    failed = [limit for limit in limits if not limit.passes(change.summary)]
     if save is not None:
         write(snapshot_bytes(pair.kept.state, pair.kept.target).decode(), save)
-    for conflict in found.conflicts[:_CONFLICTS]:
+    for conflict in change.conflicts[:_CONFLICTS]:
         complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")
     if not quiet:
-        view = View(by=by, topic=topic, member=member, every=every, full=full, reasons=reasons)
-        _report(found, form, view, limits, color=color, width=width, out=out)
+        _report(change, view, limits, output)
     for limit in failed:
-        complain(ctx, f"check failed: {limit}, it is {limit.told(found.summary)}")
-    ctx.exit(0 if exit_zero else bool(failed) if limits else not found.same)
+        complain(ctx, f"check failed: {limit}, it is {limit.told(change.summary)}")
+    ctx.exit(bool(failed) if limits else not change.same)
 
 
-def _check_form(form: str, out: str | None, *, by: str | None, filtered: bool, quiet: bool) -> None:
+def _timing(changes: Mapping[str, str]) -> Settings:
+    """The timeouts that --set changes, as `copartition simulate` reads them."""
+    from copartition.simulation.inputs.file import scenario_from_dict  # noqa: PLC0415 - needs msgspec
+
+    settings = {
+        key: int(value) if value.isdecimal() and len(value) < 19 else value for key, value in changes.items()
+    }
+    return scenario_from_dict({"topics": {"any": 1}, "consumers": 1, "settings": settings}).settings
+
+
+def _check_form(output: Output, view: View, *, quiet: bool) -> None:
     """Refuse options that the format has no use for: what they ask for would be missing without a word."""
-    if form == "html" and out is None and not quiet:
+    form, filtered = output.form, view.topic or view.member or view.every
+    if form == "html" and output.out is None and not quiet:
         raise click.UsageError("-o html needs --out FILE")
     if form == "html" and filtered:
-        raise click.UsageError("-o html shows everything; leave --topic, --member, --all and --full out")
-    if by is not None and form in {"html", "json"}:
+        raise click.UsageError("-o html shows everything; leave --topic, --member and --all out")
+    if view.by is not None and form in {"html", "json"}:
         raise click.UsageError(f"-o {form} has members, topics and partitions; leave --by out")
-    if by == "partition" and form == "stat":
+    if view.by == "partition" and form == "stat":
         raise click.UsageError("-o stat counts partitions; --by is member or topic")
 
 
-def _report(
-    found: AssignmentDiff,
-    form: str,
-    view: View,
-    limits: Sequence[Check],
-    *,
-    color: str,
-    width: int | None,
-    out: str | None,
-) -> None:
-    if form in {"text", "stat"}:
-        from copartition.reports import text  # noqa: PLC0415 - needs rich
+def _report(change: AssignmentDiff, view: View, limits: Sequence[Check], output: Output) -> None:
+    if output.form in {"text", "stat"}:
+        from copartition.reports.diff.text import print_diff, print_stat  # noqa: PLC0415 - needs rich
 
-        draw = text.print_diff if form == "text" else text.print_stat
-        paint(partial(draw, found, view=view), color=color, width=width, out=out)
-        return
-    if form == "html":
-        from copartition.reports.html import diff_html  # noqa: PLC0415 - needs the extra "report"
+        output.paint(partial(print_diff if output.form == "text" else print_stat, change, view=view))
+    elif output.form == "html":
+        from copartition.reports.diff.html import diff_html  # noqa: PLC0415 - needs the extra "report"
 
-        write(diff_html(found, reasons=view.reasons), out)
-        return
-    from copartition.reports import diff_data, markdown  # noqa: PLC0415 - one format of several
+        output.write(diff_html(change, reasons=view.reasons))
+    elif output.form == "markdown":
+        from copartition.reports.diff.markdown import diff_markdown  # noqa: PLC0415 - one format of several
 
-    if form == "markdown":
-        write(markdown.diff_markdown(found, view), out)
-    elif form == "json":
-        write(diff_data.diff_json(found, view, limits), out)
-    elif form == "csv":
-        write(diff_data.diff_csv(found, view), out)
+        output.write(diff_markdown(change, view))
     else:
-        write("".join(diff_data.diff_lines(found, view)), out)
+        from copartition.reports.diff.json import diff_csv, diff_json, diff_lines  # noqa: PLC0415 - as above
+
+        if output.form == "json":
+            output.write(diff_json(change, view, limits))
+        elif output.form == "csv":
+            output.write(diff_csv(change, view))
+        else:
+            output.write("".join(diff_lines(change, view)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -10,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from assignors.errors import GroupNotFoundError
-from copartition.cli.client_settings import client_options
-from copartition.cli.shell import HELP, QuietCommand, complain, output_options, paint, write
+from copartition.cli.client_options import client_options
+from copartition.cli.options import output_options, verbose_option
+from copartition.cli.shell import HELP, QuietCommand, complain, write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from copartition.cli.shell import Output
     from partitioning.clients.ledger import Entry
 
 FOUND_NONE = 1
@@ -41,10 +42,7 @@ def list_(
     ctx: click.Context,
     *,
     config: dict[str, str],
-    form: str,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
     """Applications that have a ledger, the topics they write, and the newest version in each.
 
@@ -57,7 +55,7 @@ def list_(
     for app_id in ledgers.applications():
         with suppress(GroupNotFoundError):  # its first version is being written, or it was just forgotten
             rows += _topics(app_id, ledgers.entries(app_id))
-    _show(rows, form=form, color=color, width=width)
+    _show(rows, output)
     ctx.exit(0 if rows else FOUND_NONE)
 
 
@@ -73,10 +71,7 @@ def show(
     *,
     topic: str | None,
     config: dict[str, str],
-    form: str,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
     """Each partition's version, how many of its records are in, and whether that is all of them.
 
@@ -92,7 +87,7 @@ def show(
     if not found:
         raise click.ClickException(f"the ledger of {app_id} says nothing of topic {topic}")
     rows = [_partition(*place, entry) for place, entry in sorted(found.items())]
-    _show(rows, form=form, color=color, width=width)
+    _show(rows, output)
     whole = all(row["whole"] is True for row in _topics(app_id, found))
     if not whole:
         complain(ctx, "not all partitions hold the newest version whole; write it again, with the same rows")
@@ -103,13 +98,12 @@ def show(
 @click.argument("app_id", metavar="APP")
 @click.option("--yes", is_flag=True, help="Do it.")
 @client_options("The cluster.")
-@click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from.")
+@verbose_option
 def forget(
     app_id: str,
     *,
     yes: bool,
     config: dict[str, str],
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
 ) -> None:
     """Delete the ledger of APP, for all its topics; records stay.
 
@@ -149,24 +143,24 @@ def _partition(topic: str, partition: int, entry: Entry | None) -> dict[str, Any
     row: dict[str, Any] = {"topic": topic, "partition": partition}
     if entry is None:
         return {**row, "version": None, "records": None, "whole": None, "digest": None}
-    told = asdict(entry)
+    fields = asdict(entry)
     return {
         **row,
-        "version": told["version"],
-        "records": told["records"],
-        "whole": told["done"],
-        "digest": told["digest"],
+        "version": fields["version"],
+        "records": fields["records"],
+        "whole": fields["done"],
+        "digest": fields["digest"],
     }
 
 
-def _show(rows: list[dict[str, Any]], *, form: str, color: str, width: int | None) -> None:
-    if form == "json":
-        write(json.dumps(rows, indent=2) + "\n")
+def _show(rows: list[dict[str, Any]], output: Output) -> None:
+    if output.form == "json":
+        output.print_rows(rows)
         return
-    from copartition.reports.tables import cell, table  # noqa: PLC0415 - only a table needs rich
+    from copartition.reports.grid import cell, table  # noqa: PLC0415 - only a table needs rich
 
     if not rows:
-        write("No application has a ledger that this user may see.\n")
+        output.write("No application has a ledger that this user may see.\n")
         return
     numbers = ("partitions", "partition", "version", "records")
     names = [name for name in rows[0] if name != "digest"]
@@ -174,11 +168,11 @@ def _show(rows: list[dict[str, Any]], *, form: str, color: str, width: int | Non
         [name.upper() for name in names], right=[names.index(name) for name in numbers if name in names]
     )
     for row in rows:
-        listing.add_row(*(cell(_said(row[name])) for name in names))
-    paint(lambda console: console.print(listing), color=color, width=width)
+        listing.add_row(*(cell(_cell_text(row[name])) for name in names))
+    output.paint(lambda console: console.print(listing))
 
 
-def _said(value: object) -> str:
+def _cell_text(value: object) -> str:
     if value is None:
         return "no entry of a ledger"
     if isinstance(value, bool):

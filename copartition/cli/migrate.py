@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.shell import HELP, QuietCommand, output_options, write
-from copartition.reports.visible import visible
+from copartition.cli.options import output_options
+from copartition.cli.shell import HELP, QuietCommand
+from copartition.reports.words import visible
 
 if TYPE_CHECKING:
+    from copartition.cli.shell import Output
     from copartition.migration import Bounce, Migration
 
 
@@ -44,10 +46,7 @@ def migrate(
     *,
     clients: tuple[str, ...],
     policy: str,
-    form: str,
-    color: str,  # noqa: ARG001 - nothing is coloured
-    width: int | None,  # noqa: ARG001 - nor laid out
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
     """The safe rolling bounces that bring a group FROM some strategies TO others, or why there are none.
 
@@ -59,26 +58,26 @@ def migrate(
     from copartition.migration import plan_migration  # noqa: PLC0415 - help does without
 
     old, new = ([name.strip() for name in text.split(",") if name.strip()] for text in (before, after))
-    found = plan_migration(old, new, clients=tuple(dict.fromkeys(clients)), policy=policy)
-    if form == "json":
-        write(json.dumps(asdict(found), indent=2) + "\n")
+    migration = plan_migration(old, new, clients=tuple(dict.fromkeys(clients)), policy=policy)
+    if output.form == "json":
+        output.write(json.dumps(asdict(migration), indent=2) + "\n")
     else:
-        write("".join(f"{visible(line)}\n" for line in _lines(found)))
-    ctx.exit(found.obstacle is not None)
+        output.write("".join(f"{visible(line)}\n" for line in _migration_lines(migration)))
+    ctx.exit(migration.obstacle is not None)
 
 
-def _lines(found: Migration) -> list[str]:
-    if found.obstacle is not None:
+def _migration_lines(migration: Migration) -> list[str]:
+    if migration.obstacle is not None:
         return [
-            f"No rolling bounce is safe: {found.obstacle}.",
+            f"No rolling bounce is safe: {migration.obstacle}.",
             "Stop all members, wait until the group is empty, and start them with the new settings.",
         ]
-    if not found.bounces:
+    if not migration.bounces:
         return ["Nothing has to change."]
-    many = f"{len(found.bounces)} rolling bounces, the next when all members have had the one before"
+    many = f"{len(migration.bounces)} rolling bounces, the next when all members have had the one before"
     return [
-        f"{'1 rolling bounce' if len(found.bounces) == 1 else many}:",
-        *(line for number, bounce in enumerate(found.bounces, 1) for line in _bounce(number, bounce)),
+        f"{'1 rolling bounce' if len(migration.bounces) == 1 else many}:",
+        *(line for number, bounce in enumerate(migration.bounces, 1) for line in _bounce(number, bounce)),
     ]
 
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
+from copartition.cli.options import PRODUCERS, html_option, output_options, seed_option
+from copartition.cli.shell import HELP, QuietCommand, write
 
 if TYPE_CHECKING:
+    from copartition.cli.shell import Output
     from copartition.groups.record_stream import RecordStream
-    from partitioning.producer.tuning import Client
 
 EXAMPLES = """\b
 Examples:
@@ -19,21 +20,19 @@ Examples:
   copartition producer --stream orders.csv --partitions 12 --round-trip 4 --limit 50
 """
 
-CLIENTS: tuple[Client, ...] = ("java", "librdkafka")
-
 
 @click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
 @click.option(
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
     metavar="N",
-    help="Records a second, which come by chance.",
+    help="Records a second, at random times.",
 )
 @click.option(
     "--stream",
     "source",
     type=click.Path(exists=True, dir_okay=False),
-    help="Recorded ones instead: CSV with time_ms, value_bytes, and key or partition.",
+    help="Recorded records instead: CSV with time_ms, value_bytes, and key or partition.",
 )
 @click.option("--value-bytes", type=click.IntRange(min=0), help="With --rate: bytes of each value.")
 @click.option(
@@ -47,7 +46,7 @@ CLIENTS: tuple[Client, ...] = ("java", "librdkafka")
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
-    help="Brokers, which lead them in turn.",
+    help="Brokers, which lead the partitions in turn.",
 )
 @click.option(
     "--round-trip",
@@ -55,7 +54,7 @@ CLIENTS: tuple[Client, ...] = ("java", "librdkafka")
     default=1.0,
     show_default=True,
     metavar="MS",
-    help="From a request to its answer on an idle broker, replication included.",
+    help="Time from a request to its answer on an idle broker, replication included.",
 )
 @click.option(
     "--request-time",
@@ -63,7 +62,7 @@ CLIENTS: tuple[Client, ...] = ("java", "librdkafka")
     default=0.0,
     show_default=True,
     metavar="MS",
-    help="For which a request keeps its broker from the next.",
+    help="Broker time per request.",
 )
 @click.option(
     "--limit",
@@ -77,19 +76,17 @@ CLIENTS: tuple[Client, ...] = ("java", "librdkafka")
     type=click.FloatRange(0, 100, min_open=True),
     default=99.0,
     show_default=True,
-    help="Of the records that keep it.",
+    help="Percentile of the latency that stays under --limit.",
 )
 @click.option(
     "--client",
     "clients",
-    type=click.Choice(CLIENTS),
+    type=click.Choice(PRODUCERS),
     multiple=True,
-    help="Whose rules and defaults; repeatable, all without it.",
+    help="The client whose rules and defaults apply; repeatable, all clients by default.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what comes by chance."
-)
-@click.option("--html", type=click.Path(dir_okay=False), help="File for a page with a picture.")
+@seed_option("Seed of the random record stream.", default=0)
+@html_option
 @output_options("text", "json")
 def producer(
     *,
@@ -106,15 +103,12 @@ def producer(
     clients: tuple[str, ...],
     seed: int,
     html: str | None,
-    form: str,
-    color: str,
-    width: int | None,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
+    output: Output,
 ) -> None:
     """Which linger.ms and batch.size keep latency under a limit with the fewest requests.
 
     A model runs the records through the rules of each client, with each pair of settings. What retries and
-    idempotence make of faults, copartition delivery says.
+    idempotence do under faults, copartition delivery says.
     """
     if (rate is None) == (source is None):
         raise click.UsageError("give the records with --rate or with --stream")
@@ -123,11 +117,9 @@ def producer(
     if source is not None and (value_bytes is not None or key_bytes is not None):
         raise click.UsageError("--stream has the sizes; leave --value-bytes and --key-bytes out")
     from copartition.groups.record_stream import chance_stream, read_stream  # noqa: PLC0415
-    from copartition.reports import tuning, tuning_text  # noqa: PLC0415 - help does without
+    from copartition.reports import producer as report  # noqa: PLC0415 - help does without
     from partitioning.producer import Broker, tune_producer  # noqa: PLC0415
 
-    if html is not None:
-        from copartition.reports.html import tuning_html  # noqa: PLC0415 - needs the extra "report"
     stream: RecordStream
     if source is not None:
         stream = read_stream(source)
@@ -148,13 +140,13 @@ def producer(
             key_bytes=stream.key_bytes,
             seed=seed,
         )
-        for client in CLIENTS
-        if client in (clients or CLIENTS)
+        for client in PRODUCERS
+        if client in (clients or PRODUCERS)
     ]
-    assumed = (*stream.assumed, tuning.LIMITS)
+    assumed = (*stream.assumed, report.LIMITS)
     if html is not None:
-        write(tuning_html(tunings, assumed), html)
-    if form == "json":
-        write(tuning.tuning_json(tunings, assumed))
+        write(report.tuning_html(tunings, assumed), html)
+    if output.form == "json":
+        output.write(report.tuning_json(tunings, assumed))
     else:
-        paint(partial(tuning_text.print_tunings, tunings, assumed), color=color, width=width)
+        output.paint(partial(report.print_tunings, tunings, assumed))

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import sys
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
 from assignors.errors import AssignorsError
 from assignors.limits import MAX_REPORT_WIDTH
-from copartition.reports.visible import visible
+from copartition.reports.words import visible
 from partitioning.errors import PartitioningError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rich.console import Console
+
+    from partitioning.registry import StrategyInfo
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -41,17 +44,17 @@ class QuietCommand(click.Command):
     ) -> click.Context:
         """Read the arguments; --help, --version and --schema print here."""
         path = f"{parent.command_path} {info_name}" if parent else str(info_name)
-        with _told_in_a_line(path, verbose=not {"-v", "--verbose"}.isdisjoint(args)):
+        with _one_line_errors(path, verbose=not {"-v", "--verbose"}.isdisjoint(args)):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it."""
-        with _told_in_a_line(ctx.command_path, verbose=bool(ctx.params.get("verbose"))):
+        with _one_line_errors(ctx.command_path, verbose=bool(ctx.meta.get("verbose"))):
             return super().invoke(ctx)
 
 
 @contextmanager
-def _told_in_a_line(path: str, *, verbose: bool) -> Iterator[None]:
+def _one_line_errors(path: str, *, verbose: bool) -> Iterator[None]:
     """Turn whatever goes wrong into a line, and into exit code 2."""
     try:
         yield
@@ -92,62 +95,6 @@ def _discard(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def output_options(*formats: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The options -o, --color, --width and -v."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        for option in reversed(
-            (
-                click.option(
-                    "-o",
-                    "--output",
-                    "form",
-                    type=click.Choice(formats),
-                    default="text",
-                    help="Format.",
-                    show_default=True,
-                ),
-                click.option(
-                    "--color",
-                    type=click.Choice(["auto", "always", "never"]),
-                    default="auto",
-                    show_default=True,
-                    help="Colours; auto honours NO_COLOR and FORCE_COLOR.",
-                ),
-                click.option(
-                    "--width", type=click.IntRange(40, MAX_REPORT_WIDTH), help="Columns of text output."
-                ),
-                click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from."),
-            )
-        ):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def schema_option(
-    schema: Callable[[], Mapping[str, Any]],
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The option --schema, which prints a JSON Schema, made only then, and ends the command."""
-
-    def show(ctx: click.Context, option: click.Parameter, given: bool) -> None:  # noqa: ARG001
-        if given and not ctx.resilient_parsing:
-            from copartition.reports.data import dump  # noqa: PLC0415 - only --schema needs it
-
-            write(dump(schema()))
-            ctx.exit()
-
-    return click.option(
-        "--schema",
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=show,
-        help="Print the JSON Schema of -o json.",
-    )
-
-
 def write(text: str, out: str | None = None) -> None:
     """Write a report to standard output, or to a file, which is UTF-8."""
     if out is None:
@@ -186,3 +133,52 @@ def paint(draw: Callable[[Console], None], *, color: str, width: int | None, out
     draw(console)
     # Tables pad their last column; nobody needs those blanks.
     write(re.sub(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", r"\1", buffer.getvalue(), flags=re.MULTILINE), out)
+
+
+class Output(NamedTuple):
+    """Where a report goes and what it looks like, as options say.
+
+    Attributes:
+        form: the format.
+        color: "auto", "always" or "never".
+        width: columns of text; None for those of the terminal.
+        out: a file; None for standard output.
+    """
+
+    form: str
+    color: str = "auto"
+    width: int | None = None
+    out: str | None = None
+
+    def write(self, text: str) -> None:
+        """Write a report as it is."""
+        write(text, self.out)
+
+    def paint(self, draw: Callable[[Console], None]) -> None:
+        """Write what `draw` prints to a console."""
+        paint(draw, color=self.color, width=self.width, out=self.out)
+
+    def print_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write a listing, a mapping a row, as JSON or as a table of its texts."""
+        if self.form == "json":
+            self.write(json.dumps(rows, indent=2) + "\n")
+            return
+        from copartition.reports.grid import cell, table  # noqa: PLC0415 - only tables need rich
+
+        listing = table([name.upper() for name in rows[0]])
+        for row in rows:
+            listing.add_row(*map(cell, row.values()))
+        self.paint(lambda console: console.print(listing))
+
+    def print_strategies(self, infos: Sequence[StrategyInfo]) -> None:
+        """Write strategies by name, with where they come from."""
+        self.print_rows(
+            [
+                {
+                    "name": info.name,
+                    "origin": info.origin,
+                    "summary": f"broken: {info.fault}" if info.fault else info.summary,
+                }
+                for info in infos
+            ]
+        )

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import click
 
-from copartition.cli.client_settings import client_options
+from copartition.cli.client_options import client_options
+from copartition.cli.options import group_option, verbose_option
 from copartition.cli.shell import HELP, QuietCommand, write
 
 
 @click.command(cls=QuietCommand, context_settings=HELP)
 @click.argument("source")
 @click.option("--out", type=click.Path(dir_okay=False), help="File for the snapshot.")
-@click.option("--group", metavar="NAME", help="Which group of a file that holds several.")
+@group_option
 @client_options("live: the cluster.")
-@click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from.")
+@verbose_option
 def snapshot(
     source: str,
     *,
     out: str | None,
     group: str | None,
     config: dict[str, str],
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
 ) -> None:
     """A group as JSON, to be compared with later: members, subscriptions, owners, lag.
 
@@ -29,5 +29,5 @@ def snapshot(
     """
     from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - help does without
 
-    found = read_source(source, config, group=group)
-    write(snapshot_bytes(found.state, found.target).decode(), out)
+    source_group = read_source(source, config, group=group)
+    write(snapshot_bytes(source_group.state, source_group.target).decode(), out)

@@ -7,7 +7,8 @@ from typing import TextIO
 
 import click
 
-from copartition.cli.client_settings import client_options
+from copartition.cli.client_options import client_options
+from copartition.cli.options import format_option, verbose_option
 from copartition.cli.shell import HELP, QuietCommand, complain, write
 
 _SUFFIX = ".ndjson"
@@ -28,12 +29,18 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="From one look to the next.",
+    help="Time from one look to the next.",
 )
 @click.option(
-    "--for", "for_s", type=click.FloatRange(0), metavar="SECONDS", help="How long; else until Ctrl-C."
+    "--for",
+    "for_s",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="How long to watch; else until Ctrl-C.",
 )
-@click.option("--count", type=click.IntRange(1), metavar="N", help="How many looks; else until Ctrl-C.")
+@click.option(
+    "--count", type=click.IntRange(1), metavar="N", help="How many times to look; else until Ctrl-C."
+)
 @click.option(
     "--record",
     type=click.Path(dir_okay=False),
@@ -41,16 +48,8 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
     metavar="FILE.ndjson",
     help="Keep what is seen, a snapshot a line: assignment-diff FILE.ndjson#STEP reads it.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format; json is an object a line.",
-)
-@click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from.")
+@format_option("text", "json", text="Format; json is an object a line.")
+@verbose_option
 @click.pass_context
 def watch(
     ctx: click.Context,
@@ -62,30 +61,29 @@ def watch(
     count: int | None,
     record: str | None,
     form: str,
-    verbose: bool,  # noqa: ARG001 - read by QuietCommand
 ) -> None:
     """What changes in a group while you look: a line a change, and none while nothing changes.
 
-    GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is told again. Only read-only calls:
+    GROUP is a group of a cluster, or a record of one, FILE.ndjson, which is replayed. Only read-only calls:
     a look asks the coordinator to describe the group. A group that is not there yet is waited for.
     """
     if group.lower().endswith(_SUFFIX) and not config:
         if record is not None or for_s is not None or count is not None:
             raise click.UsageError("a record is told from its first step to its last; leave the rest out")
-        _tell_again(group, form)
+        _replay(group, form)
     else:
         _look(ctx, group, config, (interval, for_s, count), record, form)
 
 
-def _tell_again(path: str, form: str) -> None:
+def _replay(path: str, form: str) -> None:
     from copartition.groups.record import read_record  # noqa: PLC0415
-    from copartition.reports.watching import Teller  # noqa: PLC0415 - help and completion do without
+    from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
 
     steps = read_record(path)
-    teller = Teller(form)
+    report = WatchReport(form)
     for step in steps:
-        write(teller.lines(step))
-    click.echo(teller.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
+        write(report.lines(step))
+    click.echo(report.summary(steps[-1].at - steps[0].at, None), nl=False, err=form == "json")
 
 
 def _look(
@@ -98,7 +96,7 @@ def _look(
 ) -> None:
     from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
     from copartition.groups.record import record_line  # noqa: PLC0415
-    from copartition.reports.watching import Teller  # noqa: PLC0415 - help and completion do without
+    from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
     from copartition.watch import Looks  # noqa: PLC0415
 
     def tell(trouble: str | None) -> None:
@@ -106,19 +104,19 @@ def _look(
 
     interval, for_s, count = limits
     looks = Looks(GroupReader(group, config), interval_s=interval, for_s=for_s, count=count, tell=tell)
-    teller = Teller(form)
+    report = WatchReport(form)
     with ExitStack() as stack:
-        file = None if record is None else stack.enter_context(_opened(record))
+        file = None if record is None else stack.enter_context(_open_record(record))
         with suppress(KeyboardInterrupt):
             for step in looks:
                 if file is not None:
                     file.write(record_line(step))
                     file.flush()
-                write(teller.lines(step))
-    click.echo(teller.summary(looks.ended - looks.begun, looks.blind_s), nl=False, err=form == "json")
+                write(report.lines(step))
+    click.echo(report.summary(looks.ended - looks.begun, looks.blind_s), nl=False, err=form == "json")
 
 
-def _opened(path: str) -> TextIO:
+def _open_record(path: str) -> TextIO:
     try:
         return open(path, "w", encoding="utf-8")  # noqa: PTH123 - as `write` does
     except OSError as error:

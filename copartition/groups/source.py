@@ -63,10 +63,6 @@ class Pair:
     planned: bool
     kept: Source
 
-    def swapped(self) -> Pair:
-        """The same pair the other way round."""
-        return replace(self, before=self.after, after=self.before)
-
 
 def read_source(name: str, config: Mapping[str, str] | None = None, *, group: str | None = None) -> Source:
     """The group that a source names.

@@ -1,17 +1,21 @@
-"""What is said of a producer's batches under faults."""
+"""What faults did to a producer's batches: a verdict, figures and assumptions, on a terminal and as JSON."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
+from copartition.reports.json import dump
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rich.console import Console
+
     from partitioning.producer import DeliveryAssessment, DeliverySettings, Faults, Tally
     from partitioning.producer.tuning import Client
+
 
 DELIVERY_FORMAT_VERSION = "1.0"
 
@@ -40,18 +44,18 @@ class Case(NamedTuple):
     seed: int
 
 
-def tallies(found: DeliveryAssessment) -> dict[str, Tally]:
+def tallies(assessment: DeliveryAssessment) -> dict[str, Tally]:
     """Each class under the name that a reader sees."""
     return {
-        "lost": found.lost,
-        "twice": found.duplicated,
-        "out of order": found.reordered,
-        "failed": found.failed,
-        "failed but written": found.failed_but_written,
+        "lost": assessment.lost,
+        "twice": assessment.duplicated,
+        "out of order": assessment.reordered,
+        "failed": assessment.failed,
+        "failed but written": assessment.failed_but_written,
     }
 
 
-def verdict(case: Case, found: DeliveryAssessment) -> str:
+def verdict(case: Case, assessment: DeliveryAssessment) -> str:
     """One sentence: the settings, and what happened to how many batches."""
     settings = case.settings
     used = ", ".join(
@@ -61,30 +65,30 @@ def verdict(case: Case, found: DeliveryAssessment) -> str:
             f"{settings.max_in_flight_requests_per_connection:,} in flight",
         ]
     )
-    happened = [f"{tally.batches:,} {name}" for name, tally in tallies(found).items() if tally.batches]
-    total = f"of {found.batches * found.runs:,} batches in {found.runs:,} runs"
+    happened = [f"{tally.batches:,} {name}" for name, tally in tallies(assessment).items() if tally.batches]
+    total = f"of {assessment.batches * assessment.runs:,} batches in {assessment.runs:,} runs"
     outcome = f"{total} {', '.join(happened)}" if happened else f"{total} all are written once and in order"
     return f"{case.client}, {used}: {outcome}"
 
 
-def assumed(case: Case) -> list[str]:
+def assumptions(case: Case) -> list[str]:
     """What the figures rest on."""
     times, faults = case.times, case.faults
     pace = (
         f"a batch every {times['interval_ms']:g} ms, {times['round_trip_ms']:g} ms to the leader and back, "
         f"{times['replication_ms']:g} ms until the leader knows that followers have a batch"
     )
-    said = [LIMITS, pace]
+    texts = [LIMITS, pace]
     if faults.leader_changes:
-        said.append(
+        texts.append(
             "the changes of leader are moved from run to run, in even steps over the time that a batch needs"
         )
     if isfinite(faults.followers_gone_ms):
-        said.append("the leader alone is in sync before an unclean election (min.insync.replicas=1)")
-    return said
+        texts.append("the leader alone is in sync before an unclean election (min.insync.replicas=1)")
+    return texts
 
 
-def delivery_json(case: Case, found: DeliveryAssessment) -> str:
+def delivery_json(case: Case, assessment: DeliveryAssessment) -> str:
     """The same as data."""
     faults = asdict(case.faults)
     shown = ("refused", "request_lost", "ack_lost", "leader_changes")
@@ -96,13 +100,33 @@ def delivery_json(case: Case, found: DeliveryAssessment) -> str:
         | {"unclean_since_ms": _finite(faults["followers_gone_ms"])},
         **case.times,
         "seed": case.seed,
-        "batches": found.batches,
-        "runs": found.runs,
-        "assumed": assumed(case),
-        "classes": {name.replace(" ", "_"): tally._asdict() for name, tally in tallies(found).items()},
+        "batches": assessment.batches,
+        "runs": assessment.runs,
+        "assumed": assumptions(case),
+        "classes": {name.replace(" ", "_"): tally._asdict() for name, tally in tallies(assessment).items()},
     }
-    return json.dumps(values, indent=2) + "\n"
+    return dump(values)
 
 
 def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
+
+
+def print_delivery(case: Case, assessment: DeliveryAssessment, console: Console) -> None:
+    """The verdict, what happened to how many batches, and what is assumed."""
+    from copartition.reports.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
+
+    console.print(cell(verdict(case, assessment), "bold"), soft_wrap=True)
+    shown = table(["", "BATCHES", "%", "RUNS", "MOST IN A RUN"], right=range(1, 5))
+    for name, tally in tallies(assessment).items():
+        share = 100 * tally.batches / (assessment.batches * assessment.runs)
+        shown.add_row(
+            name,
+            cell(f"{tally.batches:,}", "red" if tally.batches else ""),
+            f"{share:.2f}",
+            f"{tally.runs:,}",
+            f"{tally.most:,}",
+        )
+    console.print(indent(shown))
+    for text in assumptions(case):
+        console.print(note(f"assumed: {text}"), soft_wrap=True)

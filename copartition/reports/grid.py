@@ -1,4 +1,4 @@
-"""Large tables in a terminal, and narrow ones."""
+"""Tables in a terminal: small ones, large ones, and what stands beside them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,55 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assignors.extras import needs
-from copartition.reports.names import CUT
+from copartition.reports.words import CUT, visible
 
 with needs("a text report", "cli"):
     from rich.cells import cell_len, chop_cells
+    from rich.padding import Padding
     from rich.segment import Segment
     from rich.style import Style
+    from rich.table import Table
+    from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions
+
+    from copartition.reports.table import Table as ReportTable
+
+
+def cell(text: str, style: str = "") -> Text:
+    """Other people's text, as it is shown."""
+    return Text(visible(text), style)
+
+
+def table(columns: Sequence[str | Text], right: Container[int] = ()) -> Table:
+    """An empty table without lines; columns whose numbers are in `right` are flush right."""
+    empty = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for index, name in enumerate(columns):
+        header = Text(name) if isinstance(name, str) else name
+        empty.add_column(header, justify="right" if index in right else "left", overflow="fold")
+    return empty
+
+
+def print_table(content: ReportTable, console: Console) -> None:
+    """A table of a report, indented below an empty line; other people's text is safe to show."""
+    shown = table([cell(title.upper()) for title in content.titles], right=content.numbers)
+    for row in content.rows:
+        shown.add_row(*map(cell, row))
+    console.print(indent(shown))
+
+
+def indent(content: Table) -> Padding:
+    """A table within a report, below an empty line."""
+    return Padding(content, (1, 0, 0, 2))
+
+
+def note(text: str, style: str = "dim") -> Padding:
+    """A remark below a table."""
+    return Padding(cell(text, style), (0, 0, 0, 2))
+
 
 _INDENT = 2
 _NARROWEST = 8

@@ -1,70 +1,21 @@
-"""Reports for pull requests and tickets."""
+"""GitHub Markdown that fits into a comment, for pull requests and tickets."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.reports.ranges import partition_ranges
-from copartition.reports.verdict import (
-    STOP_TITLES,
-    answer,
-    heading,
-    movement,
-    number,
-    presence,
-    reason,
-    reasons_told,
-    renames,
-    stop_rows,
-)
-from copartition.reports.view import Shown, View
-from copartition.reports.visible import visible
+from copartition.reports.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from copartition.diff import AssignmentDiff, Conflict
+    from copartition.reports.table import Table
 
 MOST_CHARACTERS = 60_000
 """Of a report; a comment on GitHub takes 65,536."""
 
-_RANGE_CHARACTERS = 500
 _LIST_SHARE = 4
 """A list before the tables takes at most this part of what is left."""
-
-_ROWS = 2_000
-"""More rows than fit into a report, whatever is in them."""
-
-
-def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
-    """A diff as GitHub Markdown: the verdict in bold, small tables, the long part folded.
-
-    It fits into a comment: of what is too long, the rest is counted.
-
-    Args:
-        diff: the diff.
-        view: what of it to show.
-    """
-    shown = Shown(diff, view)
-    page = Page()
-    page.add("**", markdown_text(answer(diff)), "**\n")
-    page.items((markdown_text(f"assumed: {each}") for each in diff.assumed), len(diff.assumed), "assumption")
-    page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
-    if not diff.same:
-        page.add("\n", markdown_text(" · ".join([*movement(diff), *reasons_told(diff)])), "\n")
-    if shown.filters:
-        page.add("\n", markdown_text(shown.filters, 1_000), "\n")
-    page.items((_conflict(each) for each in shown.part.conflicts), len(shown.part.conflicts), "conflict")
-    page.items(map(markdown_text, diff.warnings), len(diff.warnings), "warning")
-    page.items(map(markdown_text, renames(diff)), len(diff.matching.renames), "rename")
-    stops = stop_rows(diff)
-    if stops:
-        page.add(
-            "\n", *(f"{markdown_row(cells)}\n" for cells in (STOP_TITLES, ["---"] * len(STOP_TITLES), *stops))
-        )
-    if not diff.same:
-        _TABLES[shown.view.by or "member"](shown, page)
-    return page.ended
 
 
 class Page:
@@ -104,6 +55,11 @@ class Page:
         fitting = self._fitting(lines, total, noun, "\n", share)
         self.add(*fitting, "\n</details>\n")
 
+    def whole_table(self, title: str, table: Table, noun: str, *, share: int = 1) -> None:
+        """A folded table of a report."""
+        titles = [markdown_text(name) for name in table.titles]
+        self.table(title, titles, table.rows, len(table.rows), noun, share=share)
+
     def _fitting(self, lines: Iterable[str], total: int, noun: str, mark: str, share: int) -> list[str]:
         """The first lines that there is room for, and how many there are more."""
         room = (MOST_CHARACTERS - len(self.text)) // share - 200  # for what ends and counts
@@ -119,68 +75,10 @@ class Page:
         return fitting
 
 
-def _members(shown: Shown, page: Page) -> None:
-    members = shown.largest_members(_ROWS)
-    columns = ("member", "before", "after", "delta", "kept", "")
-    rows = (
-        (each.name, each.before, each.after, f"{each.after - each.before:+d}", each.kept, presence(each))
-        for each in members
-    )
-    page.table("Members", columns, rows, len(shown.members), "member", share=2)
-    flows, more, _ = shown.largest_flows(_ROWS)
-    because = ["because"] if shown.view.reasons else []
-    page.table(
-        "Flows",
-        ("from", "to", *because, "partitions", "which"),
-        (
-            (
-                flow.source or "nobody",
-                flow.target or "nobody",
-                *([reason(flow)] if because else []),
-                len(flow.partitions),
-                _cut(partition_ranges(flow.partitions), _RANGE_CHARACTERS),
-            )
-            for flow in flows
-        ),
-        len(flows) + more,
-        "flow",
-    )
-
-
-def _topics(shown: Shown, page: Page) -> None:
-    titles = ("partitions", "kept", "moved", "assigned", "unassigned", "added", "removed", "conflicts")
-    rows = (
-        (each.name, *(getattr(each, title) for title in titles), number(each.lag_moved))
-        for each in shown.largest_topics(_ROWS)
-    )
-    page.table("Topics", ("topic", *titles, "lag moved"), rows, len(shown.topics), "topic")
-
-
-def _partitions(shown: Shown, page: Page) -> None:
-    because = ["because"] if shown.view.reasons else []
-    rows = (
-        (
-            each.topic,
-            each.partition,
-            each.action.label,
-            each.source or "nobody",
-            each.target or "nobody",
-            number(each.lag),
-            *([reason(each)] if because else []),
-        )
-        for each in shown.first_changes(_ROWS)
-    )
-    columns = ("topic", "partition", "change", "from", "to", "lag", *because)
-    page.table("Partitions", columns, rows, shown.partitions, "partition")
-
-
-_TABLES = {"member": _members, "topic": _topics, "partition": _partitions}
-
-
-def _conflict(conflict: Conflict) -> str:
-    before, after = (", ".join(side) or "nobody" for side in (conflict.before, conflict.after))
-    partition = markdown_text(f"{conflict.topic}-{conflict.partition}")
-    return f"⚠️ {partition} has two owners: {markdown_text(before)} → {markdown_text(after)}"
+def markdown_table(table: Table) -> list[str]:
+    """The lines of a whole table."""
+    titles = [markdown_row(table.titles), markdown_row(["---"] * len(table.titles))]
+    return [*titles, *(markdown_row(map(markdown_text, row)) for row in table.rows)]
 
 
 def markdown_row(cells: Iterable[str]) -> str:
@@ -188,13 +86,14 @@ def markdown_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most].rpartition(',')[0] or text[:most]} .."
-
-
 def markdown_text(text: str, most: int = MOST_CHARACTERS) -> str:
     """Names are shown as they are: nothing in them is markup."""
     text = visible(text)
     for sign in "\\`*_[]|":
         text = text.replace(sign, f"\\{sign}")
-    return _cut(text.replace("&", "&amp;").replace("<", "&lt;"), most)
+    return shorten_list(text.replace("&", "&amp;").replace("<", "&lt;"), most)
+
+
+def shorten_list(text: str, most: int) -> str:
+    """A list without what is too long of it."""
+    return text if len(text) <= most else f"{text[:most].rpartition(',')[0] or text[:most]} .."

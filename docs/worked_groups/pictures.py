@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import jinja2
 
-from copartition.reports.runs.legend import COLOURS
+from copartition.reports.page import COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

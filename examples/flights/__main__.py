@@ -14,7 +14,7 @@ from assignors import AssignorsError
 from copartition import simulate
 from copartition.diff import AssignmentDiff, diff
 from copartition.groups.replay import step_state
-from copartition.reports.text import print_diff
+from copartition.reports.diff.text import print_diff
 from examples.flights.audit import Audit, audit, place_with_librdkafka, read_topic
 from examples.flights.cluster import Cluster, cluster, topic_name
 from examples.flights.data import flights_parquet

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copartition.diff import AssignmentDiff
-from copartition.reports.html import availability_svg, diff_html, simulation_html
+from copartition.reports.diff.html import diff_html
+from copartition.reports.simulation.html import availability_svg, simulation_html
 from copartition.simulation import SimulationResult
 from partitioning import Growth
 

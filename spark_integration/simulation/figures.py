@@ -1,8 +1,7 @@
-"""What many runs say together: percentiles of every figure, and the picture of one."""
+"""What many runs say together: percentiles of every figure."""
 
 from collections.abc import Sequence
 
-import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -44,40 +43,6 @@ def percentiles(runs: DataFrame, *, by: Sequence[str] | None = None) -> DataFram
         )
         .orderBy(*cell, sf.expr(in_order))
     )
-
-
-def distribution_svg(
-    runs: DataFrame, figure: str = "partition_pause_ms", *, by: Sequence[str] | None = None
-) -> str:
-    """A picture of how one figure is spread over the runs of each cell, as a file of SVG.
-
-    Brings one number a run to the driver.
-
-    Args:
-        runs: rows of `simulate_grid` or `simulate_rebalances`, or a part of them.
-        figure: the column.
-        by: columns that make a cell; by default those that the grid varied.
-
-    Raises:
-        ColumnError: `runs` has no such column, or no run has a value there.
-        MissingDependencyError: Jinja2 is not installed.
-    """
-    from copartition.reports.html import distribution_svg as draw  # noqa: PLC0415 - needs an optional package
-
-    cell = _cell(runs, by)
-    if figure not in runs.columns or figure not in FIGURES:
-        known = [name for name in FIGURES if name in runs.columns]
-        raise ColumnError(f"no figure {figure!r}; the frame has {', '.join(known)}")
-    samples: dict[str, list[float]] = {}
-    for *values, sample in runs.where(sf.col(figure).isNotNull()).select(*cell, figure).collect():
-        label = ", ".join(
-            f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-            for name, value in zip(cell, values, strict=True)
-        )
-        samples.setdefault(label, []).append(sample)
-    if not samples:
-        raise ColumnError(f"no run has a {figure}; figures of records need a scenario with a load")
-    return draw(figure, {label: np.array(each, float) for label, each in samples.items()})
 
 
 def _cell(runs: DataFrame, by: Sequence[str] | None) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from spark_integration import distribution_svg, percentiles, progress
+from spark_integration import percentiles, progress
 from spark_integration.errors import ColumnError
 
 PAUSES = [0.1, 4.0, 2.5, 99.0, 1e9, 7.0]
@@ -75,32 +75,6 @@ def test_percentiles_of_what_is_not_there_are_refused(
 ) -> None:
     with pytest.raises(ColumnError, match=message):
         percentiles(runs.select(*columns), by=by)
-
-
-def test_a_picture_has_a_histogram_for_each_cell(runs: DataFrame) -> None:
-    picture = distribution_svg(runs.where("run != 4"), "longest_pause_ms")
-    assert picture.count('class="curve"') == 2 + 1
-    assert "members 10" in picture
-    assert "median 40 ms, 95 % within 990 ms, 5 runs" in picture
-
-
-def test_a_picture_tells_of_runs_without_end(runs: DataFrame) -> None:
-    assert "median never, 95 % within never, 4 runs, 4 of them without end" in distribution_svg(
-        runs, "recovery_ms"
-    )
-
-
-@pytest.mark.parametrize(
-    ("figure", "where", "message"),
-    [
-        ("recovery_ms", "members = 10", "no run has a recovery_ms"),
-        ("longest_pause", "true", "no figure 'longest_pause'; the frame has seed, rebalances"),
-        ("members", "true", "no figure 'members'"),
-    ],
-)
-def test_a_picture_of_nothing_is_refused(runs: DataFrame, figure: str, where: str, message: str) -> None:
-    with pytest.raises(ColumnError, match=message):
-        distribution_svg(runs.where(where), figure)
 
 
 @pytest.mark.needs("progress")

@@ -78,11 +78,11 @@ def make(rng: Random) -> tuple[list[str], dict[str, bytes]]:
     shown = maybe("--by", rng.choice(["member", "topic", "partition"])) + maybe(
         "--topic", rng.choice(PATTERNS)
     )
-    shown += maybe("--member", rng.choice(PATTERNS)) + maybe("--full") + maybe("--swap")
+    shown += maybe("--member", rng.choice(PATTERNS))
     limits = maybe("--check", f"moved_pct<={number()}") + maybe(
         "--match", rng.choice(["host", "overlap", "auto"])
     )
-    limits += maybe("--strict") + maybe("--exit-zero") + maybe("--group", rng.choice(["billing", "g"]))
+    limits += maybe("--strict") + maybe("--group", rng.choice(["billing", "g"]))
     rest = maybe("--all") + maybe("--reasons") + maybe("--out", "out") + maybe("--command-config", "config")
     return ["diff", *sides, *what_if, *shown, *limits, *rest, *shape], files
 

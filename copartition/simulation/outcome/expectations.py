@@ -11,7 +11,7 @@ import numpy as np
 
 from assignors.comparison import COMPARISON, COMPARISONS
 from assignors.errors import ScenarioError
-from copartition.reports.ranges import count, duration
+from copartition.reports.words import count, duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
-from copartition.topics.join.facts import checked_topics, listed
+from copartition.topics.join.facts import checked_topics
 from partitioning.errors import InvalidConfigError
 from partitioning.growth import expected_share
 
@@ -143,31 +143,3 @@ def _together(joins: Sequence[tuple[str, ...]]) -> list[set[str]]:
         tied = [group for group in groups if not group.isdisjoint(join)]
         groups = [group for group in groups if group.isdisjoint(join)] + [set(join).union(*tied)]
     return groups
-
-
-def plan_told(plan: GrowthPlan) -> list[str]:
-    """The plan in sentences: what breaks, what must grow, and what stays behind."""
-    grown = listed([f"{topic} to {count:,}" for topic, count in plan.plan.items()])
-    fates = {
-        fate: [join for join in plan.joins if join.fate == fate] for fate in ("breaks", "broken", "moves")
-    }
-    told = [f"growing {grown} touches none of {len(plan.joins)} joins"] if plan.answer == "yes" else []
-    if fates["breaks"]:
-        told.append(f"growing {grown} breaks {_joins(fates['breaks'])}: partition counts would differ")
-    if fates["broken"]:
-        told.append(f"{_joins(fates['broken'])}: partition counts differ now, and would then")
-    more = [each for each in plan.grow if each.needed > each.planned]
-    if more:
-        needs = [f"{each.topic} to {each.needed:,} (now {each.before:,})" for each in more]
-        told.append(f"to keep counts equal, grow too: {listed(needs)}")
-    if plan.grow:
-        shares = listed([f"{each.moved:.0%} of the keys of {each.topic}" for each in plan.grow])
-        told.append(
-            f"growth moves {shares}: their records to come do not meet those there are, until these are gone "
-            "or are written anew"
-        )
-    return told
-
-
-def _joins(joins: Sequence[PlannedJoin]) -> str:
-    return listed([" with ".join(join.topics) for join in joins])

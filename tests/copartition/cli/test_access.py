@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from copartition.cli.java_settings import librdkafka_settings
+from copartition.cli.client_options import librdkafka_settings
 from copartition.groups import read_live
 from copartition.groups.plan import WhatIf, plan
 from tests.support.encrypted import SECRETS

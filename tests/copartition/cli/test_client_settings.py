@@ -3,7 +3,7 @@ from pathlib import Path
 import click
 import pytest
 
-from copartition.cli.client_settings import client_settings
+from copartition.cli.client_options import client_settings
 
 SECRET = "hunter2"
 

@@ -4,7 +4,7 @@ import click
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from copartition.cli.java_settings import librdkafka_settings
+from copartition.cli.client_options import librdkafka_settings
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"

@@ -15,7 +15,7 @@ from confluent_kafka.admin import (
 )
 
 from assignors.errors import SourceError
-from copartition.cli.client_settings import client_settings
+from copartition.cli.client_options import client_settings
 from copartition.groups import read_live
 from copartition.groups.live.cluster import TIMEOUT_S
 from tests.support.secured import settings

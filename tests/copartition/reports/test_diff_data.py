@@ -10,9 +10,9 @@ import fastjsonschema
 import pytest
 
 from copartition.diff import parse_check
-from copartition.reports import document
-from copartition.reports.diff_data import diff_csv, diff_json, diff_lines
-from copartition.reports.view import View
+from copartition.reports.diff import json as document
+from copartition.reports.diff.json import diff_csv, diff_json, diff_lines
+from copartition.reports.diff.model import View
 
 
 @pytest.fixture(scope="session")

@@ -8,14 +8,9 @@ import numpy as np
 import pytest
 
 from copartition.diff import Stop, diff
-from copartition.reports.diff_page.fate import fates, notes
-from copartition.reports.diff_page.groups import groups
-from copartition.reports.diff_page.heat import heat
-from copartition.reports.diff_page.load import load
-from copartition.reports.diff_page.ownership import ownership
-from copartition.reports.diff_page.tables import ROWS, flow_rows, member_rows
-from copartition.reports.diff_page.timeline import timeline
-from copartition.reports.html import diff_html, ownership_svg
+from copartition.reports.diff.html import diff_html, ownership_svg, timeline
+from copartition.reports.diff.model import ROWS, fates, flow_rows, member_rows, notes
+from copartition.reports.diff.pictures import groups, heat, load, ownership
 from tests.support.diffs import joined, shuffled, state
 from tests.support.pages import Page
 
@@ -47,7 +42,7 @@ def test_a_share_is_never_rounded_to_none_or_all(moved, told):
     before = np.arange(5_000) % 2
     after = np.where(np.arange(5_000) < moved, 1 - before, before)
     (fate,) = [each for each in fates(diff(state(before), state(after))) if each.label == "moved"]
-    assert fate.told == told
+    assert fate.share == told
 
 
 def test_what_the_numbers_rest_on_stands_before_them():

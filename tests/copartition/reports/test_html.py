@@ -7,7 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from assignors.group import Topic
-from copartition.reports.html import availability_svg, diff_html, ownership_svg, simulation_html
+from copartition.reports.diff.html import diff_html, ownership_svg
+from copartition.reports.simulation.html import availability_svg, simulation_html
 from copartition.simulation import Scenario, simulate
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from copartition.reports.markdown import MOST_CHARACTERS, diff_markdown
-from copartition.reports.view import View
+from copartition.reports.diff.markdown import diff_markdown
+from copartition.reports.diff.model import View
+from copartition.reports.markdown import MOST_CHARACTERS
 from tests.copartition.reports.conftest import a_crowd
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from assignors.group import Topic
-from copartition.reports.html import availability_svg, simulation_html
-from copartition.reports.runs.axis import WIDTH
-from copartition.reports.runs.chart import DRAWN, HEIGHTS, charts, first_disturbance, whole_run
-from copartition.reports.runs.lanes import GRID_LANES
-from copartition.reports.runs.tables import CAUSES, REBALANCES, outage_rows
+from copartition.reports.axis import WIDTH
+from copartition.reports.simulation.chart import DRAWN, HEIGHTS, charts, first_disturbance, whole_run
+from copartition.reports.simulation.html import availability_svg, simulation_html
+from copartition.reports.simulation.lanes import GRID_LANES
+from copartition.reports.simulation.model import CAUSES, REBALANCES, outage_rows
 from copartition.simulation import (
     Consumer,
     Costs,

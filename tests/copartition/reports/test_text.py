@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from copartition.diff import diff
-from copartition.reports.text import print_diff, print_stat
-from copartition.reports.view import SHOWN, View
+from copartition.reports.diff.model import SHOWN, View
+from copartition.reports.diff.text import print_diff, print_stat
 from tests.copartition.reports.conftest import a_crowd, orders
 from tests.support.drawing import drawn
 
@@ -118,7 +118,7 @@ def test_no_word_is_broken(width):
         {
             *re.findall(
                 r"[^\s,]*[^\s,=+-][^\s,]*",
-                "\n".join(drawn(print_diff, crowd, view=View(full=True), width=columns)),
+                "\n".join(drawn(print_diff, crowd, view=View(every=True), width=columns)),
             )
         }
         for columns in (width, 5_000)
@@ -128,7 +128,7 @@ def test_no_word_is_broken(width):
 
 def test_a_list_that_goes_on_is_cut_after_three_lines_unless_all_is_asked_for():
     crowd = a_crowd(2, 400, shuffled=True)
-    few, all_ = (drawn(print_diff, crowd, view=View(full=full), width=80) for full in (False, True))
+    few, all_ = (drawn(print_diff, crowd, view=View(every=full), width=80) for full in (False, True))
     assert sum(line.endswith("..") for line in few) == 2
     assert not any(line.endswith("..") for line in all_)
 
@@ -151,9 +151,9 @@ def test_member_ids_are_cut_where_there_is_little_room(width, shown):
 @pytest.mark.parametrize(
     ("view", "rows", "more"),
     [
-        (View(), SHOWN, ["  20 more members (--full shows all)"]),
-        (View(full=True), 60, []),
-        (View(by="partition"), SHOWN, ["  1,160 more partitions (--full shows all)"]),
+        (View(), SHOWN, ["  20 more members (--all shows them)"]),
+        (View(every=True), 60, []),
+        (View(by="partition"), SHOWN, ["  1,160 more partitions (--all shows them)"]),
         (View(by="topic"), 2, []),
     ],
 )

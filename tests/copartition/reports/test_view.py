@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from copartition.diff import diff
-from copartition.reports.view import SHOWN, Shown, View
+from copartition.reports.diff.model import SHOWN, Shown, View
 from partitioning.topic_partition import TopicPartition
 from tests.copartition.reports.conftest import a_crowd, orders
 
@@ -24,7 +24,7 @@ def test_of_many_flows_the_largest_are_shown_and_the_others_counted(crowd):
 
 
 def test_all_flows_are_shown_when_asked_for(crowd):
-    flows, more, partitions = Shown(crowd, View(full=True)).largest_flows()
+    flows, more, partitions = Shown(crowd, View(every=True)).largest_flows()
     assert ([flow[:2] for flow in flows], more, partitions) == ([flow[:2] for flow in crowd.flows], 0, 0)
 
 

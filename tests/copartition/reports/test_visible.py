@@ -14,14 +14,15 @@ from rich.console import Console
 
 from assignors.group import Topic
 from copartition.diff import GroupState, MemberIdentity, diff
-from copartition.reports.data import simulation_json
-from copartition.reports.diff_data import diff_csv, diff_json, diff_lines
-from copartition.reports.html import availability_svg, diff_html, ownership_svg, simulation_html
-from copartition.reports.markdown import diff_markdown
-from copartition.reports.simulation_text import print_runs, print_simulation
-from copartition.reports.text import print_diff, print_stat
-from copartition.reports.view import View
-from copartition.reports.visible import visible
+from copartition.reports.diff.html import diff_html, ownership_svg
+from copartition.reports.diff.json import diff_csv, diff_json, diff_lines
+from copartition.reports.diff.markdown import diff_markdown
+from copartition.reports.diff.model import View
+from copartition.reports.diff.text import print_diff, print_stat
+from copartition.reports.simulation.html import availability_svg, simulation_html
+from copartition.reports.simulation.json import simulation_json
+from copartition.reports.simulation.text import print_runs, print_simulation
+from copartition.reports.words import visible
 from copartition.simulation import Consumer, Crash, Runs, Scenario, simulate
 from tests.support.tiers import sample
 

@@ -6,15 +6,15 @@ import pytest
 
 from copartition.groups.live.reader import no_group
 from copartition.groups.record import Step
-from copartition.reports.watching import Teller
+from copartition.reports.watch import WatchReport
 from tests.copartition.watch.groups import group
 
 PREPARING = "PreparingRebalance"
 
 
 def told(*seen, form="text"):
-    teller = Teller(form)
-    return "".join(teller.lines(Step(*each)) for each in seen), teller
+    report = WatchReport(form)
+    return "".join(report.lines(Step(*each)) for each in seen), report
 
 
 def lines(*seen):
@@ -107,12 +107,12 @@ def test_json_is_an_object_a_line():
 
 
 def test_the_end_tells_what_was_seen_and_what_cannot_have_been():
-    _, teller = told(
+    _, report = told(
         (0, None, group("Stable", a=[0, 1], b=[2, 3])),
         (3, 2, group(PREPARING, a=[])),
         (6, 5, group("Stable", a=[0, 1, 2, 3])),
     )
-    assert teller.summary(60, 0.5) == (
+    assert report.summary(60, 0.5) == (
         "1 min 00 s: 0 joined, 1 left, 0 restarted, 2 partitions taken over, "
         "without an owner for at most 4.0 s\n"
         "what came and went between two looks, at most 500 ms, was not seen\n"
@@ -122,5 +122,5 @@ def test_the_end_tells_what_was_seen_and_what_cannot_have_been():
 
 
 def test_a_record_does_not_tell_how_often_somebody_looked():
-    _, teller = told((0, None, group("Stable", a=[0, 1, 2, 3])))
-    assert teller.summary(0.4, None) == "400 ms: 0 joined, 0 left, 0 restarted, 0 partitions taken over\n"
+    _, report = told((0, None, group("Stable", a=[0, 1, 2, 3])))
+    assert report.summary(0.4, None) == "400 ms: 0 joined, 0 left, 0 restarted, 0 partitions taken over\n"

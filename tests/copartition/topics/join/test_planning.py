@@ -2,7 +2,8 @@
 
 import pytest
 
-from copartition.topics.join.planning import plan_growth, plan_told
+from copartition.reports.join.model import plan_sentences
+from copartition.topics.join.planning import plan_growth
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError
 
 JOINS = [("orders", "payments"), ("payments", "customers"), ("clicks", "views"), ("orders", "rates")]
@@ -51,7 +52,7 @@ def test_growth_may_mend_a_join():
 
 
 def test_what_is_told():
-    assert plan_told(plan_growth(JOINS[:2], COUNTS, {"orders": 48})) == [
+    assert plan_sentences(plan_growth(JOINS[:2], COUNTS, {"orders": 48})) == [
         "growing orders to 48 breaks orders with payments: partition counts would differ",
         "to keep counts equal, grow too: customers to 48 (now 24) and payments to 48 (now 24)",
         (
@@ -64,7 +65,7 @@ def test_what_is_told():
 
 def test_growth_to_what_it_has_touches_nothing():
     plan = plan_growth(JOINS[2:3], COUNTS, {"clicks": 6})
-    assert (plan.answer, plan_told(plan)) == ("yes", ["growing clicks to 6 touches none of 1 joins"])
+    assert (plan.answer, plan_sentences(plan)) == ("yes", ["growing clicks to 6 touches none of 1 joins"])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,166 @@
+"""The options -b, -X and --command-config: settings of a Kafka client, Java's or librdkafka's.
+
+No value is ever shown, as it may be secret.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import click
+
+from assignors.errors import SourceError
+from copartition.cli.options import one_argument
+from partitioning.clients.java_settings import librdkafka_security
+from partitioning.errors import InvalidConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from copartition.cli.options import Decorator
+
+
+# Java's Properties: the key ends at the first "=", ":" or blank that no backslash precedes.
+_PAIR = re.compile(r"((?:\\.|[^\\=:\s])+)(?:\s*[=:]\s*|\s+(?=\S))(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def client_options(cluster: str) -> Decorator:
+    """The options -b, -X and --command-config, which a command gets as one argument, `config`.
+
+    Args:
+        cluster: what help says of -b.
+    """
+    return one_argument(
+        "config",
+        client_settings,
+        click.option("-b", "--bootstrap-server", metavar="HOST:PORT", help=cluster),
+        click.option(
+            "-X", "settings", multiple=True, metavar="KEY=VALUE", help="A client setting; repeatable."
+        ),
+        click.option(
+            "--command-config",
+            type=click.Path(exists=True, dir_okay=False),
+            help="A file of such settings, Java's or librdkafka's.",
+        ),
+    )
+
+
+def client_settings(
+    bootstrap_server: str | None, settings: tuple[str, ...], command_config: str | None
+) -> dict[str, str]:
+    """The settings of a file, then those of `-X`, then the server; the last wins.
+
+    They may be those of Java's clients, `client.properties`, as far as librdkafka can do the same.
+
+    Raises:
+        click.BadParameter: a line or an `-X` that is no setting, a file that is no text, or a
+            setting that librdkafka has no counterpart to.
+    """
+    config = {} if command_config is None else _from_file(command_config)
+    for number, setting in enumerate(settings, 1):
+        key, separator, value = setting.partition("=")
+        if not separator or not key.strip():
+            raise click.BadParameter(
+                f"number {number} is not KEY=VALUE (not shown, it may hold a password)", param_hint="-X"
+            )
+        config[key.strip()] = value.strip()
+    if bootstrap_server is not None:
+        config["bootstrap.servers"] = bootstrap_server
+    return librdkafka_settings(config)
+
+
+def _from_file(path: str) -> dict[str, str]:
+    from assignors.files import read_text  # noqa: PLC0415 - help and completion do without
+
+    try:
+        text = read_text(path).replace("\r\n", "\n").replace("\r", "\n")
+    except SourceError as error:
+        raise click.BadParameter(f"{path}: {error}", param_hint="--command-config") from None
+    config = {}
+    for number, line in _logical_lines(text):
+        pair = _PAIR.fullmatch(line)
+        if pair is None:
+            raise click.BadParameter(
+                f"{path}: line {number} is not KEY=VALUE or KEY: VALUE (not shown, it may hold a password)",
+                param_hint="--command-config",
+            )
+        config[_unescaped(pair[1])] = _unescaped(pair[2])
+    return config
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines that say something, each with its number; a backslash at the end goes on with the next."""
+    begun, first = "", 0
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.lstrip()
+        if not begun and (not line or line[0] in "#!"):
+            continue
+        first = first if begun else number
+        begun += line
+        if (len(line) - len(line.rstrip("\\"))) % 2:
+            begun = begun[:-1]
+            continue
+        yield first, begun
+        begun = ""
+    if begun:
+        yield first, begun
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(
+        lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPED.get(found[2], found[2]), text
+    )
+
+
+_WITHOUT_EFFECT = frozenset(
+    {
+        "auto.include.jmx.reporter",
+        "auto.offset.reset",
+        "buffer.memory",
+        "default.api.timeout.ms",
+        "exclude.internal.topics",
+        "fetch.max.wait.ms",
+        "interceptor.classes",
+        "key.deserializer",
+        "key.serializer",
+        "max.block.ms",
+        "max.request.size",
+        "metadata.max.idle.ms",
+        "metric.reporters",
+        "metrics.num.samples",
+        "metrics.recording.level",
+        "metrics.sample.window.ms",
+        "partition.assignment.strategy",
+        "partitioner.class",
+        "receive.buffer.bytes",
+        "send.buffer.bytes",
+        "socket.connection.setup.timeout.max.ms",
+        "ssl.enabled.protocols",
+        "ssl.keymanager.algorithm",
+        "ssl.protocol",
+        "ssl.secure.random.implementation",
+        "ssl.trustmanager.algorithm",
+        "value.deserializer",
+        "value.serializer",
+    }
+)
+"""What Java clients have and librdkafka has not, or has with other values, and who only asks does without."""
+
+
+def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
+    """These settings, each that Java's clients have under the name and with the value that librdkafka wants.
+
+    What librdkafka knows under its own name wins over what is translated.
+
+    Raises:
+        click.BadParameter: something that decides who we are or whom we trust cannot be translated.
+    """
+    try:
+        return librdkafka_security(
+            {name: value for name, value in config.items() if name not in _WITHOUT_EFFECT}
+        )
+    except InvalidConfigError as error:
+        raise click.BadParameter(str(error), param_hint="--command-config") from None

@@ -1,0 +1,197 @@
+"""Options that several commands have, each from one place."""
+
+from __future__ import annotations
+
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from assignors.limits import MAX_GROUP_PARTITIONS, MAX_REPORT_WIDTH, parse_number
+from copartition.cli.shell import Output, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from copartition.groups import Joiner
+
+    Command = Callable[..., None]
+    Decorator = Callable[[Command], Command]
+
+PRODUCERS: tuple[Literal["java", "librdkafka"], ...] = ("java", "librdkafka")
+"""Clients whose producers are modelled."""
+
+
+def one_argument(name: str, build: Callable[..., Any], *options: Decorator) -> Decorator:
+    """Several options that a command gets as one argument.
+
+    Args:
+        name: of the argument.
+        build: makes the argument; its parameters are named as the options.
+        options: as click declares them, in the order of --help.
+    """
+    parameters = signature(build).parameters
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_argument(*args: Any, **values: Any) -> None:
+            own = {parameter: values.pop(parameter) for parameter in parameters if parameter in values}
+            command(*args, **{name: build(**own)}, **values)
+
+        decorated: Command = with_argument
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def _remember_verbose(ctx: click.Context, option: click.Parameter, given: bool) -> None:  # noqa: ARG001
+    ctx.meta["verbose"] = given  # QuietCommand reads it
+
+
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_verbose,
+    help="Show where an error comes from.",
+)
+group_option = click.option("--group", metavar="NAME", help="Which group of a file that holds several.")
+html_option = click.option("--html", type=click.Path(dir_okay=False), help="File for a page with pictures.")
+
+
+def format_option(*formats: str, text: str = "Format.") -> Decorator:
+    """The option -o, which a command gets as `form`; the first format is the default."""
+    return click.option(
+        "-o",
+        "--output",
+        "form",
+        type=click.Choice(formats),
+        default=formats[0],
+        help=text,
+        show_default=True,
+    )
+
+
+def output_options(*formats: str, file: bool = False) -> Decorator:
+    """The options -o, --color, --width and -v, and with `file` --out, got as one argument, `output`."""
+    options: list[Decorator] = [
+        format_option(*formats),
+        click.option(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            show_default=True,
+            help="Colours; auto honours NO_COLOR and FORCE_COLOR.",
+        ),
+        click.option("--width", type=click.IntRange(40, MAX_REPORT_WIDTH), help="Columns of text output."),
+        verbose_option,
+    ]
+    if file:
+        text = "File for the report; html needs one."
+        options.append(click.option("--out", type=click.Path(dir_okay=False), help=text))
+    return one_argument("output", Output, *options)
+
+
+def schema_option(schema: Callable[[], Mapping[str, Any]]) -> Decorator:
+    """The option --schema, which prints a JSON Schema, made only then, and ends the command."""
+
+    def show(ctx: click.Context, option: click.Parameter, given: bool) -> None:  # noqa: ARG001
+        if given and not ctx.resilient_parsing:
+            from copartition.reports.json import dump  # noqa: PLC0415 - only --schema needs it
+
+            write(dump(schema()))
+            ctx.exit()
+
+    return click.option(
+        "--schema",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show,
+        help="Print the JSON Schema of -o json.",
+    )
+
+
+def check_option(example: str) -> Decorator:
+    """The option --check, got as `checks`."""
+    text = f"A limit such as {example}; repeatable."
+    return click.option("--check", "checks", multiple=True, metavar="EXPR", help=text)
+
+
+def seed_option(text: str, default: int | None = None) -> Decorator:
+    """The option --seed of what comes by chance."""
+    return click.option(
+        "--seed", type=click.IntRange(min=0), default=default, show_default=default is not None, help=text
+    )
+
+
+def set_option(text: str) -> Decorator:
+    """The option --set, got as `changes`: texts by key."""
+
+    def read(ctx: click.Context, option: click.Parameter, given: Sequence[str]) -> dict[str, str]:  # noqa: ARG001
+        changes = {}
+        for change in given:
+            key, sign, value = change.partition("=")
+            if not key.strip() or not sign:
+                raise click.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="--set")
+            changes[key.strip()] = value.strip()
+        return changes
+
+    return click.option(
+        "--set", "changes", multiple=True, callback=read, metavar="KEY=VALUE", help=f"{text}; repeatable."
+    )
+
+
+def topic_counts(
+    ctx: click.Context,  # noqa: ARG001 - click's interface
+    option: click.Parameter,
+    given: Sequence[str],
+) -> tuple[tuple[str, int], ...]:
+    """Values TOPIC=N as pairs, for an option's `callback`."""
+    return tuple(_topic_count(text, option.opts[0]) for text in given)
+
+
+def _topic_count(text: str, option: str) -> tuple[str, int]:
+    topic, _, digits = text.rpartition("=")
+    count = parse_number(digits, MAX_GROUP_PARTITIONS)
+    if not topic or count is None:
+        raise click.BadParameter(
+            f"{text!r} is not TOPIC=N with N up to {MAX_GROUP_PARTITIONS}", param_hint=option
+        )
+    return topic, count
+
+
+def new_members(
+    ctx: click.Context,  # noqa: ARG001 - click's interface
+    option: click.Parameter,
+    given: Sequence[str],
+) -> tuple[Joiner, ...]:
+    """Values CLIENT[:INSTANCE][@TOPIC,..] as members that join, for an option's `callback`."""
+    return tuple(_new_member(text, option.opts[0]) for text in given)
+
+
+def _new_member(text: str, option: str) -> Joiner:
+    from copartition.groups import Joiner  # noqa: PLC0415 - help and completion do without
+
+    # No topic has an @ in its name.
+    who, at, topics = text.rpartition("@") if "@" in text else (text, "", "")
+    client, colon, instance = who.partition(":")
+    if not client or (colon and not instance):
+        raise click.BadParameter(f"{text!r} is not CLIENT[:INSTANCE][@TOPIC,..]", param_hint=option)
+    return Joiner(client, instance or None, split_topics(topics, text, option) if at else None)
+
+
+def split_topics(text: str, whole: str, option: str) -> tuple[str, ...]:
+    """Topics with commas between, each once.
+
+    Raises:
+        click.BadParameter: one has no name; `whole` and `option` say where.
+    """
+    topics = tuple(topic.strip() for topic in text.split(","))
+    if not all(topics):
+        raise click.BadParameter(f"{whole!r} has an empty name among its topics", param_hint=option)
+    return tuple(dict.fromkeys(topics))

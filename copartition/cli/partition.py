@@ -1,0 +1,73 @@
+"""`copartition partition`: where every client puts a key."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from copartition.cli.options import output_options
+from copartition.cli.shell import HELP, QuietCommand
+from partitioning.topic_partition import MAX_PARTITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from copartition.cli.shell import Output
+
+
+@click.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("keys", nargs=-1, required=True, metavar="KEY...")
+@click.option(
+    "-n",
+    "--partitions",
+    type=click.IntRange(1, MAX_PARTITIONS),
+    required=True,
+    help="Partitions of the topic.",
+)
+@click.option(
+    "--profile", "profiles", multiple=True, help="Only this client's rule, or this plug-in's; repeatable."
+)
+@output_options("text", "json")
+def partition(
+    keys: tuple[str, ...],
+    *,
+    partitions: int,
+    profiles: tuple[str, ...],
+    output: Output,
+) -> None:
+    """Where every client puts each KEY (as UTF-8 bytes) of a topic with N partitions.
+
+    A dash: that client does not hash such a key.
+    """
+    _placements([os.fsencode(key) for key in keys], partitions, profiles, output)
+
+
+def _placements(keys: Sequence[bytes], partitions: int, names: Sequence[str], output: Output) -> None:
+    """The partition of each key under each profile."""
+    from partitioning import PROFILES, list_partitioners, partition_for_key  # noqa: PLC0415 - only here
+
+    profiles = names or list(PROFILES)
+    places = {
+        profile: [partition_for_key(key, partitions, profile=profile) for key in keys] for profile in profiles
+    }
+    shown = [key.decode("utf-8", "backslashreplace") for key in keys]
+    if output.form == "json":
+        rows = [
+            {"key": key, "partitions": {name: row[index] for name, row in places.items()}}
+            for index, key in enumerate(shown)
+        ]
+        output.write(json.dumps({"num_partitions": partitions, "keys": rows}, indent=2) + "\n")
+        return
+    from rich.text import Text  # noqa: PLC0415 - only tables need it
+
+    from copartition.reports.grid import table  # noqa: PLC0415
+
+    summaries = {info.name: info.summary for info in list_partitioners()}
+    listing = table(["PROFILE", *(repr(key) for key in shown), "CLIENT"], right=range(1, len(keys) + 1))
+    for profile in profiles:
+        cells = [Text("-" if place is None else str(place)) for place in places[profile]]
+        listing.add_row(Text(profile), *cells, Text(summaries[profile], "dim"))
+    output.paint(lambda console: console.print(listing))

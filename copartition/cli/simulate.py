@@ -1,0 +1,234 @@
+"""`copartition simulate`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from assignors.errors import ScenarioError
+from assignors.limits import MAX_FILE_BYTES, MAX_RUNS
+from copartition.cli.options import html_option, output_options, seed_option, set_option
+from copartition.cli.shell import HELP, QuietCommand, write
+from copartition.reports.words import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from copartition.cli.shell import Output
+    from copartition.simulation import Runs, RunSummary, Scenario, SimulationResult
+    from copartition.watch.replaying import Replay
+
+_RECORD = ".ndjson"
+_SHOWN = 100
+"""Characters that are shown of a line that differs."""
+
+
+@click.command(cls=QuietCommand, context_settings=HELP)
+@click.argument("plans", nargs=-1, metavar="[FILE|NAME]...")
+@output_options("text", "json", "ndjson")
+@click.option(
+    "--assignor",
+    "assignors",
+    multiple=True,
+    help="Run the scenarios with this assignor instead; repeat to compare.",
+)
+@set_option("Change a setting of every scenario: session.timeout.ms=10000, load.rate=50")
+@seed_option("Run the scenarios with this seed instead.")
+@click.option(
+    "--runs",
+    type=click.IntRange(2, MAX_RUNS),
+    metavar="N",
+    help="Run each scenario with N seeds: medians and 95th percentiles. A page shows the first.",
+)
+@html_option
+@click.option(
+    "--replay",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    metavar="LOG",
+    help="Run again what a log (-o ndjson) records, and compare; exit code 1 where it differs.",
+)
+@click.option("--list", "listing", is_flag=True, help="The scenarios that are ready to run.")
+@click.option("--schema", is_flag=True, help="The JSON Schema of scenario files.")
+@click.pass_context
+def simulate(
+    ctx: click.Context,
+    plans: tuple[str, ...],
+    *,
+    output: Output,
+    assignors: tuple[str, ...],
+    changes: dict[str, str],
+    seed: int | None,
+    runs: int | None,
+    html: str | None,
+    replay: str | None,
+    listing: bool,
+    schema: bool,
+) -> None:
+    """Run scenarios: rebalances, pauses by phase and cause, moves, lag.
+
+    Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
+    -o ndjson is the log of all that happened. A record of watch, FILE.ndjson, is put beside the model, event
+    by event; exit code 1 where it differs.
+    """
+    if sum((bool(plans), replay is not None, listing, schema)) != 1:
+        raise click.UsageError("name files or ready scenarios, or give one of --list, --schema and --replay")
+    if replay is not None:
+        ctx.exit(_replay(replay))
+    if any(Path(plan).suffix.lower() == _RECORD for plan in plans):
+        if len(plans) > 1 or len(assignors) > 1 or output.form == "ndjson" or html is not None:
+            raise click.UsageError(
+                "a record stands beside one model: no other file or assignor, no -o ndjson and no --html"
+            )
+        from copartition.watch.replaying import SEEDS, replay_record  # noqa: PLC0415 - as below
+
+        seeds = range(seed or 0, (seed or 0) + (runs or SEEDS))
+        comparison = replay_record(plans[0], "".join(assignors) or None, changes, seeds)
+        ctx.exit(_report_replay(comparison, output))
+    if listing:
+        from copartition.simulation.ready import ready_scenarios  # noqa: PLC0415 - only this command needs it
+
+        rows = [{"name": each.name, "summary": each.summary} for each in ready_scenarios().values()]
+        output.print_rows(rows)
+    elif schema:
+        write(_schema())
+    else:
+        scenarios = _scenarios(plans, changes, assignors, seed)
+        _report(scenarios, runs, output, html)
+
+
+def _report_replay(comparison: Replay, output: Output) -> int:
+    """A record beside the model; the exit code."""
+    from copartition.reports.watch import print_replay, replay_json  # noqa: PLC0415 - only a record needs it
+
+    if output.form == "json":
+        output.write(replay_json(comparison))
+    else:
+        output.paint(partial(print_replay, comparison))
+    return 0 if comparison.agrees else 1
+
+
+def _scenarios(
+    plans: Sequence[str], changes: Mapping[str, str], assignors: Sequence[str], seed: int | None
+) -> list[Scenario]:
+    from copartition.simulation.inputs.file import read_scenario  # noqa: PLC0415 - only this command needs it
+
+    bases = [read_scenario(_find(plan), changes) for plan in plans]
+    if len({base.name for base in bases}) < len(bases):
+        bases = [replace(base, name=plan) for base, plan in zip(bases, plans, strict=True)]
+    if seed is not None:
+        bases = [replace(base, seed=seed) for base in bases]
+    return [replace(base, assignor=name) for base in bases for name in assignors or (base.assignor,)]
+
+
+def _find(plan: str) -> Path:
+    """The file that is meant: one of this path, or the ready scenario of this name."""
+    from copartition.simulation.ready import ready_scenarios  # noqa: PLC0415 - only this command needs it
+
+    path, ready = Path(plan), ready_scenarios()
+    if path.is_file() or path.suffix or len(path.parts) > 1:
+        return path
+    if plan not in ready:
+        close = get_close_matches(plan, ready) or ready
+        raise ScenarioError(f"no file and no ready scenario {plan!r}; did you mean {', '.join(close)}?")
+    return ready[plan].path
+
+
+def _report(
+    scenarios: Sequence[Scenario],
+    runs: int | None,
+    output: Output,
+    html: str | None,
+) -> None:
+    """Run them all, and only then write anything."""
+    from copartition.reports.simulation.json import runs_json, simulation_json  # noqa: PLC0415 - only here
+    from copartition.reports.simulation.text import print_runs, print_simulation  # noqa: PLC0415
+    from copartition.simulation import simulate as run  # noqa: PLC0415
+
+    if html is not None:
+        from copartition.reports.simulation.html import simulation_html  # noqa: PLC0415 - needs the extra "report"
+    plans: list[Runs] = []
+    if runs is None:
+        results = [run(scenario) for scenario in scenarios]
+    elif output.form == "ndjson":
+        raise click.UsageError("-o ndjson is the log of one seed; leave --runs out")
+    else:
+        plans, results = _run_seeds(scenarios, runs)
+    if html is not None:
+        write(simulation_html(results), html)
+    if output.form == "ndjson":
+        from copartition.simulation.outcome.log import log_lines  # noqa: PLC0415
+
+        output.write("".join(line for result in results for line in log_lines(result)))
+    elif output.form == "json":
+        output.write(runs_json(plans) if plans else simulation_json(results))
+    elif plans:
+        output.paint(partial(print_runs, plans))
+    else:
+        output.paint(partial(print_simulation, results))
+
+
+def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], list[SimulationResult]]:
+    """The figures of every seed, and the first run of each scenario; a bar on the terminal meanwhile."""
+    from rich.console import Console  # noqa: PLC0415 - only this command needs it
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    from copartition.simulation import Runs, simulate_seeds  # noqa: PLC0415
+
+    screen = Console(stderr=True)
+    screen.quiet = not screen.is_terminal  # some releases of rich end a disabled bar with an empty line
+    label = TextColumn("{task.description}", markup=False)
+    columns = (label, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    plans: list[Runs] = []
+    firsts: list[SimulationResult] = []
+    with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as progress:
+        bars = [
+            progress.add_task(visible(f"{scenario.name} with {scenario.assignor}"), total=runs)
+            for scenario in scenarios
+        ]
+        for bar, scenario in zip(bars, scenarios, strict=True):
+            summaries: list[RunSummary] = []
+            for result in simulate_seeds(scenario, range(scenario.seed, scenario.seed + runs)):
+                if not summaries:
+                    firsts.append(result)
+                summaries.append(result.summary)
+                progress.advance(bar)
+            plans.append(Runs(scenario, summaries))
+    return plans, firsts
+
+
+def _schema() -> str:
+    import json  # noqa: PLC0415
+
+    from copartition.simulation.inputs.schema import scenario_schema  # noqa: PLC0415 - needs msgspec
+
+    return json.dumps(scenario_schema(), indent=2) + "\n"
+
+
+def _replay(path: str) -> int:
+    """Run a log again; the exit code."""
+    if path == "-":
+        return _compare_log(sys.stdin.buffer)
+    with Path(path).open("rb") as file:
+        return _compare_log(file)
+
+
+def _compare_log(log: BinaryIO) -> int:
+    """Hold a log against what it tells of."""
+    from copartition.simulation.outcome.log import replay  # noqa: PLC0415 - only this command needs it
+
+    difference = replay(iter(partial(log.readline, MAX_FILE_BYTES), b""))  # not every file has lines
+    if difference is None:
+        write("the same\n")
+        return 0
+    write(f"line {difference.line} differs from character {difference.column} on\n")
+    for which, line in (("logged", difference.logged), ("now", difference.now)):
+        start = max(0, difference.column - _SHOWN // 2)
+        shown = "(no such line)" if line is None else visible(line.rstrip("\n")[start : start + _SHOWN])
+        write(f"{which:>6}: {'... ' if start else ''}{shown}\n")
+    return 1

@@ -1,0 +1,183 @@
+"""The options of commands that read topics: which records to read, and how keys are decoded."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from copartition.cli.options import one_argument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from copartition.topics.audit.decoding import KeyDecoder
+    from copartition.topics.audit.reading import Selection
+
+
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+_MOST = 1_000_000
+
+
+class Wanted(NamedTuple):
+    """Which records of topics to read, as options say.
+
+    Attributes:
+        full: every record.
+        last: so many offsets at the end of each partition.
+        since_ms: records from this time on.
+        partitions: these only; None for all.
+        committed: leave out records of transactions that are open or were aborted.
+    """
+
+    full: bool
+    last: int | None
+    since_ms: int | None
+    partitions: tuple[int, ...] | None
+    committed: bool
+
+    @property
+    def selection(self) -> Selection:
+        """The same for a reader."""
+        from copartition.topics.audit.reading import Selection  # noqa: PLC0415 - needs the extra "kafka"
+
+        return Selection(self.full, self.last, self.since_ms, self.partitions)
+
+
+def _wanted(
+    *, full: bool, last: int | None, since: int | None, partitions: tuple[int, ...] | None, isolation: str
+) -> Wanted:
+    if full + (last is not None) + (since is not None) > 1:
+        raise click.UsageError("of --full, --last and --since give one")
+    return Wanted(full, last, since, partitions, isolation == "read-committed")
+
+
+def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
+    """0,3-5 as numbers."""
+    if text is None:
+        return None
+    numbers: list[int] = []
+    for part in text.split(","):
+        found = _RANGE.fullmatch(part.strip())
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if last < first or last > _MOST:
+            raise click.BadParameter(f"{part!r} is no partition and no range such as 3-5", ctx, option)
+        numbers.extend(range(first, last + 1))
+    return tuple(numbers)
+
+
+def _since(ctx: click.Context, option: click.Parameter, text: str | None) -> int | None:
+    """A time as milliseconds since 1970; one without a zone is UTC."""
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no time such as 2026-01-31T12:00", ctx, option) from None
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=UTC)
+    return int(found.timestamp() * 1000)
+
+
+PLAIN = ("string", "integer", "double")
+WITH_REGISTRY = ("avro", "json-schema")
+
+
+class KeyFormat:
+    """How keys are decoded; asked for a topic, its decoder, or None where their bytes must do.
+
+    Args:
+        name: a format, None for none.
+        registry: settings of the schema registry's client.
+    """
+
+    def __init__(self, name: str | None, registry: dict[str, str]) -> None:
+        self.name = name
+        self._settings = registry
+        self._client: Any = None
+        self._decoders: dict[str, KeyDecoder] = {}
+
+    def __call__(self, topic: str) -> KeyDecoder | None:
+        """The decoder of a topic's keys."""
+        if self.name is None:
+            return None
+        from assignors.extras import needs  # noqa: PLC0415 - help and completion do without
+
+        with needs("--key-format", "kafka"):
+            from copartition.topics.audit.decoding import KeyDecoder, registry_client  # noqa: PLC0415
+        if self._settings and self._client is None:
+            self._client = registry_client(self._settings)
+        return self._decoders.setdefault(topic, KeyDecoder(self.name, topic, self._client))
+
+    def undecoded(self) -> Iterator[str]:
+        """A line for each topic some of whose keys could not be decoded."""
+        for topic, decoder in self._decoders.items():
+            if decoder.undecoded:
+                why, _ = decoder.undecoded.most_common(1)[0]
+                yield f"{decoder.undecoded.total()} sampled keys of {topic} are compared as bytes: {why}"
+
+
+def _key_format(key_format: str | None, registry: dict[str, str]) -> KeyFormat:
+    if registry and key_format not in WITH_REGISTRY:
+        raise click.UsageError(f"--registry is for --key-format {' or '.join(WITH_REGISTRY)}")
+    if key_format in WITH_REGISTRY and "url" not in registry:
+        raise click.UsageError(f"--key-format {key_format} needs the schema registry: --registry URL")
+    return KeyFormat(key_format, registry)
+
+
+def _registry(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    settings = {}
+    for text in given:
+        if "://" in text.partition("=")[0]:
+            settings["url"] = text
+            continue
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is neither a URL nor KEY=VALUE", ctx, option)
+        settings[name] = value
+    return settings
+
+
+reading_options = one_argument(
+    "wanted",
+    _wanted,
+    click.option("--full", is_flag=True, help="Read every record, not a sample."),
+    click.option(
+        "--last", type=click.IntRange(1), metavar="N", help="Read the last N offsets of each partition."
+    ),
+    click.option(
+        "--since",
+        callback=_since,
+        metavar="TIME",
+        help="Read what was written since, 2026-01-31T12:00 in UTC.",
+    ),
+    click.option("--partitions", callback=_partitions, metavar="0,3-5", help="Read these only."),
+    click.option(
+        "--isolation",
+        type=click.Choice(["read-uncommitted", "read-committed"]),
+        default="read-uncommitted",
+        show_default=True,
+        help="Whether records of open and aborted transactions count.",
+    ),
+)
+"""Which records to read, got as one argument, `wanted`."""
+
+key_format_options = one_argument(
+    "keys",
+    _key_format,
+    click.option(
+        "--key-format",
+        type=click.Choice([*PLAIN, *WITH_REGISTRY]),
+        help="Decode sampled keys, to find those that say the same in other bytes.",
+    ),
+    click.option(
+        "--registry",
+        callback=_registry,
+        multiple=True,
+        metavar="URL|KEY=VALUE",
+        help="The schema registry, and settings of confluent-kafka's client of it; repeatable.",
+    ),
+)
+"""How keys are decoded, got as one argument, `keys`."""

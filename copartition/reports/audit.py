@@ -1,0 +1,418 @@
+"""Who wrote a topic: the answer in sentences and rows, on a terminal, in Markdown and as JSON.
+
+Keys of the JSON are stable: a minor version adds, never renames.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+
+from assignors.docstrings import described
+from assignors.extras import needs
+from copartition.reports.json import dump
+from copartition.reports.markdown import markdown_table, markdown_text
+from copartition.reports.table import Table
+from copartition.reports.words import ranges
+from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
+from partitioning.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rich.console import Console
+
+
+_SHOWN = 5
+
+
+def is_settled(audit: TopicAudit) -> bool:
+    """Whether one writer over the topic's own count explains what was read, but for strays."""
+    return (
+        audit.certainty in {"sure", "likely"}
+        and {writer.num_partitions for writer in _writers_in_turn(audit)} == {audit.num_partitions}
+        and len(_writers_in_turn(audit)) == 1
+    )
+
+
+def verdict(audit: TopicAudit) -> str:
+    """The answer in a sentence."""
+    keyed = _keyed(audit)
+    writers = _writers_in_turn(audit)
+    if not audit.coverage.read:
+        return "no records: nothing can be said"
+    if not keyed:
+        return f"no keys in {audit.coverage.read:,} records: nothing can be said"
+    if audit.certainty in _OTHERWISE:
+        return _OTHERWISE[audit.certainty](audit)
+    if audit.num_partitions == 1:
+        return "one partition, where every client puts every key"
+    grown = {writer.num_partitions for writer in writers} != {audit.num_partitions}
+    parts = ", then ".join(map(writer_name, writers))
+    adverb = "written" if audit.certainty == "sure" else "most likely written"
+    late = f", although the topic has {audit.num_partitions:,}" if grown and len(writers) == 1 else ""
+    return f"{adverb} by {parts}{late}"
+
+
+def remarks(audit: TopicAudit) -> list[str]:
+    """What to know beside the answer, in sentences."""
+    coverage, keyed = audit.coverage, _keyed(audit)
+    keyless = sum(span.keyless for span in audit.spans)
+    lines = [f"read {coverage.read:,} of at most {coverage.present:,} records: {coverage.said}"]
+    for writer in _writers_in_turn(audit):
+        others = [name for name in writer.same_rule if name != writer.profile]
+        if others and audit.num_partitions > 1:
+            lines.append(
+                f"{writer.profile} is {PROFILES[writer.profile].client}; the same for keyed records: "
+                f"{', '.join(others)}"
+            )
+    if len(_writers_in_turn(audit)) > 1 and audit.certainty in {"sure", "likely"}:
+        lines.append("records of one key from before and after such a change are in different partitions")
+    if keyless:
+        lines.append(f"{keyless:,} of {coverage.read:,} records have no key, or an empty one")
+    explained = sum(span.explained for span in audit.spans)
+    strays = [f"{span.partition}@{offset}" for span in audit.spans for offset in span.missed][:_SHOWN]
+    if audit.certainty in {"likely", "mixed"} and strays:
+        where = ", ".join(strays)
+        lines.append(
+            f"{keyed - explained:,} of {keyed:,} keyed records are elsewhere than the writer of their range "
+            f"puts them, for example (partition@offset) {where}"
+        )
+    lines.extend(_form_sentence(form, audit.forms) for form in audit.forms)
+    if audit.compacted:
+        lines.append("the topic is compacted: what was deleted may have had other writers")
+    return lines
+
+
+def writer_name(writer: Writer) -> str:
+    """A writer in a few words."""
+    return f"{writer.profile} over {writer.num_partitions:,}"
+
+
+def span_table(spans: Sequence[Span], most: int | None = None) -> tuple[Table, int]:
+    """A row for each span, and how many are left out; partitions with one writer each, the same, are one row.
+
+    Args:
+        spans: of one topic.
+        most: rows to show; None for all.
+    """
+    titles = ("partitions", "offsets", "from", "to", "writer", "keyed", "explained", "keyless")
+    turns = Counter(span.partition for span in spans)
+    alike: dict[tuple[Writer | None, int], list[Span]] = {}
+    for number, span in enumerate(spans):
+        alike.setdefault((span.writer, -1 if turns[span.partition] == 1 else number), []).append(span)
+    rows = [_row(each) for each in alike.values()]
+    return Table(titles, rows[:most], range(5, 8)), len(rows) - len(rows[:most])
+
+
+def _row(spans: Sequence[Span]) -> tuple[str, ...]:
+    writer = spans[0].writer
+    starts = [span.first_ms for span in spans if span.first_ms is not None]
+    ends = [span.last_ms for span in spans if span.last_ms is not None]
+    keyed = sum(span.rows - span.keyless for span in spans)
+    return (
+        ranges(np.array([span.partition for span in spans])),
+        f"{spans[0].first}-{spans[0].last}" if len(spans) == 1 else "all read",
+        _time(min(starts, default=None)),
+        _time(max(ends, default=None)),
+        "?" if writer is None else writer_name(writer),
+        f"{keyed:,}",
+        f"{sum(span.explained for span in spans):,}",
+        f"{sum(span.keyless for span in spans):,}",
+    )
+
+
+def _time(ms: int | None) -> str:
+    if ms is None:
+        return "-"
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):  # a client may write any number
+        return f"{ms} ms"
+
+
+def _keyed(audit: TopicAudit) -> int:
+    return sum(span.rows - span.keyless for span in audit.spans)
+
+
+def _writers_in_turn(audit: TopicAudit) -> list[Writer]:
+    """The writers of the spans, in the order in which partitions met them."""
+    place: dict[Writer, int] = {}
+    turn: dict[int, int] = {}
+    for span in audit.spans:
+        turn[span.partition] = turn.get(span.partition, -1) + 1
+        if span.writer is not None:
+            place[span.writer] = max(turn[span.partition], place.get(span.writer, 0))
+    return sorted(place, key=lambda writer: (place[writer], writer.num_partitions))
+
+
+def _why_unknown(audit: TopicAudit) -> str:
+    rivals = {rival for span in audit.spans for rival in span.rivals}
+    if rivals:
+        first = [writer_name(each) for each in (*_writers_in_turn(audit)[:1], *sorted(rivals))]
+        more = f" and {len(first) - _SHOWN:,} more" if len(first) > _SHOWN else ""
+        return f"cannot be told: the keys fit {', '.join(first[:_SHOWN])}{more} alike"
+    guess = _writers_in_turn(audit)
+    return "cannot be told: too few different keys" + (
+        f"; they would fit {writer_name(guess[0])}, which may be chance" if guess else ""
+    )
+
+
+def _several_writers(audit: TopicAudit) -> str:
+    keyed = _keyed(audit)
+    parts = [f"{writer_name(share.writer)} about {share.rows / keyed:.0%}" for share in audit.shares[:_SHOWN]]
+    rest = keyed - sum(share.rows for share in audit.shares)
+    if rest:
+        parts.append(f"{rest:,} records that no rule explains")
+    return f"several clients at once: {', '.join(parts)}"
+
+
+def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
+    total = sum(each.rows for each in forms)
+    ids = ""
+    if form.schema_ids:
+        ids = f", schema id{'s' * (len(form.schema_ids) > 1)} {', '.join(map(str, form.schema_ids))}"
+    if len(form.schema_ids) > 1:
+        ids += ": the id is hashed, so one logical key under two ids is two keys"
+    maybe = f" (or {', '.join(form.maybe)})" if form.maybe else ""
+    example = repr(form.example)
+    if form.said:
+        example = f"{form.sample[0]!r}, the {form.said[0].kind} {form.said[0].value}"
+    return f"keys: {form.rows:,} of {total:,} looked at are {form.name}{maybe}, such as {example}{ids}"
+
+
+def _unexplained(audit: TopicAudit) -> str:  # noqa: ARG001 - as the others
+    return (
+        "no rule that was tried explains the records: partitions were chosen by hand, or by a client with a "
+        "rule of its own"
+    )
+
+
+_OTHERWISE: dict[str, Callable[[TopicAudit], str]] = {
+    "none": _unexplained,
+    "unknown": _why_unknown,
+    "mixed": _several_writers,
+}
+"""What is said where no writer, or one after another, explains the records."""
+
+
+MOST_ROWS = 40
+
+
+def print_audits(audits: Sequence[TopicAudit], console: Console, *, every: bool) -> None:
+    """The verdict of each topic, its ranges, and what else is to be known."""
+    from copartition.reports.grid import cell, note, print_table  # noqa: PLC0415 - needs rich
+
+    for number, audit in enumerate(audits):
+        if number:
+            console.print()
+        console.print(cell(f"{audit.topic}: {verdict(audit)} ({audit.certainty})", "bold"), soft_wrap=True)
+        shown, more = span_table(audit.spans, None if every else MOST_ROWS)
+        if shown.rows:
+            print_table(shown, console)
+        if more:
+            console.print(note(f"and {more:,} more ranges; --all shows them"))
+        for remark in remarks(audit):
+            console.print(note(remark), soft_wrap=True)
+
+
+def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
+    """Audits as GitHub Markdown: the verdicts in bold, small tables."""
+    lines: list[str] = []
+    for audit in audits:
+        sentence = markdown_text(f"{audit.topic}: {verdict(audit)} ({audit.certainty})")
+        lines += [f"**{sentence}**", ""]
+        shown, more = span_table(audit.spans, None if every else MOST_ROWS)
+        if shown.rows:
+            lines += [*markdown_table(shown), ""]
+        if more:
+            lines += [f"and {more:,} more ranges", ""]
+        lines += [f"- {markdown_text(remark)}" for remark in remarks(audit)]
+        lines += [""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+AUDIT_FORMAT_VERSION = "1.0"
+
+
+class WriterData(TypedDict):
+    """A rule over a partition count."""
+
+    profile: str
+    same_rule: list[str]
+    num_partitions: int
+
+
+class SpanData(TypedDict):
+    """Offsets of a partition and the writer that explains them best."""
+
+    partition: int
+    first: int
+    last: int
+    first_ms: int | None
+    last_ms: int | None
+    writer: WriterData | None
+    rows: int
+    keyless: int
+    explained: int
+    missed: list[int]
+    rivals: list[WriterData]
+
+
+class ShareData(TypedDict):
+    """What a writer explains of a topic."""
+
+    writer: WriterData
+    rows: int
+
+
+class FormData(TypedDict):
+    """One form of keys."""
+
+    name: str
+    rows: int
+    schema_ids: list[int]
+    maybe: list[str]
+    example: str
+
+
+class CoverageData(TypedDict):
+    """How much was read."""
+
+    kind: str
+    read: int
+    present: int
+    partitions: list[int]
+    said: str
+
+
+class AuditData(TypedDict):
+    """Who wrote a topic.
+
+    Attributes:
+        settled: whether one writer over the topic's own count explains what was read, but for strays.
+        verdict: the answer in a sentence.
+        remarks: what to know beside the answer, in sentences.
+        tried: how many writers were tried.
+        example: one such key in hexadecimal; of a long one, its first bytes.
+    """
+
+    topic: str
+    num_partitions: int
+    certainty: str
+    settled: bool
+    verdict: str
+    remarks: list[str]
+    compacted: bool | None
+    coverage: CoverageData
+    shares: list[ShareData]
+    spans: list[SpanData]
+    forms: list[FormData]
+    tried: int
+
+
+class Document(TypedDict):
+    """Who wrote some topics.
+
+    Attributes:
+        format_version: of this document; a minor version adds fields, never renames any.
+        topics: an audit of each, in the order in which they were named.
+    """
+
+    format_version: str
+    topics: list[AuditData]
+
+
+_DESCRIBED: dict[type, tuple[type, ...]] = {
+    Document: (Document,),
+    AuditData: (TopicAudit, AuditData),
+    CoverageData: (Coverage,),
+    ShareData: (Share,),
+    SpanData: (Span,),
+    FormData: (KeyForm,),
+    WriterData: (Writer,),
+}
+"""Whose docstrings describe the fields."""
+
+
+def audit_json(audits: Sequence[TopicAudit]) -> str:
+    """Audits as JSON."""
+    return dump(
+        Document(format_version=AUDIT_FORMAT_VERSION, topics=[_audit_data(audit) for audit in audits])
+    )
+
+
+def audit_schema() -> dict[str, Any]:
+    """The JSON Schema of the document, of draft 2020-12."""
+    with needs("the JSON Schema", "cli"):
+        import msgspec  # noqa: PLC0415 - only the schema needs it
+    schema = msgspec.json.schema(Document)
+    for type_, sources in _DESCRIBED.items():
+        properties = schema["$defs"][type_.__name__]["properties"]
+        for source in sources:
+            for name, sentence in described(source).items():
+                if name in properties:
+                    properties[name] = {**properties[name], "description": sentence}
+    schema["$defs"]["FormData"]["properties"]["example"]["description"] = described(AuditData)["example"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The report of copartition audit -o json",
+        **schema,
+    }
+
+
+def _audit_data(audit: TopicAudit) -> AuditData:
+    return AuditData(
+        topic=audit.topic,
+        num_partitions=audit.num_partitions,
+        certainty=audit.certainty,
+        settled=is_settled(audit),
+        verdict=verdict(audit),
+        remarks=remarks(audit),
+        compacted=audit.compacted,
+        coverage=CoverageData(
+            kind=audit.coverage.kind,
+            read=audit.coverage.read,
+            present=audit.coverage.present,
+            partitions=[*audit.coverage.partitions],
+            said=audit.coverage.said,
+        ),
+        shares=[ShareData(writer=_writer_data(share.writer), rows=share.rows) for share in audit.shares],
+        spans=[_span_data(span) for span in audit.spans],
+        forms=[
+            FormData(
+                name=form.name,
+                rows=form.rows,
+                schema_ids=[*form.schema_ids],
+                maybe=[*form.maybe],
+                example=form.example.hex(),
+            )
+            for form in audit.forms
+        ],
+        tried=len(audit.tried),
+    )
+
+
+def _writer_data(writer: Writer) -> WriterData:
+    return WriterData(
+        profile=writer.profile, same_rule=[*writer.same_rule], num_partitions=writer.num_partitions
+    )
+
+
+def _span_data(span: Span) -> SpanData:
+    return SpanData(
+        partition=span.partition,
+        first=span.first,
+        last=span.last,
+        first_ms=span.first_ms,
+        last_ms=span.last_ms,
+        writer=None if span.writer is None else _writer_data(span.writer),
+        rows=span.rows,
+        keyless=span.keyless,
+        explained=span.explained,
+        missed=[*span.missed],
+        rivals=[_writer_data(each) for each in span.rivals],
+    )

@@ -1,0 +1,249 @@
+"""Diffs for programs: JSON, rows as JSON lines, rows as CSV.
+
+`Document` says what the JSON is, and `--schema` is made of it. Keys are stable: a minor version adds, never
+renames. No clock and no path is in them, so equal inputs give equal bytes. JSON holds names as they are, in
+ASCII, which every stream can take; CSV is opened by spreadsheets, so it holds them as people are shown them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+from copartition.diff.changes import Conflict
+from copartition.diff.matching import Rename
+from copartition.diff.members import MemberChange
+from copartition.diff.summary import Summary
+from copartition.reports.diff.model import Shown, TopicChange, View, verdict
+from copartition.reports.json import CheckResult, check_results, dump, json_schema
+from copartition.reports.words import visible
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from copartition.diff import AssignmentDiff, Check
+    from copartition.diff import changes as diffs
+    from copartition.diff.stops import Stop
+
+
+DIFF_FORMAT_VERSION = "1.1"
+
+Change = TypedDict(
+    "Change",
+    {
+        "topic": str,
+        "partition": int,
+        "action": str,
+        "from": str | None,
+        "to": str | None,
+        "lag": int | None,
+        "reason": str | None,
+    },
+)
+"""A partition of which something changed: its owners, the records that wait in it, and what set it in motion
+where an assignor planned it."""
+
+Flow = TypedDict("Flow", {"from": str | None, "to": str | None, "partitions": int})
+"""How many partitions went from one member to another; null is nobody."""
+
+
+class Statuses(TypedDict):
+    """The state of the group on each side, such as Stable; null where the source does not say.
+
+    Attributes:
+        before: before.
+        after: after.
+    """
+
+    before: str | None
+    after: str | None
+
+
+class Matching(TypedDict):
+    """How members before were found again after.
+
+    Attributes:
+        rule: the rules that found one.
+        renames: members that were taken for one because of what they have.
+    """
+
+    rule: str
+    renames: list[Rename]
+
+
+class StopCost(TypedDict):
+    """What the change costs when it comes about by one event, under one rebalance protocol.
+
+    Attributes:
+        event: what happens.
+        protocol: the rebalance protocol.
+        members: members that stop reading something for a while.
+        partitions: partitions that nobody reads for a while.
+        detection_ms: the mean time until the group knows.
+        pause_ms: the mean time for which a stopped partition is not read, detection included; null: for ever.
+        partition_seconds: the sum over all stopped partitions; null: without end.
+    """
+
+    event: str
+    protocol: str
+    members: int
+    partitions: int
+    detection_ms: float | None
+    pause_ms: float | None
+    partition_seconds: float | None
+
+
+class Filters(TypedDict):
+    """What is left out of members, topics, flows, changes and conflicts; the rest is of the whole group.
+
+    Attributes:
+        topic: the regular expression that topics match; null for all.
+        member: the regular expression that members match; null for all.
+    """
+
+    topic: str | None
+    member: str | None
+
+
+class Document(TypedDict):
+    """What changes in a consumer group.
+
+    Attributes:
+        format_version: of this document; a minor version adds fields, never renames any.
+        group: its name; null where no source tells.
+        statuses: the state of the group.
+        verdict: the answer in a sentence.
+        summary: the diff in numbers, each of which can be checked.
+        checks: the limits that were given.
+        assumed: what was taken for granted because no source tells.
+        warnings: what to know before believing the numbers.
+        stops: what the change costs.
+        matching: how members were paired.
+        filters: what is left out below.
+        members: the members.
+        topics: the topics of which something changed.
+        flows: partitions that went from one member to another.
+        changes: the partitions of which something changed.
+        reasons: how many of these changes each reason set in motion, where an assignor planned them.
+        conflicts: the partitions with two owners.
+    """
+
+    format_version: str
+    group: str | None
+    statuses: Statuses
+    verdict: str
+    summary: Summary
+    checks: list[CheckResult]
+    assumed: list[str]
+    warnings: list[str]
+    stops: list[StopCost]
+    matching: Matching
+    filters: Filters
+    members: list[MemberChange]
+    topics: list[TopicChange]
+    flows: list[Flow]
+    changes: list[Change]
+    reasons: dict[str, int]
+    conflicts: list[Conflict]
+
+
+_DESCRIBED: tuple[type, ...] = (CheckResult, Conflict, Document, Filters, Matching, MemberChange, Rename)
+_DESCRIBED += (Statuses, StopCost, Summary, TopicChange)
+
+
+def diff_schema() -> dict[str, Any]:
+    """The JSON Schema of the document, of draft 2020-12."""
+    return json_schema(Document, "assignment-diff", _DESCRIBED)
+
+
+_FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet takes for the beginning of a formula, in both widths."""
+
+
+def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[Check] = ()) -> str:
+    """The whole diff as one object; the view can leave out partitions and members, and add those kept."""
+    shown = Shown(diff, view)
+    changes = [_change(change) for change in shown.changes()]
+    stops = [_stop(stop) for stop in diff.stops]
+    document: Document = {
+        "format_version": DIFF_FORMAT_VERSION,
+        "group": diff.after.name or diff.before.name,
+        "statuses": {"before": diff.before.status, "after": diff.after.status},
+        "verdict": verdict(diff),
+        "summary": diff.summary,
+        "checks": check_results(checks, diff.summary),
+        "assumed": [*diff.assumed],
+        "warnings": [*diff.warnings],
+        "stops": stops,
+        "matching": {"rule": diff.matching.rule, "renames": [*diff.matching.renames]},
+        "filters": {"topic": _pattern(shown.view.topic), "member": _pattern(shown.view.member)},
+        "members": shown.chosen_members,
+        "topics": shown.topics,
+        "flows": [
+            {"from": flow.source, "to": flow.target, "partitions": len(flow.partitions)}
+            for flow in shown.part.flows
+        ],
+        "changes": changes,
+        "reasons": Counter(change["reason"] for change in changes if change["reason"] is not None),
+        "conflicts": [*shown.part.conflicts],
+    }
+    return dump(document)
+
+
+def diff_lines(diff: AssignmentDiff, view: View | None = None) -> Iterator[str]:
+    """A partition, a member or a topic a line (ndjson)."""
+    for row in _rows(Shown(diff, view))[1]:
+        yield json.dumps(row) + "\n"
+
+
+def diff_csv(diff: AssignmentDiff, view: View | None = None) -> str:
+    """A partition, a member or a topic a row, under a header; an apostrophe precedes a formula."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns, rows = _rows(Shown(diff, view))
+    writer.writerow(columns)
+    writer.writerows(map(_cell, row.values()) for row in rows)
+    return text.getvalue()
+
+
+def _rows(shown: Shown) -> tuple[list[str], Iterator[Mapping[str, Any]]]:
+    """The columns, and what the view wants a row for; partitions unless it says."""
+    if shown.view.by == "member":
+        return [*MemberChange.__annotations__], map(asdict, shown.members)
+    if shown.view.by == "topic":
+        return [*TopicChange.__annotations__], map(asdict, shown.topics)
+    return [*Change.__annotations__], map(_change, shown.changes())
+
+
+def _change(change: diffs.Change) -> Change:
+    return {
+        "topic": change.topic,
+        "partition": change.partition,
+        "action": change.action.label,
+        "from": change.source,
+        "to": change.target,
+        "lag": change.lag,
+        "reason": None if change.reason is None else change.reason.value,
+    }
+
+
+def _stop(stop: Stop) -> StopCost:
+    times = {name: None if value == math.inf else value for name, value in stop._asdict().items()}
+    return cast("StopCost", times)
+
+
+def _pattern(pattern: re.Pattern[str] | None) -> str | None:
+    return None if pattern is None else pattern.pattern
+
+
+def _cell(value: str | int | None) -> str | int | None:
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.startswith(_FORMULAS) else text

@@ -1,0 +1,120 @@
+"""Diffs for pull requests and tickets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from copartition.reports.diff.model import (
+    Shown,
+    View,
+    answer,
+    heading,
+    movement,
+    presence,
+    reason,
+    reason_counts,
+    renames,
+    stop_table,
+)
+from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shorten_list
+from copartition.reports.words import number, partition_ranges
+
+if TYPE_CHECKING:
+    from copartition.diff import AssignmentDiff, Conflict
+
+_RANGE_CHARACTERS = 500
+_ROWS = 2_000
+"""More rows than fit into a report, whatever is in them."""
+
+
+def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
+    """A diff as GitHub Markdown: the verdict in bold, small tables, the long part folded.
+
+    It fits into a comment: of what is too long, the rest is counted.
+
+    Args:
+        diff: the diff.
+        view: what of it to show.
+    """
+    shown = Shown(diff, view)
+    page = Page()
+    page.add("**", markdown_text(answer(diff)), "**\n")
+    page.items((markdown_text(f"assumed: {each}") for each in diff.assumed), len(diff.assumed), "assumption")
+    page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
+    if not diff.same:
+        page.add("\n", markdown_text(" · ".join([*movement(diff), *reason_counts(diff)])), "\n")
+    if shown.filters:
+        page.add("\n", markdown_text(shown.filters, 1_000), "\n")
+    page.items((_conflict(each) for each in shown.part.conflicts), len(shown.part.conflicts), "conflict")
+    page.items(map(markdown_text, diff.warnings), len(diff.warnings), "warning")
+    page.items(map(markdown_text, renames(diff)), len(diff.matching.renames), "rename")
+    stops = stop_table(diff)
+    if stops.rows:
+        page.add("\n", *(f"{line}\n" for line in markdown_table(stops)))
+    if not diff.same:
+        _TABLES[shown.view.by or "member"](shown, page)
+    return page.ended
+
+
+def _members(shown: Shown, page: Page) -> None:
+    members = shown.largest_members(_ROWS)
+    columns = ("member", "before", "after", "delta", "kept", "")
+    rows = (
+        (each.name, each.before, each.after, f"{each.after - each.before:+d}", each.kept, presence(each))
+        for each in members
+    )
+    page.table("Members", columns, rows, len(shown.members), "member", share=2)
+    flows, more, _ = shown.largest_flows(_ROWS)
+    because = ["because"] if shown.view.reasons else []
+    page.table(
+        "Flows",
+        ("from", "to", *because, "partitions", "which"),
+        (
+            (
+                flow.source or "nobody",
+                flow.target or "nobody",
+                *([reason(flow)] if because else []),
+                len(flow.partitions),
+                shorten_list(partition_ranges(flow.partitions), _RANGE_CHARACTERS),
+            )
+            for flow in flows
+        ),
+        len(flows) + more,
+        "flow",
+    )
+
+
+def _topics(shown: Shown, page: Page) -> None:
+    titles = ("partitions", "kept", "moved", "assigned", "unassigned", "added", "removed", "conflicts")
+    rows = (
+        (each.name, *(getattr(each, title) for title in titles), number(each.lag_moved))
+        for each in shown.largest_topics(_ROWS)
+    )
+    page.table("Topics", ("topic", *titles, "lag moved"), rows, len(shown.topics), "topic")
+
+
+def _partitions(shown: Shown, page: Page) -> None:
+    because = ["because"] if shown.view.reasons else []
+    rows = (
+        (
+            each.topic,
+            each.partition,
+            each.action.label,
+            each.source or "nobody",
+            each.target or "nobody",
+            number(each.lag),
+            *([reason(each)] if because else []),
+        )
+        for each in shown.first_changes(_ROWS)
+    )
+    columns = ("topic", "partition", "change", "from", "to", "lag", *because)
+    page.table("Partitions", columns, rows, shown.partitions, "partition")
+
+
+_TABLES = {"member": _members, "topic": _topics, "partition": _partitions}
+
+
+def _conflict(conflict: Conflict) -> str:
+    before, after = (", ".join(side) or "nobody" for side in (conflict.before, conflict.after))
+    partition = markdown_text(f"{conflict.topic}-{conflict.partition}")
+    return f"⚠️ {partition} has two owners: {markdown_text(before)} → {markdown_text(after)}"

@@ -1,1 +1,0 @@
-"""The picture of a join: where the keys are that topics share."""

@@ -1,0 +1,74 @@
+"""What reports for programs have in common: how they are written, their schema, checked limits."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from assignors.docstrings import described
+from assignors.extras import needs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from copartition.diff.checks import Check, Numbers
+
+
+def dump(value: Mapping[str, Any]) -> str:
+    """JSON that people can read too."""
+    return json.dumps(value, indent=2, allow_nan=False, default=asdict) + "\n"
+
+
+def json_schema(document: type, report: str, documented: Iterable[type]) -> dict[str, Any]:
+    """The JSON Schema of a document, of draft 2020-12.
+
+    Args:
+        document: its type.
+        report: what it is the report of.
+        documented: the types in it whose docstrings describe their attributes.
+    """
+    with needs("the JSON Schema", "cli"):
+        import msgspec  # noqa: PLC0415 - only the schema needs it
+    schema = msgspec.json.schema(document)
+    for type_ in documented:
+        for name, said in described(type_).items():
+            properties = schema["$defs"][type_.__name__]["properties"]
+            properties[name] = {"description": said, **properties[name]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"The report of {report} -o json",
+        **schema,
+    }
+
+
+class CheckResult(TypedDict):
+    """A limit of --check.
+
+    Attributes:
+        name: the number of the summary.
+        comparison: one of <= >= == != < >.
+        limit: what it is compared with.
+        value: what it is.
+        passed: whether it is within the limit.
+    """
+
+    name: str
+    comparison: str
+    limit: float
+    value: float
+    passed: bool
+
+
+def check_results(checks: Iterable[Check], numbers: Numbers) -> list[CheckResult]:
+    """What becomes of limits on these numbers."""
+    return [
+        {
+            "name": check.name,
+            "comparison": check.comparison,
+            "limit": check.limit,
+            "value": check.value(numbers),
+            "passed": check.passes(numbers),
+        }
+        for check in checks
+    ]

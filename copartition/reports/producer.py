@@ -1,0 +1,203 @@
+"""Settings that were tried for producers: verdicts, on a terminal, as JSON, and as a page with a picture."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from copartition.reports.axis import WIDTH, Tick, log_scale
+from copartition.reports.json import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from partitioning.producer import Trial, Tuning
+
+
+TUNING_FORMAT_VERSION = "1.0"
+
+LIMITS = (
+    "no compression, no retries, no other producers, no time for the work in the producer itself and no "
+    "pauses of machines: the latencies are a floor, on which a real system's tail comes"
+)
+"""What the models of producers leave out."""
+
+
+def verdicts(tunings: Sequence[Tuning]) -> list[str]:
+    """A sentence for each client: what to set, and what it gains over the defaults."""
+    return [f"{tuning.client}: {_verdict(tuning)}" for tuning in tunings]
+
+
+def _verdict(tuning: Tuning) -> str:
+    usual, best = tuning.default, tuning.best
+    goal = f"p{tuning.percentile:g} under {tuning.limit_ms:g} ms"
+    default = f"the defaults: {_figures(usual, tuning)}"
+    if best is None:
+        nearest = min(tuning.trials, key=lambda trial: trial.latency_ms)
+        figures = _figures(nearest, tuning)
+        return f"nothing that was tried keeps {goal}; {_settings(nearest)} is nearest: {figures}"
+    if best == usual:
+        return f"the defaults should keep {goal} with the fewest requests: {_figures(best, tuning)}"
+    figures = _figures(best, tuning)
+    return f"{_settings(best)} should keep {goal} with the fewest requests: {figures}; {default}"
+
+
+def _settings(trial: Trial) -> str:
+    return f"linger.ms={trial.linger_ms:g} batch.size={trial.batch_size}"
+
+
+def _figures(trial: Trial, tuning: Tuning) -> str:
+    return f"p{tuning.percentile:g} {trial.latency_ms:.1f} ms, {trial.requests_per_s:,.0f} requests/s"
+
+
+def remark(trial: Trial, tuning: Tuning) -> str:
+    """What a trial stands out for."""
+    said = ["best"] if trial == tuning.best else []
+    said += ["default"] if trial == tuning.default else []
+    if trial.refused:
+        said.append(f"{trial.refused:,} records refused")
+    elif not trial.keeps:
+        said.append("over the limit")
+    return ", ".join(said)
+
+
+def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
+    """The same as data; a latency is null where no record was acknowledged."""
+    clients = [
+        {
+            "client": tuning.client,
+            "best": None if tuning.best is None else _data(tuning.best),
+            "default": _data(tuning.default),
+            "trials": [_data(trial) for trial in tuning.trials],
+        }
+        for tuning in tunings
+    ]
+    values = {
+        "format_version": TUNING_FORMAT_VERSION,
+        "limit_ms": tunings[0].limit_ms,
+        "percentile": tunings[0].percentile,
+        "assumed": [*assumed],
+        "clients": clients,
+    }
+    return dump(values)
+
+
+def _data(trial: Trial) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not isfinite(value) else value
+        for name, value in trial._asdict().items()
+    }
+
+
+def print_tunings(tunings: Sequence[Tuning], assumed: Sequence[str], console: Console) -> None:
+    """The verdicts, and what was tried for each client."""
+    from copartition.reports.grid import cell, indent, note, table  # noqa: PLC0415 - JSON does without rich
+
+    for text in verdicts(tunings):
+        console.print(cell(text, "bold"), soft_wrap=True)
+    for tuning in tunings:
+        shown = table(
+            [
+                "LINGER.MS",
+                "BATCH.SIZE",
+                "P50 MS",
+                f"P{tuning.percentile:g} MS",
+                "REQUESTS/S",
+                "RECORDS/REQUEST",
+                "",
+            ],
+            right=range(6),
+        )
+        for trial in tuning.trials:
+            shown.add_row(
+                f"{trial.linger_ms:g}",
+                str(trial.batch_size),
+                f"{trial.median_ms:.1f}",
+                cell(f"{trial.latency_ms:.1f}", "" if trial.keeps else "red"),
+                f"{trial.requests_per_s:,.1f}",
+                f"{trial.records_per_request:,.1f}",
+                remark(trial, tuning),
+            )
+        console.print()
+        console.print(cell(tuning.client))
+        console.print(indent(shown))
+    for text in assumed:
+        console.print(note(f"assumed: {text}"), soft_wrap=True)
+
+
+HEIGHT = 320.0
+
+
+class Spot(NamedTuple):
+    """A trial: its place, whether it keeps the limit, whether it is the best one, and what it is."""
+
+    x: float
+    y: float
+    keeps: bool
+    best: bool
+    label: str
+
+
+class TuningChart(NamedTuple):
+    """Trials over latency and requests a second, both on logarithmic axes."""
+
+    width: float
+    height: float
+    limit: float
+    clients: tuple[tuple[str, tuple[Spot, ...]], ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    summary: str
+
+
+def tuning_chart(tunings: Sequence[Tuning]) -> TuningChart:
+    """The picture of what was tried for one client or more; a trial without an answer is left out."""
+    shown = [
+        trial
+        for tuning in tunings
+        for trial in tuning.trials
+        if isfinite(trial.latency_ms) and trial.latency_ms > 0
+    ]
+    limit = tunings[0].limit_ms
+    across = log_scale([trial.latency_ms for trial in shown] + [limit], WIDTH)
+    up = log_scale([trial.requests_per_s for trial in shown] or [1.0], HEIGHT)
+
+    def spot(trial: Trial, tuning: Tuning) -> Spot:
+        return Spot(
+            across.place(trial.latency_ms),
+            HEIGHT - up.place(trial.requests_per_s),
+            trial.keeps,
+            trial == tuning.best,
+            f"{tuning.client}, linger.ms={trial.linger_ms:g} batch.size={trial.batch_size}: "
+            f"{trial.latency_ms:.1f} ms, {trial.requests_per_s:,.1f} requests/s",
+        )
+
+    return TuningChart(
+        WIDTH,
+        HEIGHT,
+        across.place(limit),
+        tuple(
+            (tuning.client, tuple(spot(trial, tuning) for trial in tuning.trials if trial in shown))
+            for tuning in tunings
+        ),
+        across.ticks(),
+        tuple(Tick(HEIGHT - tick.x, tick.text) for tick in up.ticks()),
+        f"Requests a second over the {tunings[0].percentile:g}th percentile of latency, "
+        f"with the limit of {limit:g} ms",
+    )
+
+
+def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
+    """A page with the settings that were tried for one client or more."""
+    from copartition.reports.page import render  # noqa: PLC0415 - needs the extra "report"
+
+    return render(
+        "tuning.html.j2",
+        tunings=tunings,
+        verdicts=verdicts(tunings),
+        chart=tuning_chart(tunings),
+        assumed=assumed,
+        remark=remark,
+    )

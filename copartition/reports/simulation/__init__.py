@@ -1,0 +1,1 @@
+"""Simulated runs: as a model, and as text, JSON and a page."""
