@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import secrets
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from multiprocessing.connection import Client, Listener
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from concurrent.futures import Future
     from multiprocessing.connection import Connection
 
     import pytest
@@ -31,8 +33,10 @@ class Servers:
 
     def __init__(self, starts: Mapping[str, Callable[[], AbstractContextManager[Any]]]) -> None:
         self._starts = starts
-        self._running: dict[str, Any] = {}
-        self._locks = {kind: threading.Lock() for kind in starts}
+        self._running: dict[str, Future[Any]] = {}
+        self._lock = threading.Lock()
+        # A broker dies with the thread that started its process (see `dies_with_us`), so these threads stay.
+        self._starters = ThreadPoolExecutor(len(starts))
         self._stack = ExitStack()
         key = secrets.token_bytes(16)
         self._listener = Listener(("127.0.0.1", 0), authkey=key, backlog=64)
@@ -46,16 +50,18 @@ class Servers:
         Raises:
             Exception: the server did not start; the next call tries again.
         """
-        with self._locks[kind]:
-            if kind not in self._running:
-                self._running[kind] = self._stack.enter_context(self._starts[kind]())
-            return self._running[kind]
+        with self._lock:
+            server = self._running.get(kind)
+            if server is None or (server.done() and server.exception()):
+                server = self._starters.submit(lambda: self._stack.enter_context(self._starts[kind]()))
+                self._running[kind] = server
+        return server.result()
 
     def close(self) -> None:
         """Stop all servers."""
         self._listener.close()
-        self._running.clear()
         self._stack.close()
+        self._starters.shutdown()
 
     def _accept(self) -> None:
         while True:

@@ -1,5 +1,6 @@
 """One of each server a run, whoever asks first."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -16,9 +17,15 @@ def started():
 
 
 @pytest.fixture
-def servers(started):
+def starters():
+    return []
+
+
+@pytest.fixture
+def servers(started, starters):
     @contextmanager
     def server():
+        starters.append(threading.current_thread())
         started.append("up")
         yield "its address"
         started.append("down")
@@ -44,6 +51,12 @@ def test_it_starts_once_for_all_who_ask_at_the_same_time(servers, started):
         answers = list(pool.map(lambda _: ask(servers.address, "server"), range(24)))
     assert answers == ["its address"] * 24
     assert started == ["up"]
+
+
+def test_the_thread_that_started_it_stays(servers, starters):
+    """Linux ends a broker with the thread that started its process."""
+    ask(servers.address, "server")
+    assert starters[0].is_alive()
 
 
 def test_it_stops_with_the_run(servers, started):
