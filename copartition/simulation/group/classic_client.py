@@ -19,7 +19,7 @@ from copartition.simulation.outcome.timeline import Phase
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from copartition.simulation.group.consumer_coordinator import ConsumerCoordinator
+    from copartition.simulation.group.group_coordinator import GroupCoordinator
     from copartition.simulation.group.timers import Timers
     from copartition.simulation.group.world import World
 
@@ -30,7 +30,7 @@ class ClassicClient(Client):
     classic = True
 
     def __init__(
-        self, world: World, coordinator: ConsumerCoordinator, timers: Timers, consumer: int, member: int
+        self, world: World, coordinator: GroupCoordinator, timers: Timers, consumer: int, member: int
     ) -> None:
         super().__init__(world, coordinator, timers, consumer, member)
         self._eager = any(speaks_eager(strategies_of(self.configured, world)))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-    from copartition.simulation.group.consumer_coordinator import ConsumerCoordinator
+    from copartition.simulation.group.group_coordinator import GroupCoordinator
     from copartition.simulation.group.timers import Timer, Timers
     from copartition.simulation.group.world import World
 
@@ -49,7 +49,7 @@ class Client:
     def __init__(
         self,
         world: World,
-        coordinator: ConsumerCoordinator,
+        coordinator: GroupCoordinator,
         timers: Timers,
         consumer: int,
         member: int,

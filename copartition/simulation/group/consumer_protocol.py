@@ -16,8 +16,8 @@ from assignors.errors import ScenarioError
 from copartition.simulation.group.classic_client import ClassicClient
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.consumer_client import Client
-from copartition.simulation.group.consumer_coordinator import ConsumerCoordinator
 from copartition.simulation.group.consumer_group import Error
+from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import speaks_consumer_protocol
 from copartition.simulation.group.processes import Handover
 from copartition.simulation.group.timers import Timers
@@ -33,7 +33,7 @@ class ConsumerProtocol:
     """A consumer group at a moment in time; see `copartition.simulation.group.world.Engine`.
 
     Attributes:
-        downgrades: called when the group becomes a classic one; see `ConsumerCoordinator`.
+        downgrades: called when the group becomes a classic one; see `GroupCoordinator`.
     """
 
     downgrades: Callable[[str, int], None]
@@ -41,7 +41,7 @@ class ConsumerProtocol:
     def __init__(self, world: World, decisions: Decisions) -> None:
         self._world = world
         self._timers = Timers()
-        self._coordinator = ConsumerCoordinator(world, decisions, self._timers)
+        self._coordinator = GroupCoordinator(world, decisions, self._timers)
         self._coordinator.downgrades = self._downgrade
         self._clients: dict[int, Client] = {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.simulation.group.classic import Classic
+from copartition.simulation.group.classic_protocol import ClassicProtocol
 from copartition.simulation.group.consumer_protocol import ConsumerProtocol
 from copartition.simulation.group.leader import speaks_consumer_protocol
 
@@ -37,9 +37,9 @@ class Kinds:
         self._world = world
         self._decisions = decisions
 
-    def classic(self) -> Classic:
+    def classic(self) -> ClassicProtocol:
         """The group is a classic one from now on."""
-        engine = self._world.engine = Classic(self._world, self._decisions)
+        engine = self._world.engine = ClassicProtocol(self._world, self._decisions)
 
         def upgrade(consumer: int, since_ms: float) -> None:
             group = engine.hand_over()

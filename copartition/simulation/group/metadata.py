@@ -10,7 +10,7 @@ from copartition.simulation.group.recurring import first_after
 from copartition.simulation.group.state import State
 
 if TYPE_CHECKING:
-    from copartition.simulation.group.coordinator import Coordinator
+    from copartition.simulation.group.classic_group import ClassicGroup
     from copartition.simulation.group.hearing import Hearing
     from copartition.simulation.group.members import Members
     from copartition.simulation.group.timers import Timer, Timers
@@ -32,7 +32,7 @@ class Metadata:
     """What members know of the topics, and when they know more."""
 
     def __init__(
-        self, world: World, coordinator: Coordinator, members: Members, timers: Timers, hearing: Hearing
+        self, world: World, coordinator: ClassicGroup, members: Members, timers: Timers, hearing: Hearing
     ) -> None:
         self._world = world
         self._coordinator = coordinator

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.errors import ScenarioError
+from copartition.simulation.group.classic_group import ClassicGroup
 from copartition.simulation.group.clients import PROFILES, draw_batches
-from copartition.simulation.group.coordinator import Coordinator
 from copartition.simulation.group.hearing import Hearing
 from copartition.simulation.group.leader import speaks_consumer_protocol, speaks_eager, strategies_of
 from copartition.simulation.group.members import Members
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from copartition.simulation.inputs.events import Consumer
 
 
-class Classic:
+class ClassicProtocol:
     """A classic group at a moment in time; see `copartition.simulation.group.world.Engine`.
 
     Attributes:
@@ -47,7 +47,7 @@ class Classic:
         self._timers = Timers()
         self._hearing = Hearing(world, self._members)
         self._hearing.overdue = self._leave_when_overdue
-        self._group = Coordinator(world, decisions, self._members, self._timers, self._hearing)
+        self._group = ClassicGroup(world, decisions, self._members, self._timers, self._hearing)
         self._group.expelled = self._expelled
         self._settings = world.scenario.settings
         self._costs = world.scenario.costs

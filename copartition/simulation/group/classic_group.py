@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from copartition.simulation.group.world import World
 
 
-class Coordinator:
+class ClassicGroup:
     """A classic group on its broker.
 
     Attributes:

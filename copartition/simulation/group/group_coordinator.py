@@ -35,7 +35,7 @@ DEFAULT = "uniform"
 """The assignor of a group whose members name none: the first of `group.consumer.assignors`."""
 
 
-class ConsumerCoordinator:
+class GroupCoordinator:
     """A consumer group on its broker.
 
     Attributes:
