@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from copartition.simulation.group.beats import RETRY_MS
-from copartition.simulation.group.generations import Generations
-from copartition.simulation.group.leader import Leader
+from copartition.simulation.group.leader import Generations, Leader
+from copartition.simulation.group.members import State
 from copartition.simulation.group.metadata import Metadata
-from copartition.simulation.group.state import State
+from copartition.simulation.group.timers import RETRY_MS
 from copartition.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
@@ -27,9 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from copartition.simulation.group.decisions import Decisions
-    from copartition.simulation.group.hearing import Hearing
     from copartition.simulation.group.leader import Answer
-    from copartition.simulation.group.members import Members
+    from copartition.simulation.group.members import Hearing, Members
     from copartition.simulation.group.timers import Timer, Timers
     from copartition.simulation.group.world import World
 

@@ -11,14 +11,11 @@ import numpy as np
 from assignors.errors import ScenarioError
 from copartition.simulation.group.classic_group import ClassicGroup
 from copartition.simulation.group.clients import PROFILES, draw_batches
-from copartition.simulation.group.hearing import Hearing
 from copartition.simulation.group.leader import speaks_consumer_protocol, speaks_eager, strategies_of
-from copartition.simulation.group.members import Members
+from copartition.simulation.group.members import Hearing, Members, State
+from copartition.simulation.group.memberships import Handover, Process
 from copartition.simulation.group.partitions import rows_of
-from copartition.simulation.group.processes import Handover, Process
-from copartition.simulation.group.recurring import first_after
-from copartition.simulation.group.state import State
-from copartition.simulation.group.timers import Timer, Timers
+from copartition.simulation.group.timers import Timer, Timers, first_after
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.outcome.timeline import Phase
 

@@ -13,13 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from assignors.errors import ScenarioError
-from copartition.simulation.group.classic_client import ClassicClient
 from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.group.consumer_client import Client
+from copartition.simulation.group.consumer_client import ClassicClient, Client
 from copartition.simulation.group.consumer_group import Error
 from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import speaks_consumer_protocol
-from copartition.simulation.group.processes import Handover
+from copartition.simulation.group.memberships import Handover
 from copartition.simulation.group.timers import Timers
 
 if TYPE_CHECKING:

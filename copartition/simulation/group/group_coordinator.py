@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.group import Member
-from copartition.simulation.group.beats import Beats
 from copartition.simulation.group.consumer_group import Answer, ConsumerGroup, Error, GroupMember
-from copartition.simulation.group.epochs import Epochs
 from copartition.simulation.group.leader import strategies_of, topics_with
-from copartition.simulation.group.targets import Targets
+from copartition.simulation.group.targets import Epochs, Targets
+from copartition.simulation.group.timers import Beats
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.java import TimelineKeys, string_hash
 
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.group import Topic
-    from copartition.simulation.group.classic_client import ClassicClient
-    from copartition.simulation.group.consumer_client import Client
+    from copartition.simulation.group.consumer_client import ClassicClient, Client
     from copartition.simulation.group.decisions import Decisions
     from copartition.simulation.group.timers import Timer, Timers
     from copartition.simulation.group.world import World

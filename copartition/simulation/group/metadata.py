@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.leader import subscription
-from copartition.simulation.group.recurring import first_after
-from copartition.simulation.group.state import State
+from copartition.simulation.group.members import State
+from copartition.simulation.group.timers import first_after
 
 if TYPE_CHECKING:
     from copartition.simulation.group.classic_group import ClassicGroup
-    from copartition.simulation.group.hearing import Hearing
-    from copartition.simulation.group.members import Members
+    from copartition.simulation.group.members import Hearing, Members
     from copartition.simulation.group.timers import Timer, Timers
     from copartition.simulation.group.world import World
 
