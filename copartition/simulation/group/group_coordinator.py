@@ -13,6 +13,7 @@ import numpy as np
 from assignors.group import Member
 from copartition.simulation.group.consumer_group import Answer, ConsumerGroup, Error, GroupMember
 from copartition.simulation.group.leader import strategies_of, topics_with
+from copartition.simulation.group.memberships import Reason
 from copartition.simulation.group.targets import Epochs, Targets
 from copartition.simulation.group.timers import Beats
 from copartition.simulation.outcome.timeline import Phase
@@ -44,13 +45,17 @@ class GroupCoordinator:
         down_ms: until when it answers nobody.
         busy_ms: until when its assignor is at work.
         member_pause_ms: how long running consumers waited for their first partitions, summed.
-        downgrades: called when only members of the classic protocol are left, with why it must rebalance and
-            the number of that cause; an empty text where it need not.
     """
 
-    downgrades: Callable[[str, int], None]
-
-    def __init__(self, world: World, decisions: Decisions, timers: Timers) -> None:
+    def __init__(
+        self,
+        world: World,
+        decisions: Decisions,
+        timers: Timers,
+        downgrade: Callable[[Reason | None], None],
+    ) -> None:
+        # Called when only members of the classic protocol are left, with the reason to rebalance, if any.
+        self._downgrade = downgrade
         partitions, settings = world.partitions, world.scenario.settings
         self._world = world
         self._timers = timers
@@ -117,7 +122,7 @@ class GroupCoordinator:
         text = f"{client.configured.name} joined"
         self._follow(text, None, client.member, certain=before is None and not known)
         if migrates and group.only_classic:
-            self.downgrades("", 0)
+            self._downgrade(None)
         return answer
 
     def ask(self, client: Client) -> Answer | Error:
@@ -178,7 +183,7 @@ class GroupCoordinator:
         self.group.leave(member)
         self._world.partitions.notice(member, self._world.now_ms, cause)
         if self.group.only_classic:
-            self.downgrades(text, cause)
+            self._downgrade(Reason(text, cause))
             return
         self.epochs.reached(member)
         self._follow(text, cause, member)

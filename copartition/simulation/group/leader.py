@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from copartition.simulation.group.decisions import Decisions
-    from copartition.simulation.group.members import Hearing, Members
+    from copartition.simulation.group.members import Members, RebalanceNotifier
     from copartition.simulation.group.world import World
     from copartition.simulation.inputs.events import Consumer
     from copartition.simulation.outcome.history import Rebalance
@@ -287,7 +287,7 @@ class Generations:
         member_pause_ms: how long running consumers stood still for the protocol, summed.
     """
 
-    def __init__(self, world: World, members: Members, hearing: Hearing, brain: Leader) -> None:
+    def __init__(self, world: World, members: Members, notifier: RebalanceNotifier, brain: Leader) -> None:
         self.number = 0
         self.leader: int | None = None
         self.brain = brain
@@ -295,7 +295,7 @@ class Generations:
         self.member_pause_ms = 0.0
         self._world = world
         self._members = members
-        self._hearing = hearing
+        self._notifier = notifier
 
     def elect(self) -> None:
         """Somebody who has joined leads, the one from before if it has."""
@@ -371,7 +371,7 @@ class Generations:
     def open(self, members: NDArray[np.int32], cause: int) -> None:
         """These open what they were given and do not read yet."""
         now_ms = self._world.now_ms
-        self._world.partitions.open_all(members, now_ms, self._hearing.begins(members, now_ms), cause)
+        self._world.partitions.open_all(members, now_ms, self._notifier.begins(members, now_ms), cause)
 
     def _count_pauses(self, living: NDArray[np.int32], owner: NDArray[np.int32]) -> None:
         """Add what running members stood still; one without partitions waits on if more are to come."""

@@ -172,23 +172,26 @@ class State(Enum):
     """Waiting for the leader's assignor."""
 
 
-class Hearing:
+class RebalanceNotifier:
     """The clients' side of a rebalance.
 
-    Attributes:
-        overdue: told of a member whose batch turns out longer than `max.poll.interval.ms`: the member, when
-            its last poll was, and when the next will be.
+    Args:
+        world: the scenario at a moment in time.
+        members: the members of the group.
+        on_overdue: called for a member whose batch turns out longer than `max.poll.interval.ms`, with the
+            member, the time of its last poll and that of its next.
     """
 
-    overdue: Callable[[int, float, float], object]
-
-    def __init__(self, world: World, members: Members) -> None:
+    def __init__(
+        self, world: World, members: Members, on_overdue: Callable[[int, float, float], object]
+    ) -> None:
         self._world = world
+        self._on_overdue = on_overdue
         self._members = members
         self._costs = world.scenario.costs
         self._max_poll_ms = world.scenario.settings.max_poll_interval_ms
 
-    def wave(self, now_ms: float) -> None:
+    def broadcast(self, now_ms: float) -> None:
         """The group rebalances: every member hears at its next heartbeat, and joins as soon as it can."""
         members = self._members
         living = members.living()
@@ -196,7 +199,7 @@ class Hearing:
             heard_ms = members.next_beats(living, now_ms) + self._costs.network_ms
             self._respond(living, heard_ms)
 
-    def hear(self, member: int, heard_ms: float) -> None:
+    def notify(self, member: int, heard_ms: float) -> None:
         """One member hears of the rebalance, at that time and not when it was thought to."""
         if self._members.stands_ms[member] > heard_ms:
             self._members.stands_ms[member] = np.nan
@@ -239,7 +242,7 @@ class Hearing:
             ready_ms = ready_ms + np.where(idle, left_ms, 0.0)
             for place in np.flatnonzero(idle & (whole_ms > self._max_poll_ms)).tolist():
                 polled_ms = float(ready_ms[place] - whole_ms[place])
-                self.overdue(int(living[place]), polled_ms, float(ready_ms[place]))
+                self._on_overdue(int(living[place]), polled_ms, float(ready_ms[place]))
         if eager.any():
             stands_ms = members.stands_ms[living]
             members.stands_ms[living] = np.where(eager, np.fmin(ready_ms, stands_ms), stands_ms)

@@ -81,6 +81,18 @@ class Process:
     joining: bool = False
 
 
+class Reason(NamedTuple):
+    """Why a group rebalances.
+
+    Attributes:
+        text: in words, as in `Rebalance.causes`.
+        cause: the number of the cause.
+    """
+
+    text: str
+    cause: int
+
+
 class Handover(NamedTuple):
     """A group of one kind that becomes one of another.
 

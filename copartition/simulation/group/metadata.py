@@ -11,7 +11,7 @@ from copartition.simulation.group.timers import first_after
 
 if TYPE_CHECKING:
     from copartition.simulation.group.classic_group import ClassicGroup
-    from copartition.simulation.group.members import Hearing, Members
+    from copartition.simulation.group.members import Members, RebalanceNotifier
     from copartition.simulation.group.timers import Timer, Timers
     from copartition.simulation.group.world import World
 
@@ -31,13 +31,18 @@ class Metadata:
     """What members know of the topics, and when they know more."""
 
     def __init__(
-        self, world: World, coordinator: ClassicGroup, members: Members, timers: Timers, hearing: Hearing
+        self,
+        world: World,
+        coordinator: ClassicGroup,
+        members: Members,
+        timers: Timers,
+        notifier: RebalanceNotifier,
     ) -> None:
         self._world = world
         self._coordinator = coordinator
         self._members = members
         self._timers = timers
-        self._hearing = hearing
+        self._notifier = notifier
         self._growth: list[_Growth] = []
         self._timer: Timer | None = None
 
@@ -152,8 +157,8 @@ class Metadata:
         cause = partitions.cause(text)
         partitions.notice(-1, world.now_ms, cause)
         self._coordinator.prepare(text, cause)
-        self._hearing.hear(member, world.now_ms)
+        self._notifier.notify(member, world.now_ms)
         for other in self._watchers():
             seen_ms = min(self._sees(other, growth) for growth in self._growth if growth.topic in unseen)
             if world.now_ms < seen_ms < self._members.next_beat(other, world.now_ms):
-                self._hearing.hear(other, seen_ms)
+                self._notifier.notify(other, seen_ms)
