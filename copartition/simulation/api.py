@@ -26,8 +26,8 @@ from copartition.simulation.inputs.events import (
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings
 from copartition.simulation.outcome.history import Rebalance
-from copartition.simulation.outcome.percentiles import Runs
 from copartition.simulation.outcome.result import LogEntry, Outage, RunSummary, SimulationResult
+from copartition.simulation.outcome.summary import Runs
 from copartition.simulation.outcome.timeline import Phase, Timeline
 from copartition.simulation.records.flow import RecordsResult
 from copartition.simulation.run import simulate, simulate_seeds

@@ -24,7 +24,7 @@ from copartition.simulation.inputs.events import (
 )
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.result import SimulationResult
-from copartition.simulation.outcome.summing import sum_up
+from copartition.simulation.outcome.summary import sum_up
 
 STEPS = 1_000
 STEPS_EACH = 10

@@ -173,7 +173,7 @@ ROWS = [
         "tests/copartition/simulation/group",
     ),
     (
-        "copartition/simulation/group/coordinator.py",
+        "copartition/simulation/group/classic_group.py",
         "if not consumer.static:  # a static",
         "if True:  # a static",
         "tests/copartition/simulation/group/test_coordinator.py",

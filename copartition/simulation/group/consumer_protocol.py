@@ -13,13 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from assignors.errors import ScenarioError
-from copartition.simulation.group.classic_client import ClassicClient
 from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.group.consumer_client import Client
-from copartition.simulation.group.consumer_coordinator import ConsumerCoordinator
+from copartition.simulation.group.consumer_client import ClassicClient, Client
 from copartition.simulation.group.consumer_group import Error
+from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import speaks_consumer_protocol
-from copartition.simulation.group.processes import Handover
+from copartition.simulation.group.memberships import Handover, Reason
 from copartition.simulation.group.timers import Timers
 
 if TYPE_CHECKING:
@@ -32,17 +31,20 @@ if TYPE_CHECKING:
 class ConsumerProtocol:
     """A consumer group at a moment in time; see `copartition.simulation.group.world.Engine`.
 
-    Attributes:
-        downgrades: called when the group becomes a classic one; see `ConsumerCoordinator`.
+    Args:
+        world: the scenario at a moment in time.
+        decisions: what assignors decided.
+        downgrade: called when the group becomes a classic one, with the group as it is, and the reason to
+            rebalance, if any.
     """
 
-    downgrades: Callable[[str, int], None]
-
-    def __init__(self, world: World, decisions: Decisions) -> None:
+    def __init__(
+        self, world: World, decisions: Decisions, downgrade: Callable[[Handover, Reason | None], None]
+    ) -> None:
+        self._downgrade = downgrade
         self._world = world
         self._timers = Timers()
-        self._coordinator = ConsumerCoordinator(world, decisions, self._timers)
-        self._coordinator.downgrades = self._downgrade
+        self._coordinator = GroupCoordinator(world, decisions, self._timers, self._hand_over_to_classic)
         self._clients: dict[int, Client] = {}
 
     @property
@@ -63,7 +65,7 @@ class ConsumerProtocol:
             self._world.note("refused", configured.name, reason=_speaks_not(configured.client))
             self._world.stopped(consumer)
         elif classic and not self.members:
-            self.downgrades("", 0)
+            self._hand_over_to_classic(None)
             self._world.engine.start(consumer, now_ms)
         else:
             member = self._world.memberships.add(consumer, configured)
@@ -147,23 +149,23 @@ class ConsumerProtocol:
             client.gone = True  # what is still on its way to it is another one's from here on
         return group
 
-    def take_over(self, group: Handover) -> None:
+    def adopt(self, handover: Handover) -> None:
         """Go on with the members of a classic group."""
         coordinator = self._coordinator
-        coordinator.down_ms, coordinator.member_pause_ms = group.down_ms, group.member_pause_ms
+        coordinator.down_ms, coordinator.member_pause_ms = handover.down_ms, handover.member_pause_ms
         clients = [
             ClassicClient(self._world, coordinator, self._timers, each.consumer, each.member)
-            for each in group.members
+            for each in handover.members
         ]
         self._clients.update((client.consumer, client) for client in clients)
-        coordinator.adopt(clients, group.generation)
-        for client, process in zip(clients, group.members, strict=True):
+        coordinator.adopt(clients, handover.generation)
+        for client, process in zip(clients, handover.members, strict=True):
             client.go_on(process)
-        for consumer, at_ms in group.joining:
+        for consumer, at_ms in handover.joining:
             self._timers.soon(at_ms, self._world.now_ms, partial(self.start, consumer, at_ms))
 
-    def _downgrade(self, text: str, cause: int) -> None:
-        self.downgrades(text, cause)
+    def _hand_over_to_classic(self, reason: Reason | None) -> None:
+        self._downgrade(self.hand_over(), reason)
 
     def _client(self, consumer: int, member: int, *, classic: bool) -> Client:
         kind = ClassicClient if classic else Client

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.simulation.group.classic import Classic
+from copartition.simulation.group.classic_protocol import ClassicProtocol
 from copartition.simulation.group.consumer_protocol import ConsumerProtocol
 from copartition.simulation.group.leader import speaks_consumer_protocol
 
 if TYPE_CHECKING:
     from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.memberships import Handover, Reason
     from copartition.simulation.group.world import World
 
 
@@ -37,28 +38,22 @@ class Kinds:
         self._world = world
         self._decisions = decisions
 
-    def classic(self) -> Classic:
+    def classic(self) -> ClassicProtocol:
         """The group is a classic one from now on."""
-        engine = self._world.engine = Classic(self._world, self._decisions)
-
-        def upgrade(consumer: int, since_ms: float) -> None:
-            group = engine.hand_over()
-            self._world.note("upgrade", generation=group.generation)
-            modern = self.consumer()
-            modern.take_over(group)
-            modern.start(consumer, since_ms)
-
-        engine.upgrades = upgrade
+        engine = self._world.engine = ClassicProtocol(self._world, self._decisions, self._upgrade)
         return engine
 
     def consumer(self) -> ConsumerProtocol:
         """The group is one of the consumer protocol from now on."""
-        engine = self._world.engine = ConsumerProtocol(self._world, self._decisions)
-
-        def downgrade(text: str, cause: int) -> None:
-            group = engine.hand_over()
-            self._world.note("downgrade", generation=group.generation)
-            self.classic().take_over(group, text, cause)
-
-        engine.downgrades = downgrade
+        engine = self._world.engine = ConsumerProtocol(self._world, self._decisions, self._downgrade)
         return engine
+
+    def _upgrade(self, handover: Handover, consumer: int, since_ms: float) -> None:
+        self._world.note("upgrade", generation=handover.generation)
+        engine = self.consumer()
+        engine.adopt(handover)
+        engine.start(consumer, since_ms)
+
+    def _downgrade(self, handover: Handover, reason: Reason | None) -> None:
+        self._world.note("downgrade", generation=handover.generation)
+        self.classic().adopt(handover, reason)

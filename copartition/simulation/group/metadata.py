@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.leader import subscription
-from copartition.simulation.group.recurring import first_after
-from copartition.simulation.group.state import State
+from copartition.simulation.group.members import State
+from copartition.simulation.group.timers import first_after
 
 if TYPE_CHECKING:
-    from copartition.simulation.group.coordinator import Coordinator
-    from copartition.simulation.group.hearing import Hearing
-    from copartition.simulation.group.members import Members
+    from copartition.simulation.group.classic_group import ClassicGroup
+    from copartition.simulation.group.members import Members, RebalanceNotifier
     from copartition.simulation.group.timers import Timer, Timers
     from copartition.simulation.group.world import World
 
@@ -32,13 +31,18 @@ class Metadata:
     """What members know of the topics, and when they know more."""
 
     def __init__(
-        self, world: World, coordinator: Coordinator, members: Members, timers: Timers, hearing: Hearing
+        self,
+        world: World,
+        coordinator: ClassicGroup,
+        members: Members,
+        timers: Timers,
+        notifier: RebalanceNotifier,
     ) -> None:
         self._world = world
         self._coordinator = coordinator
         self._members = members
         self._timers = timers
-        self._hearing = hearing
+        self._notifier = notifier
         self._growth: list[_Growth] = []
         self._timer: Timer | None = None
 
@@ -153,8 +157,8 @@ class Metadata:
         cause = partitions.cause(text)
         partitions.notice(-1, world.now_ms, cause)
         self._coordinator.prepare(text, cause)
-        self._hearing.hear(member, world.now_ms)
+        self._notifier.notify(member, world.now_ms)
         for other in self._watchers():
             seen_ms = min(self._sees(other, growth) for growth in self._growth if growth.topic in unseen)
             if world.now_ms < seen_ms < self._members.next_beat(other, world.now_ms):
-                self._hearing.hear(other, seen_ms)
+                self._notifier.notify(other, seen_ms)

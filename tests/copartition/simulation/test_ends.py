@@ -20,7 +20,7 @@ from copartition.simulation import (
     simulate,
     simulate_seeds,
 )
-from copartition.simulation.group.recurring import first_after, last_until
+from copartition.simulation.group.timers import first_after, last_until
 from copartition.simulation.inputs.durations import LATEST_MS
 from partitioning import TopicPartition
 from tests.support.recording import strangers

@@ -18,7 +18,7 @@ from copartition.simulation import (
     simulate_seeds,
 )
 from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.group.recurring import first_after, first_after_each
+from copartition.simulation.group.timers import first_after, first_after_each
 from copartition.simulation.inputs.durations import LATEST_MS
 from copartition.simulation.timing import mean_barrier
 from tests.support.simulated import when

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from copartition.simulation.outcome.percentiles import FIGURES, Runs
+from copartition.simulation.outcome.summary import FIGURES, Runs
 from tests.support.results import SCENARIO, a_loaded_result, a_result
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.group import Member
-from copartition.simulation.group.beats import Beats
 from copartition.simulation.group.consumer_group import Answer, ConsumerGroup, Error, GroupMember
-from copartition.simulation.group.epochs import Epochs
 from copartition.simulation.group.leader import strategies_of, topics_with
-from copartition.simulation.group.targets import Targets
+from copartition.simulation.group.memberships import Reason
+from copartition.simulation.group.targets import Epochs, Targets
+from copartition.simulation.group.timers import Beats
 from copartition.simulation.outcome.timeline import Phase
 from partitioning.java import TimelineKeys, string_hash
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.group import Topic
-    from copartition.simulation.group.classic_client import ClassicClient
-    from copartition.simulation.group.consumer_client import Client
+    from copartition.simulation.group.consumer_client import ClassicClient, Client
     from copartition.simulation.group.decisions import Decisions
     from copartition.simulation.group.timers import Timer, Timers
     from copartition.simulation.group.world import World
@@ -35,7 +34,7 @@ DEFAULT = "uniform"
 """The assignor of a group whose members name none: the first of `group.consumer.assignors`."""
 
 
-class ConsumerCoordinator:
+class GroupCoordinator:
     """A consumer group on its broker.
 
     Attributes:
@@ -46,13 +45,17 @@ class ConsumerCoordinator:
         down_ms: until when it answers nobody.
         busy_ms: until when its assignor is at work.
         member_pause_ms: how long running consumers waited for their first partitions, summed.
-        downgrades: called when only members of the classic protocol are left, with why it must rebalance and
-            the number of that cause; an empty text where it need not.
     """
 
-    downgrades: Callable[[str, int], None]
-
-    def __init__(self, world: World, decisions: Decisions, timers: Timers) -> None:
+    def __init__(
+        self,
+        world: World,
+        decisions: Decisions,
+        timers: Timers,
+        downgrade: Callable[[Reason | None], None],
+    ) -> None:
+        # Called when only members of the classic protocol are left, with the reason to rebalance, if any.
+        self._downgrade = downgrade
         partitions, settings = world.partitions, world.scenario.settings
         self._world = world
         self._timers = timers
@@ -119,7 +122,7 @@ class ConsumerCoordinator:
         text = f"{client.configured.name} joined"
         self._follow(text, None, client.member, certain=before is None and not known)
         if migrates and group.only_classic:
-            self.downgrades("", 0)
+            self._downgrade(None)
         return answer
 
     def ask(self, client: Client) -> Answer | Error:
@@ -180,7 +183,7 @@ class ConsumerCoordinator:
         self.group.leave(member)
         self._world.partitions.notice(member, self._world.now_ms, cause)
         if self.group.only_classic:
-            self.downgrades(text, cause)
+            self._downgrade(Reason(text, cause))
             return
         self.epochs.reached(member)
         self._follow(text, cause, member)

@@ -1,8 +1,9 @@
-"""A run that is over, in numbers."""
+"""A run in numbers, and many runs as percentiles."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +14,11 @@ from copartition.simulation.outcome.result import Outage, Recording, RunSummary,
 from copartition.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from copartition.simulation.group.partitions import Partitions
     from copartition.simulation.group.world import World
+    from copartition.simulation.inputs.scenario import Scenario
     from copartition.simulation.records.flow import RecordsResult
 
 
@@ -104,3 +108,34 @@ def _is_forsaken(world: World) -> bool:
         for name, start, end in zip(partitions.topics, partitions.first, partitions.first[1:], strict=False)
         if name in wanted
     )
+
+
+FIGURES = tuple(field.name for field in fields(RunSummary) if field.name != "seed")
+"""Names of the figures of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The runs of one scenario under several seeds.
+
+    Attributes:
+        scenario: what was run, with the first seed.
+        summaries: the figures of each run.
+    """
+
+    scenario: Scenario
+    summaries: Sequence[RunSummary]
+
+    def percentile(self, percent: float) -> dict[str, float | None]:
+        """The value of every figure that so many per cent of the runs do not exceed.
+
+        It is one that a run had, not one between two runs: where some runs never recover there is nothing
+        between. None stands for figures of records without a load.
+        """
+        return {name: self._percentile(name, percent) for name in FIGURES}
+
+    def _percentile(self, name: str, percent: float) -> float | None:
+        values = [getattr(summary, name) for summary in self.summaries]
+        if values[0] is None:
+            return None
+        return float(np.percentile(np.array(values, np.float64), percent, method="inverted_cdf"))

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.errors import ScenarioError
+from copartition.simulation.group.classic_group import ClassicGroup
 from copartition.simulation.group.clients import PROFILES, draw_batches
-from copartition.simulation.group.coordinator import Coordinator
-from copartition.simulation.group.hearing import Hearing
 from copartition.simulation.group.leader import speaks_consumer_protocol, speaks_eager, strategies_of
-from copartition.simulation.group.members import Members
+from copartition.simulation.group.members import Members, RebalanceNotifier, State
+from copartition.simulation.group.memberships import Handover, Process, Reason
 from copartition.simulation.group.partitions import rows_of
-from copartition.simulation.group.processes import Handover, Process
-from copartition.simulation.group.recurring import first_after
-from copartition.simulation.group.state import State
-from copartition.simulation.group.timers import Timer, Timers
+from copartition.simulation.group.timers import Timer, Timers, first_after
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.outcome.timeline import Phase
 
@@ -32,23 +29,27 @@ if TYPE_CHECKING:
     from copartition.simulation.inputs.events import Consumer
 
 
-class Classic:
+class ClassicProtocol:
     """A classic group at a moment in time; see `copartition.simulation.group.world.Engine`.
 
-    Attributes:
-        upgrades: called when a consumer joins that speaks the consumer protocol (KIP-848).
+    Args:
+        world: the scenario at a moment in time.
+        decisions: what leaders decided.
+        upgrade: called when a consumer joins that speaks the consumer protocol (KIP-848), with the group as
+            it is, the consumer, and when its process started.
     """
 
-    upgrades: Callable[[int, float], None]
-
-    def __init__(self, world: World, decisions: Decisions) -> None:
+    def __init__(
+        self, world: World, decisions: Decisions, upgrade: Callable[[Handover, int, float], None]
+    ) -> None:
+        self._upgrade = upgrade
         self._world = world
         self._members = Members(world.scenario.settings)
         self._timers = Timers()
-        self._hearing = Hearing(world, self._members)
-        self._hearing.overdue = self._leave_when_overdue
-        self._group = Coordinator(world, decisions, self._members, self._timers, self._hearing)
-        self._group.expelled = self._expelled
+        self._notifier = RebalanceNotifier(world, self._members, self._leave_when_overdue)
+        self._group = ClassicGroup(
+            world, decisions, self._members, self._timers, self._notifier, self._on_expelled
+        )
         self._settings = world.scenario.settings
         self._costs = world.scenario.costs
         self._protocols: dict[tuple[str, ...], list[bool]] = {}
@@ -158,7 +159,7 @@ class Classic:
     def settle(self, now_ms: float) -> None:
         """Tell the partitions who has stopped for the barrier up to now."""
         if self._group.state is State.PREPARING:
-            self._hearing.stop_all(now_ms, self._group.cause)
+            self._notifier.stop_all(now_ms, self._group.cause)
 
     def begin(self) -> None:
         """The consumers at time 0 are a stable group; their last rebalance was some time ago."""
@@ -217,12 +218,12 @@ class Classic:
             generations.number, processes, joining, self._group.down_ms, generations.member_pause_ms
         )
 
-    def take_over(self, group: Handover, text: str, cause: int) -> None:
-        """Go on with the members of another kind of group, which rebalances now where a text says why."""
+    def adopt(self, handover: Handover, reason: Reason | None) -> None:
+        """Go on with the members of another kind of group, which rebalances now where there is a reason."""
         now_ms, members, world = self._world.now_ms, self._members, self._world
-        processes = group.members
-        self._group.generations.member_pause_ms = group.member_pause_ms
-        self._group.down_ms = group.down_ms
+        processes = handover.members
+        self._group.generations.member_pause_ms = handover.member_pause_ms
+        self._group.down_ms = handover.down_ms
         for process in processes:
             configured = world.memberships.consumers[process.member]
             self._enter(process.consumer, process.member, configured)
@@ -235,9 +236,9 @@ class Classic:
             members.busy_ms[process.member] = process.busy_ms
             members.carries[process.member] = True
             members.alive[process.member] = process.absence is None
-        self._group.adopt(group.generation, [sorted(process.owned) for process in processes])
-        if processes and text:
-            self._group.prepare(text, cause)
+        self._group.adopt_members(handover.generation, [sorted(process.owned) for process in processes])
+        if processes and reason is not None:
+            self._group.prepare(reason.text, reason.cause)
         for process in processes:
             consumer, member = process.consumer, process.member
             if process.absence is not None:
@@ -249,11 +250,11 @@ class Classic:
                     )
             elif process.busy_ms > now_ms:
                 self._plan(consumer, process.busy_ms, partial(self._resume, member))
-            elif process.joining and text:
-                self._hearing.hear(member, now_ms)
+            elif process.joining and reason is not None:
+                self._notifier.notify(member, now_ms)
             elif process.joining:
                 self._give(process)
-        for consumer, at_ms in group.joining:
+        for consumer, at_ms in handover.joining:
             self._plan(consumer, max(at_ms, now_ms), partial(self._arrive, consumer, now_ms))
 
     def _give(self, process: Process) -> None:
@@ -261,7 +262,7 @@ class Classic:
         now_ms, partitions = self._world.now_ms, self._world.partitions
         rows = rows_of(process.owned)
         waiting = rows[partitions.now.phase[rows] != Phase.CONSUMING]
-        begins_ms = self._hearing.begins(np.array([process.member], np.int32), now_ms)
+        begins_ms = self._notifier.begins(np.array([process.member], np.int32), now_ms)
         if len(waiting):
             partitions.hand(
                 waiting.tolist(), process.member, now_ms, None if begins_ms is None else float(begins_ms[0])
@@ -318,7 +319,7 @@ class Classic:
             return
         configured = self._world.consumers[consumer]
         if speaks_consumer_protocol(configured, self._world):
-            self.upgrades(consumer, since_ms)
+            self._upgrade(self.hand_over(), consumer, since_ms)
             return
         eager = self._speaks_eager(configured)
         member = self._member_of(consumer) if configured.static else None
@@ -422,7 +423,7 @@ class Classic:
             self._group.silent(member, heard_ms, cause)
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
 
-    def _expelled(self, member: int, cause: int) -> None:
+    def _on_expelled(self, member: int, cause: int) -> None:
         """The barrier waited long enough for a batch; its application works on and knows nothing."""
         polls_ms = float(self._members.joins_ms[member])
         if not self._members.alive[member] or polls_ms == math.inf:
@@ -449,7 +450,7 @@ class Classic:
             self._members.alive[member] = True
             self._members.base_ms[member] = now_ms
             if self._group.speaks(member):
-                self._hearing.hear(member, now_ms + self._costs.network_ms)
+                self._notifier.notify(member, now_ms + self._costs.network_ms)
                 self._group.look_again()
             self._resume(member)
             return

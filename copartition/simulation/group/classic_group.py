@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from copartition.simulation.group.beats import RETRY_MS
-from copartition.simulation.group.generations import Generations
-from copartition.simulation.group.leader import Leader
+from copartition.simulation.group.leader import Generations, Leader
+from copartition.simulation.group.members import State
 from copartition.simulation.group.metadata import Metadata
-from copartition.simulation.group.state import State
+from copartition.simulation.group.timers import RETRY_MS
 from copartition.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
@@ -27,14 +26,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from copartition.simulation.group.decisions import Decisions
-    from copartition.simulation.group.hearing import Hearing
     from copartition.simulation.group.leader import Answer
-    from copartition.simulation.group.members import Members
+    from copartition.simulation.group.members import Members, RebalanceNotifier
     from copartition.simulation.group.timers import Timer, Timers
     from copartition.simulation.group.world import World
 
 
-class Coordinator:
+class ClassicGroup:
     """A classic group on its broker.
 
     Attributes:
@@ -43,24 +41,29 @@ class Coordinator:
         down_ms: until when it answers nobody.
         generations: the leader, and what it decides.
         metadata: who notices new partitions, and when.
-        expelled: told of a member that the barrier waits for no longer, and the cause of what is not read; a
-            static one is still a member, and has what it was given when it joins again.
     """
 
-    expelled: Callable[[int, int], object]
-
     def __init__(
-        self, world: World, decisions: Decisions, members: Members, timers: Timers, hearing: Hearing
+        self,
+        world: World,
+        decisions: Decisions,
+        members: Members,
+        timers: Timers,
+        notifier: RebalanceNotifier,
+        on_expelled: Callable[[int, int], object],
     ) -> None:
+        # Called for a member that the barrier waits for no longer, with the cause of what is not read. A
+        # static member stays in the group, and has what it was given when it joins again.
+        self._on_expelled = on_expelled
         self.state = State.EMPTY
         self.cause = 0
         self.down_ms = -math.inf
-        self.generations = Generations(world, members, hearing, Leader(world, decisions))
-        self.metadata = Metadata(world, self, members, timers, hearing)
+        self.generations = Generations(world, members, notifier, Leader(world, decisions))
+        self.metadata = Metadata(world, self, members, timers, notifier)
         self._world = world
         self._members = members
         self._timers = timers
-        self._hearing = hearing
+        self._notifier = notifier
         self._settings = world.scenario.settings
         self._costs = world.scenario.costs
         self._sessions: dict[int, Timer] = {}  # of members that are silent
@@ -90,7 +93,7 @@ class Coordinator:
         )
         self.metadata.watch()
 
-    def adopt(self, generation: int, owned: Sequence[Sequence[int]]) -> None:
+    def adopt_members(self, generation: int, owned: Sequence[Sequence[int]]) -> None:
         """The members there are come from another kind of group, with what they own; the group is stable."""
         partitions, rows = self._world.partitions, self._members.rows.tolist()
         self.generations.number = generation
@@ -293,11 +296,11 @@ class Coordinator:
             text = f"{consumer.name} did not rejoin in time"
             if not consumer.static:  # a static one stays, to be missed when its session is over
                 cause = self._world.partitions.cause(text)
-                self.expelled(member, cause)
+                self._on_expelled(member, cause)
                 self.drop(member, text, cause)
             elif members.alive[member]:
                 cause = self._world.partitions.cause(text)
-                self.expelled(member, cause)
+                self._on_expelled(member, cause)
                 self.silent(member, now_ms, cause)
         if self.state is not State.PREPARING:
             return
@@ -322,7 +325,7 @@ class Coordinator:
         self._started_ms = now_ms
         self._deadline_ms = now_ms + self._settings.max_poll_interval_ms
         members.joins_ms[members.rows] = math.inf
-        self._hearing.wave(now_ms)
+        self._notifier.broadcast(now_ms)
         if self._revoking is not None:
             rows, joins_ms = self._revoking
             members.joins_ms[rows] = np.where(members.alive[rows], joins_ms, math.inf)
@@ -336,7 +339,7 @@ class Coordinator:
         """The members are known: JoinGroup is answered, and the leader's assignor is at work."""
         now_ms, members = self._world.now_ms, self._members
         joined = members.rows[members.joins_ms[members.rows] <= now_ms]
-        self._hearing.stop_all(now_ms, self.cause)
+        self._notifier.stop_all(now_ms, self.cause)
         answer = self.generations.decide(self.metadata.counts())
         self._computed_ms = now_ms + self._costs.network_ms / 2 + answer.took_ms
         known_ms = self._computed_ms + self._costs.network_ms
@@ -364,7 +367,7 @@ class Coordinator:
         if len(revoking) == 0:
             self.metadata.watch()
             return
-        rejoins_ms = self._hearing.after_revoking(revoking, now_ms)
+        rejoins_ms = self._notifier.after_revoking(revoking, now_ms)
         self._revoking = revoking, rejoins_ms
         first_ms = float(rejoins_ms.min())
         if first_ms <= now_ms:
@@ -380,7 +383,7 @@ class Coordinator:
             text = "scheduled.rebalance.max.delay.ms is over"
             self.prepare(text, self._world.partitions.cause(text))
             for member in self._members.living().tolist():
-                self._hearing.hear(member, now_ms)
+                self._notifier.notify(member, now_ms)
             self._joined_ms = None
 
     def _rejoin_first(self) -> None:
