@@ -66,6 +66,7 @@ def test_the_partition_of_the_page_is_that_of_sarama_alone():
     assert 8 not in own
 
 
+@pytest.mark.live
 def test_the_key_of_the_avro_example_is_its_schema_id_too(cluster):
     (example,) = [example for example in RUN if "AvroSerializer" in example]
     names = run(example, cluster.bootstrap_servers)

@@ -39,6 +39,7 @@ def said(text):
     return [line.partition("  ")[2] for line in text.splitlines()]
 
 
+@pytest.mark.live
 def test_a_line_a_change_then_a_summary(run, live):
     live(BEFORE, BEFORE, AFTER)
     result = run("watch", "g", "--interval", "0.1", "--count", "4")
@@ -50,6 +51,7 @@ def test_a_line_a_change_then_a_summary(run, live):
     assert "1 joined, 0 left, 0 restarted, 2 partitions taken over" in result.stdout
 
 
+@pytest.mark.live
 def test_json_leaves_the_summary_to_the_other_stream(run, live):
     live(BEFORE, AFTER)
     result = run("watch", "g", "--interval", "0.1", "--count", "2", "-o", "json")
@@ -58,6 +60,7 @@ def test_json_leaves_the_summary_to_the_other_stream(run, live):
     assert "1 joined" in result.stderr
 
 
+@pytest.mark.live
 def test_trouble_on_the_way_is_said_and_survived(run, live):
     live(BEFORE, SourceError("live:g: no broker"), SourceError("live:g: no broker"), AFTER)
     result = run("watch", "g", "--interval", "0.1", "--count", "4")
@@ -68,6 +71,7 @@ def test_trouble_on_the_way_is_said_and_survived(run, live):
     assert "a -> b" in result.stdout
 
 
+@pytest.mark.live
 def test_what_was_recorded_is_told_again_and_is_a_diff(run, live, tmp_path):
     path = tmp_path / "night.ndjson"
     live(BEFORE, AFTER)

@@ -29,10 +29,12 @@ def asked(*answers):
     return ask
 
 
+@pytest.mark.live
 def test_a_coordinator_that_moves_is_waited_for(cluster):
     assert cluster._answer(asked(MOVES, MOVES, "found")) == "found"
 
 
+@pytest.mark.live
 def test_one_that_stays_away_is_said(cluster, monkeypatch):
     monkeypatch.setattr("copartition.groups.live.cluster.TIMEOUT_S", 0.3)
     with pytest.raises(SourceError, match=r"live:g: h:1 answers: .*[Nn]ot coordinator"):

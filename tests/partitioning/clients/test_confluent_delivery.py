@@ -94,6 +94,7 @@ def test_an_error_inside_the_with_block_is_the_one_raised(mocked: Cluster) -> No
         fail()
 
 
+@pytest.mark.live
 def test_what_was_purged_is_no_failure() -> None:
     with MockCluster() as cluster:
         cluster.create_topic("topic", 3)

@@ -10,6 +10,8 @@ from confluent_kafka import KafkaError, Producer
 from partitioning.clients.delivery import why_failed
 from partitioning.testing.mock_cluster import MockCluster
 
+pytestmark = pytest.mark.live
+
 WAIT_S = 20
 ADD_PARTITIONS_TO_TXN = 24
 STATE = KafkaError(KafkaError._STATE, "Erroneous state")

@@ -146,17 +146,20 @@ def places(records: Any) -> list[tuple[int, int]]:
     return [record.at for record in records]
 
 
+@pytest.mark.live
 def test_records_of_partitions_that_are_gone_are_left_out() -> None:
     records = [Record((0, 5)), Record((1, 7)), lost(0), Record((1, 8)), Record((0, 9))]
     read, metadata = reading(MadeUpConsumer(records)).read()
     assert (places(read), metadata) == ([(1, 7), (1, 8), (0, 9)], "metadata")
 
 
+@pytest.mark.live
 def test_records_of_another_topic_stay_when_a_partition_of_that_number_is_gone() -> None:
     records = [Record((0, 5)), Record((0, 6), of="other"), lost(0)]
     assert places(reading(MadeUpConsumer(records)).read()[0]) == [(0, 6)]
 
 
+@pytest.mark.live
 def test_whoever_is_no_member_deals_with_no_record_and_keeps_it() -> None:
     consumer = MadeUpConsumer([Record((0, 5))], member="")
     one = reading(consumer)
@@ -165,6 +168,7 @@ def test_whoever_is_no_member_deals_with_no_record_and_keeps_it() -> None:
     assert places(one.read()[0]) == [(0, 5)]
 
 
+@pytest.mark.live
 def test_what_is_not_done_is_given_again_unless_its_partition_is_gone() -> None:
     consumer = MadeUpConsumer([Record((0, 5)), Record((1, 7)), Record((0, 6))])
     one = reading(consumer)
@@ -173,6 +177,7 @@ def test_what_is_not_done_is_given_again_unless_its_partition_is_gone() -> None:
     assert places(one.read()[0]) == [(1, 7), (1, 8)]
 
 
+@pytest.mark.live
 def test_what_is_done_is_not_given_again() -> None:
     one = reading(MadeUpConsumer([Record((0, 5))]))
     one.read()
@@ -180,11 +185,13 @@ def test_what_is_done_is_not_given_again() -> None:
     assert places(one.read()[0]) == []
 
 
+@pytest.mark.live
 def test_a_partition_that_comes_back_may_begin_where_it_was() -> None:
     consumer = MadeUpConsumer([Record((0, 7)), Record((0, 8)), Record((1, 3)), lost(0), Record((0, 7))])
     assert places(reading(consumer).read()[0]) == [(1, 3), (0, 7)]
 
 
+@pytest.mark.live
 def test_a_record_that_comes_again_ends_the_loop() -> None:
     consumer = MadeUpConsumer([Record((0, 5)), Record((0, 6))])
     one = reading(consumer)
@@ -201,6 +208,7 @@ def test_a_record_of_the_batch_that_comes_again_ends_the_loop() -> None:
         one.read()
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("comes_back", [[], [lost(0)]], ids=["at first", "when it comes back"])
 def test_a_partition_that_begins_before_what_is_committed_ends_the_loop(comes_back: list[Any]) -> None:
     consumer = MadeUpConsumer([Record((0, 5)), Record((1, 7))] if comes_back else [], where={0: 5, 1: -1001})
@@ -212,6 +220,7 @@ def test_a_partition_that_begins_before_what_is_committed_ends_the_loop(comes_ba
         one.read()
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("fault", ["all", "one"])
 def test_until_it_is_known_what_is_committed_records_wait(fault: str) -> None:
     consumer = MadeUpConsumer([Record((0, 5))], where=KafkaError._TIMED_OUT if fault == "all" else {0: None})
@@ -223,6 +232,7 @@ def test_until_it_is_known_what_is_committed_records_wait(fault: str) -> None:
     assert places(one.read()[0]) == [(0, 5)]
 
 
+@pytest.mark.live
 def test_who_may_not_know_what_is_committed_hears_so() -> None:
     consumer = MadeUpConsumer([Record((0, 5))], where=KafkaError.GROUP_AUTHORIZATION_FAILED)
     with pytest.raises(KafkaException, match="GROUP_AUTHORIZATION_FAILED"):
@@ -297,6 +307,7 @@ def turns(*errors: Refusal, records: int = 2, led_there: Refusal | None = None) 
     return producer
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("errors", "calls"),
     [
@@ -311,6 +322,7 @@ def test_an_error_is_dealt_with_as_librdkafka_says(errors: list[Refusal], calls:
     assert turns(*errors).calls == calls
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(
     ("name", "way_out"),
     [
@@ -332,6 +344,7 @@ def test_why_a_transaction_failed_is_told_where_the_call_tells_only_of_its_state
         turns(Refusal(says, "_STATE"), led_there=refused)
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("says", ["abort", "nothing"])
 def test_a_batch_is_given_up_for_what_each_of_its_transactions_failed_for(says: str) -> None:
     with pytest.raises(GaveUpError, match=r"5 transactions.*MSG_SIZE_TOO_LARGE.*max\.message\.bytes"):

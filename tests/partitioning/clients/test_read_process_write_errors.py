@@ -185,6 +185,7 @@ def test_no_broker() -> None:
         Looping("127.0.0.1:1", "a", "b").run(producer={"transaction.timeout.ms": 1000})
 
 
+@pytest.mark.live
 @pytest.mark.parametrize(("asked", "least", "most"), [(TXN_OFFSET_COMMIT, 0, 2), (INIT_PRODUCER_ID, -1, -1)])
 def test_brokers_that_are_too_old(asked: int, least: int, most: int) -> None:
     with MockCluster() as mock:

@@ -12,6 +12,8 @@ from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, 
 from partitioning.testing import mock_cluster
 from partitioning.testing.mock_cluster import MockCluster, MockClusterError
 
+pytestmark = pytest.mark.live
+
 BUNDLED = mock_cluster._candidates(cimpl)[1:]
 
 READ_BACK = """
@@ -39,7 +41,6 @@ def partition_count(bootstrap_servers: str, topic: str) -> int:
     return len(producer.list_topics(topic, timeout=5).topics[topic].partitions)
 
 
-@pytest.mark.live
 def test_another_process_reads_each_record_where_it_was_put(cluster: MockCluster) -> None:
     cluster.create_topic("flights", 12)
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
@@ -165,7 +166,6 @@ def test_finds_the_bundled_library_where_the_extension_does_not_show_it(
         assert partition_count(cluster.bootstrap_servers, "topic") == 2
 
 
-@pytest.mark.live
 def test_importing_it_does_not_import_confluent_kafka() -> None:
     code = "import sys, partitioning.testing.mock_cluster; sys.exit('confluent_kafka' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -359,7 +359,6 @@ def test_a_setting_librdkafka_does_not_know_is_reported(cluster: MockCluster) ->
         partition_count("t", {"bootstrap.servers": cluster.bootstrap_servers, "linger": "5"})
 
 
-@pytest.mark.live
 def test_an_address_without_a_broker_is_reported(cluster: MockCluster) -> None:
     servers = cluster.bootstrap_servers
     cluster.close()
