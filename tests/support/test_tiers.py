@@ -31,6 +31,7 @@ count = Path(__file__).with_name("count")
 def test_plain():
     pass
 
+@pytest.mark.live
 def test_live():
     pass
 
@@ -42,6 +43,7 @@ def test_slow():
 def test_leaves_its_process():
     FAULTS[os.environ["FAULT"]]()
 
+@pytest.mark.live
 @pytest.mark.skipif("FLAKY" not in os.environ, reason="asked for below")
 @pytest.mark.parametrize("number", range(int(os.environ.get("FLAKY", 1))))
 def test_fails_the_first_time(number):
