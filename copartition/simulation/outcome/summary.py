@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence  # noqa: TC003 - programs ask for the types of `Runs`
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from copartition.simulation.group.leader import subscription
+from copartition.simulation.inputs.scenario import Scenario  # noqa: TC001 - programs ask for the types of `Runs`
 from copartition.simulation.outcome.phases import KINDS
 from copartition.simulation.outcome.result import Outage, Recording, RunSummary, SimulationResult
 from copartition.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from copartition.simulation.group.partitions import Partitions
     from copartition.simulation.group.world import World
-    from copartition.simulation.inputs.scenario import Scenario
     from copartition.simulation.records.flow import RecordsResult
 
 
