@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assignors.limits import MAX_GROUP_MEMBERS
 from copartition.cli.client_settings import client_options
 from copartition.cli.shell import (
     HELP,
@@ -20,6 +19,7 @@ from copartition.cli.shell import (
     schema_option,
     write,
 )
+from partitioning.kit.limits import MAX_GROUP_MEMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from assignors.errors import ScenarioError
-from assignors.limits import MAX_FILE_BYTES, MAX_RUNS
 from copartition.cli.listings import print_rows
 from copartition.cli.shell import HELP, QuietCommand, output_options, paint, write
 from copartition.reports.visible import visible
+from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

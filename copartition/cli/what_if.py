@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from assignors.limits import MAX_GROUP_PARTITIONS, parse_number
+from partitioning.kit.limits import MAX_GROUP_PARTITIONS, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from assignors.docstrings import described
-from assignors.extras import needs
 from copartition.reports.audit_words import remarks, settled, verdict
 from copartition.reports.data import dump
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
+from partitioning.kit.docstrings import described
+from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,6 @@ from functools import cache
 from math import inf
 from typing import TYPE_CHECKING
 
-from assignors.extras import needs
 from copartition.reports.diff_page.fate import fates, notes
 from copartition.reports.diff_page.groups import FEW
 from copartition.reports.diff_page.heat import heat
@@ -41,6 +40,7 @@ from copartition.reports.verdict import answer, heading, number, presence
 from copartition.reports.visible import visible
 from copartition.topics.join.facts import listed
 from copartition.topics.join.planning import plan_told
+from partitioning.kit.extras import needs
 
 with needs("an HTML report", "report"):
     import jinja2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from assignors.docstrings import described
-from assignors.extras import needs
+from partitioning.kit.docstrings import described
+from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

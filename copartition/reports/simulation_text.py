@@ -6,11 +6,11 @@ from dataclasses import asdict
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.extras import needs
 from copartition.reports.ranges import count, duration
 from copartition.reports.runs.tables import REBALANCES, causes, outage_rows
 from copartition.reports.scenarios import assumptions, titles
 from copartition.reports.tables import cell, indent, note, table
+from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):
     from rich.measure import Measurement

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assignors.extras import needs
 from copartition.reports.visible import visible
+from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):
     from rich.padding import Padding

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assignors.extras import needs
 from copartition.reports.grid import Column, Grid
 from copartition.reports.names import CUT, common_prefix, without_ids
 from copartition.reports.ranges import count, partition_ranges
@@ -23,6 +22,7 @@ from copartition.reports.verdict import (
 )
 from copartition.reports.view import SHOWN, Shown, View
 from copartition.reports.visible import visible
+from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):
     from rich.cells import cell_len

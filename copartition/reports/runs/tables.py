@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.words import first_of
+from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
