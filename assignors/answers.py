@@ -10,11 +10,11 @@ import numpy as np
 
 from assignors.assignment import Assignment
 from assignors.claims import rightful_members
-from assignors.columns import bounds
 from assignors.errors import AssignorError, AssignorsError
 from assignors.interface import RebalanceProtocol
 from assignors.partition_list import PartitionList, as_lists, join_lists
 from assignors.registry import is_built_in
+from partitioning.kit.columns import bounds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

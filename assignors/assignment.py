@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.columns import bounds
 from assignors.errors import InvalidGroupError
-from assignors.limits import check_partitions
 from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 from assignors.weighted.certificate import Certificate
+from partitioning.kit.columns import bounds
+from partitioning.kit.limits import check_partitions
 from partitioning.topic_partition import TopicPartition
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from assignors.errors import SourceError
-from assignors.limits import MAX_FILE_BYTES
+from partitioning.kit.limits import MAX_FILE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,11 +11,11 @@ import numpy as np
 
 from assignors.errors import InvalidGroupError
 from assignors.instances import make_many
-from assignors.limits import MAX_TOPIC_NAME, check_members, check_partitions
 from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.protocol import encode_sticky_user_data
-from partitioning.columns import sort_rows
 from partitioning.java import utf16_key
+from partitioning.kit.columns import sort_rows
+from partitioning.kit.limits import MAX_TOPIC_NAME, check_members, check_partitions
 from partitioning.topic_partition import MAX_PARTITIONS, TopicPartition
 
 _partitions_of = attrgetter("partitions")
@@ -111,7 +111,7 @@ class Group:
 
     Raises:
         InvalidGroupError: two topics of one name, two members of one id, or more of either than
-            `assignors.limits` allows.
+            `partitioning.kit.limits` allows.
     """
 
     topics: Sequence[Topic]

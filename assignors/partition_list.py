@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.errors import InvalidGroupError
-from assignors.limits import MAX_PARTITION
-from partitioning.columns import ranges
+from partitioning.kit.columns import ranges
+from partitioning.kit.limits import MAX_PARTITION
 from partitioning.topic_partition import TopicPartition
 
 # `TopicPartition(topic, partition)` without the argument parsing.

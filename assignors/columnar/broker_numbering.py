@@ -10,10 +10,10 @@ from uuid import UUID
 import numpy as np
 
 from assignors.columnar.numbering import Numbering
-from assignors.columns import bounds
 from assignors.topic_ids import made_id, topic_id
 from partitioning.java import hash_map_order, hash_set_capacity, string_hashes
 from partitioning.java.hash_codes import spread
+from partitioning.kit.columns import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -11,10 +11,9 @@ from assignors.columnar.broker_numbering import BrokerNumbering
 from assignors.columnar.numbering import Subscriptions, member_order
 from assignors.columnar.odd_group import OddGroup
 from assignors.columnar.range import range_owners
-from assignors.columns import bounds
-from partitioning.columns import sort_positions
 from partitioning.java.hash_order import sized_map_order
 from partitioning.java.sizes import hash_map_capacity, table_length
+from partitioning.kit.columns import bounds, sort_positions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

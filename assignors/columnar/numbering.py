@@ -12,8 +12,8 @@ import numpy as np
 
 from assignors.assignment import Assignment
 from assignors.columnar.odd_group import OddGroup
-from assignors.columns import bounds, group_rows
 from partitioning.java import hash_map_order, string_hashes, utf16_key
+from partitioning.kit.columns import bounds, group_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

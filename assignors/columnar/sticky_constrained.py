@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.columnar.sticky_structures import Outcome
-from assignors.columns import join
-from partitioning.columns import sort_rows
+from partitioning.kit.columns import join, sort_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,8 +17,8 @@ import numpy as np
 from assignors.columnar.filling import lightest, rounds
 from assignors.columnar.odd_group import OddGroup
 from assignors.columnar.sticky_structures import NO_GENERATION, Outcome
-from assignors.columns import group_rows
 from partitioning.java import HashSet
+from partitioning.kit.columns import group_rows
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 
 from assignors.assignment import Assignment
 from assignors.columnar.odd_group import OddGroup
-from assignors.columns import group_rows
 from assignors.partition_list import PartitionList, as_lists, join_lists
+from partitioning.kit.columns import group_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,10 +16,9 @@ from assignors.columnar.numbering import Subscriptions, hash_order
 from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
 from assignors.columnar.uniform_outcome import assign_targets
 from assignors.columnar.uniform_structures import Changes, Slots, Targets, recorded_lists
-from assignors.columns import bounds, join, run_starts
 from assignors.partition_list import join_lists
-from partitioning.columns import ranges
 from partitioning.java.sizes import DEFAULT_LENGTH
+from partitioning.kit.columns import bounds, join, ranges, run_starts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

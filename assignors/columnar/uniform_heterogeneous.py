@@ -10,9 +10,8 @@ import numpy as np
 
 from assignors.columnar.filling import rounds
 from assignors.columnar.uniform_structures import Changes, Move, Slots
-from assignors.columns import group_rows
-from partitioning.columns import ranges
 from partitioning.java import hash_map_capacity
+from partitioning.kit.columns import group_rows, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

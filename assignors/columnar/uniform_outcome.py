@@ -11,12 +11,11 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.columnar.odd_group import OddGroup
 from assignors.columnar.uniform_structures import Slots
-from assignors.columns import bounds, join
-from partitioning.columns import ranges
 from partitioning.java import HashMap, HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
 from partitioning.java.sizes import grown_lengths, hash_set_lengths, table_lengths
+from partitioning.kit.columns import bounds, join, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

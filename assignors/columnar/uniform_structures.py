@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from assignors.columnar.odd_group import OddGroup, rows_of
-from assignors.columns import run_sizes, run_starts
 from assignors.partition_list import as_lists
-from partitioning.columns import ranges
 from partitioning.java import HashSet
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import iteration_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths
+from partitioning.kit.columns import ranges, run_sizes, run_starts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

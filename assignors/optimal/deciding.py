@@ -10,7 +10,7 @@ from assignors.optimal.grouping import first_of_each, groups, in_order, rounds, 
 from assignors.optimal.keeping import Claims, solve_keeping
 from assignors.optimal.levels import find_levels
 from assignors.optimal.spreading import Pairs, spread_topics
-from partitioning.columns import ranges
+from partitioning.kit.columns import ranges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.columns import group_rows
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
+from partitioning.kit.columns import group_rows
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assignors.columns import ranks, run_sizes, run_starts
+from partitioning.kit.columns import ranks, run_sizes, run_starts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

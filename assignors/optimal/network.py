@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from assignors.columns import bounds, runs
 from assignors.optimal.grouping import distinct
-from partitioning.columns import ranges
+from partitioning.kit.columns import bounds, ranges, runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,13 +11,13 @@ import numpy as np
 
 from assignors.claims import rightful_members
 from assignors.columnar.numbering import topics_that_exist
-from assignors.columns import bounds
 from assignors.group import StickyUserData
 from assignors.member_ids import name_in
 from assignors.optimal.grouping import distinct
 from assignors.optimal.readers import Readers
 from assignors.partition_list import as_lists, join_lists
 from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
+from partitioning.kit.columns import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

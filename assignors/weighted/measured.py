@@ -15,10 +15,10 @@ import numpy as np
 
 from assignors.errors import ProtocolError
 from assignors.group import StickyUserData
-from assignors.limits import MAX_PARTITION
 from assignors.weighted.weights import Weights
 from assignors.wire import Reader, Writer
 from partitioning.errors import InvalidConfigError
+from partitioning.kit.limits import MAX_PARTITION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

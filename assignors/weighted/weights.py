@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.limits import MAX_PARTITION, parse_number
 from assignors.member_ids import name_in
 from partitioning.errors import InvalidConfigError
+from partitioning.kit.limits import MAX_PARTITION, parse_number
 
 if TYPE_CHECKING:
     from assignors.group import Member

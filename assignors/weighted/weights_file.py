@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from assignors.errors import SourceError
-from assignors.extras import needs
 from assignors.files import read_text
-from assignors.limits import MAX_PARTITION, parse_number
 from assignors.weighted.weights import Weights, WeightsMapping, checked_weight
 from partitioning.errors import InvalidConfigError
+from partitioning.kit.extras import needs
+from partitioning.kit.limits import MAX_PARTITION, parse_number
 
 GivenWeights: TypeAlias = WeightsMapping | str | PathLike[str]
 """What partitions weigh, by topic or by topic and partition, or a file that says so."""
@@ -76,7 +76,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _yaml(text: str) -> dict[Any, Any]:
     with needs("reading weights from YAML", "cli"):
-        from copartition.simulation.inputs.text import decode_yaml  # noqa: PLC0415 - an optional package
+        from partitioning.kit.formats import decode_yaml  # noqa: PLC0415 - an optional package
 
     _check_end(text)
     return _mapping(decode_yaml(text))

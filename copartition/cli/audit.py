@@ -64,7 +64,7 @@ def audit(
     """
     if not config.get("bootstrap.servers"):
         raise click.UsageError("name the cluster with -b HOST:PORT")
-    from assignors.extras import needs  # noqa: PLC0415 - help and completion do without
+    from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
 
     with needs("copartition audit", "kafka"):
         from copartition.topics.audit.topic import audit_topic  # noqa: PLC0415

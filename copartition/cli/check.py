@@ -184,8 +184,8 @@ def _check_records(
         raise click.UsageError("the cluster tells how many partitions there are; leave --count out")
     if not config.get("bootstrap.servers"):
         raise click.UsageError("topics are read from a cluster; name it with -b HOST:PORT, or give --writer")
-    from assignors.extras import needs  # noqa: PLC0415 - help and completion do without
     from copartition.reports.join.model import JoinReport  # noqa: PLC0415
+    from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
 
     with needs("copartition check", "kafka"):
         from copartition.topics.join.checking import check_topics  # noqa: PLC0415

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assignors.limits import MAX_GROUP_MEMBERS
 from copartition.cli.client_options import client_options
 from copartition.cli.options import (
     check_option,
@@ -22,6 +21,7 @@ from copartition.cli.options import (
     topic_counts,
 )
 from copartition.cli.shell import HELP, TROUBLE, QuietCommand, complain, write
+from partitioning.kit.limits import MAX_GROUP_MEMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

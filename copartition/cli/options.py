@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from assignors.limits import MAX_GROUP_PARTITIONS, MAX_REPORT_WIDTH, parse_number
 from copartition.cli.shell import Output, write
+from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_REPORT_WIDTH, parse_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import click
 
 from assignors.errors import AssignorsError
-from assignors.limits import MAX_REPORT_WIDTH
 from copartition.reports.words import visible
 from partitioning.errors import PartitioningError
+from partitioning.kit.limits import MAX_REPORT_WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

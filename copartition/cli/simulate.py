@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from assignors.errors import ScenarioError
-from assignors.limits import MAX_FILE_BYTES, MAX_RUNS
 from copartition.cli.options import html_option, output_options, seed_option, set_option
 from copartition.cli.shell import HELP, QuietCommand, write
 from copartition.reports.words import visible
+from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,6 @@ from assignors.assignment import Assignment
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
 from assignors.weighted.weights_file import GivenWeights, weights_of
-from assignors.words import first_of
 from copartition.diff.changes import Action, Change, Conflict, Flow
 from copartition.diff.matching import Matching, match_members
 from copartition.diff.members import Identity, MemberChange, Presence, order_members
@@ -22,6 +21,7 @@ from copartition.diff.state import UNKNOWN_LAG, GroupState
 from copartition.diff.stops import Stop, find_stops
 from copartition.diff.summary import Summary, summarize
 from copartition.simulation.inputs.settings import Settings
+from partitioning.kit.words import first_of
 from partitioning.topic_partition import TopicPartition
 
 State = GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]

@@ -9,8 +9,8 @@ import numpy as np
 
 from assignors.assignment import Assignment
 from assignors.errors import SourceError
-from assignors.limits import check_partitions
 from assignors.partition_list import PartitionList
+from partitioning.kit.limits import check_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.errors import SourceError
-from assignors.extras import needs
 from assignors.files import read_text
 from copartition.groups.snapshot import decode_snapshot, make_snapshot, snapshot_states
+from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:
     from os import PathLike

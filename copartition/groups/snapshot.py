@@ -11,10 +11,10 @@ from uuid import UUID  # noqa: TC003 - msgspec looks at it
 import numpy as np
 
 from assignors.errors import SourceError
-from assignors.extras import needs
-from assignors.limits import MAX_GROUP_PARTITIONS, MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
 from copartition.diff.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.groups.rows import Rows
+from partitioning.kit.extras import needs
+from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

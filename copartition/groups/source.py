@@ -10,7 +10,6 @@ import numpy as np
 
 from assignors.errors import SourceError
 from assignors.files import read_text
-from assignors.limits import parse_number
 from copartition.diff import diff
 from copartition.groups.capture import check_head, is_capture, parse_capture
 from copartition.groups.live import read_live
@@ -19,6 +18,7 @@ from copartition.groups.record import SUFFIX, read_record
 from copartition.groups.replay import step_state
 from copartition.groups.snapshot import parse_snapshot
 from copartition.simulation import Scenario, simulate
+from partitioning.kit.limits import parse_number
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from assignors.docstrings import described
-from assignors.extras import needs
 from copartition.reports.json import dump
 from copartition.reports.markdown import markdown_table, markdown_text
 from copartition.reports.table import Table
 from copartition.reports.words import ranges
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
+from partitioning.kit.docstrings import described
+from partitioning.kit.extras import needs
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:

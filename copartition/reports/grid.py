@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assignors.extras import needs
 from copartition.reports.words import CUT, visible
+from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):
     from rich.cells import cell_len, chop_cells

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from math import inf
 
-from assignors.extras import needs
 from copartition.reports.axis import WIDTH
 from copartition.reports.words import clock, count, duration, number, visible
+from partitioning.kit.extras import needs
 
 with needs("an HTML report", "report"):
     import jinja2

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from partitioning.columns import ranges, sort_positions
 from partitioning.java.sizes import TREEIFY, threshold
+from partitioning.kit.columns import ranges, sort_positions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,9 +16,9 @@ from pyspark import cloudpickle
 from pyspark.sql import functions as sf
 
 import copartition.topics.audit
-import partitioning.columns
 import partitioning.hashing
 import partitioning.keys
+import partitioning.kit
 import partitioning.profiles
 import partitioning.topic_partition
 import spark_integration.auditing
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 # Executors need not have this project installed.
 for _module in (
     copartition.topics.audit,
-    partitioning.columns,
     partitioning.errors,
     partitioning.hashing,
     partitioning.keys,
+    partitioning.kit,
     partitioning.profiles,
     partitioning.topic_partition,
     spark_integration.auditing,

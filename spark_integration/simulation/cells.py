@@ -9,9 +9,9 @@ from itertools import count, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.errors import ScenarioError
-from assignors.limits import check_members
 from copartition.simulation import Consumer, Join, Settings
 from copartition.simulation.inputs.settings import dotted
+from partitioning.kit.limits import check_members
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -93,6 +93,7 @@ from pyspark.sql import datasource
 import partitioning.clients
 import partitioning.errors
 import partitioning.hashing
+import partitioning.kit
 import partitioning.profiles
 import partitioning.topic_partition
 import spark_integration.errors
@@ -122,6 +123,7 @@ for _package in (
     partitioning.clients,
     partitioning.errors,
     partitioning.hashing,
+    partitioning.kit,
     partitioning.profiles,
     partitioning.topic_partition,
     spark_integration.errors,

@@ -5,10 +5,10 @@ import pytest
 from assignors.assignment import Assignment
 from assignors.errors import InvalidGroupError, ScenarioError, SourceError
 from assignors.group import Group, Member, Topic
-from assignors.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, parse_number
 from assignors.partition_list import PartitionList
 from copartition.groups import WhatIf, parse_capture, plan
 from copartition.simulation import Consumer, Grow, Join, Scenario
+from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, parse_number
 from tests.copartition.groups.capture.test_describe import HEADER, row
 
 MANY = range(MAX_GROUP_MEMBERS + 1)

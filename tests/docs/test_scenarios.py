@@ -8,13 +8,18 @@ import pytest
 import yaml
 
 from assignors.errors import ScenarioError
-from assignors.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, MAX_SCENARIO_EVENTS, MAX_SCENARIO_LOOKS
 from copartition.simulation import Consumer, Costs, Load, Scenario
 from copartition.simulation.inputs.conditions import FIGURES
 from copartition.simulation.inputs.events import EVENTS
 from copartition.simulation.inputs.file import scenario_from_dict
 from copartition.simulation.inputs.kinds import TIME, UNITS, kinds_of, milliseconds
 from copartition.simulation.inputs.schema import scenario_schema
+from partitioning.kit.limits import (
+    MAX_GROUP_MEMBERS,
+    MAX_GROUP_PARTITIONS,
+    MAX_SCENARIO_EVENTS,
+    MAX_SCENARIO_LOOKS,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -88,10 +88,10 @@ ROWS = [
         KEYS,
     ),
     (
-        "partitioning/columns.py",
+        "partitioning/kit/columns.py",
         "second = key & ((1 << widths[1]) - 1)",
         "second = key & ((1 << widths[2]) - 1)",
-        "tests/partitioning/test_columns.py",
+        "tests/partitioning/kit/test_columns.py",
     ),
     # Records without a key.
     (

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.errors import SourceError
-from assignors.limits import MAX_GROUP_MEMBERS, parse_number
 from assignors.member_ids import name_in
 from copartition.diff.state import UNKNOWN_LAG, GroupState
 from copartition.groups.capture.members import Given, identities, read_members
 from copartition.groups.capture.table import AGAIN, beyond_end
 from copartition.groups.strategy import strategy_name
+from partitioning.kit.limits import MAX_GROUP_MEMBERS, parse_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.limits import MAX_PARTITION, MAX_TOPIC_NAME
 from copartition.diff.state import MemberIdentity
 from copartition.groups.capture.table import AGAIN
+from partitioning.kit.limits import MAX_PARTITION, MAX_TOPIC_NAME
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:

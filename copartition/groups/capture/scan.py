@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.errors import SourceError
-from assignors.limits import MAX_ID
 from copartition.groups.capture.table import AGAIN, Table
+from partitioning.kit.limits import MAX_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

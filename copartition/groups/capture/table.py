@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from assignors.errors import SourceError
-from assignors.limits import MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
 from copartition.diff.state import UNKNOWN_LAG
+from partitioning.kit.limits import MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from assignors.errors import GroupNotFoundError, SourceError
-from assignors.extras import needs
+from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

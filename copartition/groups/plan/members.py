@@ -9,9 +9,9 @@ import numpy as np
 
 from assignors.errors import SourceError
 from assignors.group import Member
-from assignors.words import first_of
 from copartition.diff.state import MemberIdentity
 from copartition.groups.plan.new_ids import placeholder
+from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,7 +12,6 @@ from assignors.answers import ask
 from assignors.errors import AssignorError, SourceError
 from assignors.explain import Explainer
 from assignors.group import Group
-from assignors.limits import check_members
 from assignors.registry import get_assignor
 from assignors.settling import settle
 from copartition.diff.state import GroupState
@@ -23,6 +22,7 @@ from copartition.groups.plan.restart import rolling_restart
 from copartition.groups.plan.topics import as_complete, plan_topics
 from copartition.groups.plan.what_if import WhatIf
 from partitioning.errors import UnknownStrategyError
+from partitioning.kit.limits import check_members
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.errors import SourceError
 from assignors.group import Topic
-from assignors.limits import check_partitions
+from partitioning.kit.limits import check_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

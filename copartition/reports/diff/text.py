@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assignors.extras import needs
 from copartition.reports.diff.model import (
     SHOWN,
     Shown,
@@ -28,6 +27,7 @@ from copartition.reports.words import (
     visible,
     without_ids,
 )
+from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):
     from rich.cells import cell_len

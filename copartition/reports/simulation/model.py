@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.words import first_of
 from copartition.reports.words import duration
 from copartition.simulation import Exponential, LogNormal, Uniform
+from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

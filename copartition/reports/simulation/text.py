@@ -6,10 +6,10 @@ from dataclasses import asdict
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.extras import needs
 from copartition.reports.grid import cell, indent, note, table
 from copartition.reports.simulation.model import REBALANCES, assumptions, causes, outage_rows, titles
 from copartition.reports.words import count, duration
+from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):
     from rich.measure import Measurement

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columns import bounds
 from assignors.group import Group, Member
 from assignors.partition_list import PartitionColumns, PartitionList
 from copartition.simulation.group.decisions import Decision
 from copartition.simulation.group.partitions import Change
+from partitioning.kit.columns import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

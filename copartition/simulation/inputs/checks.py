@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from assignors.errors import ScenarioError
-from assignors.limits import MAX_SCENARIO_EVENTS, MAX_SCENARIO_LOOKS, check_members, check_partitions
 from assignors.strategies import BrokerRangeAssignor, UniformAssignor
 from copartition.simulation.inputs.events import (
     Autoscaler,
@@ -27,6 +26,7 @@ from copartition.simulation.inputs.events import (
 from copartition.simulation.inputs.kinds import check_fields, kind_of, near, plain, refused
 from copartition.simulation.inputs.order import check_order, occurrence
 from copartition.simulation.inputs.settings import dotted
+from partitioning.kit.limits import MAX_SCENARIO_EVENTS, MAX_SCENARIO_LOOKS, check_members, check_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assignors.errors import ScenarioError
-from assignors.extras import needs
 from assignors.files import read_text
 from assignors.group import Topic
-from assignors.limits import MAX_FILE_BYTES, check_members
 from assignors.registry import get_assignor
 from copartition.simulation.inputs.conditions import read_condition, write_condition
 from copartition.simulation.inputs.events import (
@@ -31,8 +29,10 @@ from copartition.simulation.inputs.events import (
 from copartition.simulation.inputs.kinds import MEMBERS, RACKS, kind_of, kinds_of, near, refused, shown
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
-from copartition.simulation.inputs.text import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml
 from partitioning.errors import UnknownStrategyError
+from partitioning.kit.extras import needs
+from partitioning.kit.formats import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml
+from partitioning.kit.limits import MAX_FILE_BYTES, check_members
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 from assignors.errors import ScenarioError
 from assignors.group import Topic
-from assignors.limits import MAX_GROUP_MEMBERS, MAX_ID
 from copartition.simulation.inputs import durations, events
 from copartition.simulation.inputs.durations import (
     LATEST_MS,
@@ -29,6 +28,7 @@ from copartition.simulation.inputs.durations import (
     LogNormal,
     Uniform,
 )
+from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

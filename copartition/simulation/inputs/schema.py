@@ -7,14 +7,14 @@ from dataclasses import MISSING, fields
 from inspect import getdoc
 from typing import Any
 
-from assignors.docstrings import described
-from assignors.limits import MAX_TOPIC_NAME
 from copartition.simulation.inputs import conditions
 from copartition.simulation.inputs.durations import Milliseconds
 from copartition.simulation.inputs.events import EVENTS, Consumer, Count
 from copartition.simulation.inputs.kinds import DURATION, MEMBERS, RACKS, kind_of, kinds_of, object_of
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
+from partitioning.kit.docstrings import described
+from partitioning.kit.limits import MAX_TOPIC_NAME
 
 _TEXT = kind_of(str).schema
 _FLAG = kind_of(bool).schema

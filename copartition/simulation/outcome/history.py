@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.assignment import Assignment
-from assignors.columns import bounds
 from assignors.partition_list import PartitionList
 from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.group.partitions import Change, Partitions
 from copartition.simulation.inputs.events import Consumer
+from partitioning.kit.columns import bounds
 from partitioning.topic_partition import TopicPartition
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.errors import ScenarioError
 from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
-from copartition.simulation.inputs.text import decode_json
 from copartition.simulation.run import simulate
+from partitioning.kit.formats import decode_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from assignors.columns import ranks, run_starts
+from partitioning.kit.columns import ranks, run_starts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.columns import ranks
 from copartition.simulation.outcome.timeline import Phase
+from partitioning.kit.columns import ranks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

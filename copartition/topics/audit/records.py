@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copartition.topics.audit.topic_audit import Records
-from partitioning.columns import ranges
 from partitioning.keys import KeyColumn
+from partitioning.kit.columns import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

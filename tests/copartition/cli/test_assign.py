@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from assignors import Group, Member, Topic, get_assignor, list_assignors
-from assignors.limits import MAX_GROUP_PARTITIONS as MANY
 from copartition.cli.assign import EXAMPLES, assign
+from partitioning.kit.limits import MAX_GROUP_PARTITIONS as MANY
 
 TWO = ("--topic", "pay=3", "--topic", "orders=4", "--member", "a@orders", "--member", "b")
 

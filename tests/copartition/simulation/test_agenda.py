@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from assignors import limits
 from assignors.errors import ScenarioError
 from assignors.group import Topic
 from copartition.simulation import (
@@ -34,6 +33,7 @@ from copartition.simulation import (
     Uniform,
 )
 from copartition.simulation.agenda import Agenda
+from partitioning.kit import limits
 
 GROUP = Scenario(
     (Topic("orders", 6),), (Consumer("w-0"), Consumer("w-1")), load=Load(1), until_ms=100_000, name="group"

@@ -13,8 +13,6 @@ from partitioning.topic_partition import MAX_PARTITIONS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assignors.errors import AssignorsError
-
 MAX_PARTITION = MAX_PARTITIONS - 1
 """The highest partition number: numbers start at 0 and counts are 32-bit integers."""
 
@@ -51,11 +49,11 @@ MAX_FILE_BYTES = 2**28
 """Bytes of a file that is read as a whole; a snapshot of the largest group is smaller."""
 
 
-def check_partitions(count: int, error: Callable[[str], AssignorsError], where: str) -> None:
+def check_partitions(count: int, error: Callable[[str], Exception], where: str) -> None:
     """Refuse more partitions than a group may have.
 
     Raises:
-        AssignorsError: they are more; made by `error`.
+        Exception: they are more; made by `error`.
     """
     if count > MAX_GROUP_PARTITIONS:
         raise error(
@@ -63,11 +61,11 @@ def check_partitions(count: int, error: Callable[[str], AssignorsError], where: 
         )
 
 
-def check_members(count: int, error: Callable[[str], AssignorsError], where: str) -> None:
+def check_members(count: int, error: Callable[[str], Exception], where: str) -> None:
     """Refuse more members than a group may have.
 
     Raises:
-        AssignorsError: they are more; made by `error`.
+        Exception: they are more; made by `error`.
     """
     if count > MAX_GROUP_MEMBERS:
         raise error(f"{where} has {count:,} members; {MAX_GROUP_MEMBERS:,} are the most that are worked on")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from assignors.extras import needs
-from assignors.limits import MAX_ID
+from partitioning.kit.extras import needs
+from partitioning.kit.limits import MAX_ID
 
 with needs("reading a scenario", "cli"):
     import msgspec
