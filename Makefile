@@ -43,9 +43,9 @@ test: $(READY)  ## run what a user's machine should confirm: 8 minutes; real ser
 failed: $(READY)  ## run what failed in the last run, then the rest of `make test`
 	@$(PYTEST) --tier test --numprocesses 5 --failed-first $(T)
 
-# Searches of Hypothesis that need only Python are wider here than in `make test`.
+# Searches of Hypothesis that need only Python are wider here than in `make test`, and recorded scenarios all run.
 slow: $(READY)  ## run what `make test` leaves out because it takes long
-	@$(PYTEST) --tier ci --numprocesses 4 -m "slow or (hypothesis and not live)" $(T)
+	@$(PYTEST) --tier ci --numprocesses 4 -m "slow or sampled or (hypothesis and not live)" $(T)
 
 durations: $(READY)  ## record how long each file of tests takes, for the order in which they run
 	@$(PYTEST) --tier ci --numprocesses 2 --record-durations

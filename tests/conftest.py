@@ -24,7 +24,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(prerequisites, "prerequisites")
     config.pluginmanager.register(second_tries, "second tries")
     config.pluginmanager.register(OneOfEach(config, starts), "servers")
-    if config.pluginmanager.hasplugin("dsession"):
+    if (
+        config.pluginmanager.hasplugin("xdist")
+        and config.getoption("tx")
+        and not hasattr(config, "workerinput")
+    ):
         from tests.support.schedule import Schedule  # pytest-xdist may not be installed
 
         config.pluginmanager.register(Schedule(), "schedule")

@@ -9,6 +9,8 @@ from tests.support.agreement import first_difference
 from tests.support.golden import ASSIGNORS, Json, golden_files, golden_lines
 from tests.support.rules import RuleLeader
 
+pytestmark = pytest.mark.sampled
+
 FAMILIES = [
     (assignor, name.split("/")[1])
     for assignor in ASSIGNORS

@@ -15,6 +15,8 @@ from assignors.rules.uniform import assign_uniform
 from assignors.strategies import BrokerRangeAssignor, RangeAssignor, RoundRobinAssignor, UniformAssignor
 from tests.support.golden import golden_files, golden_lines, group_of
 
+pytestmark = pytest.mark.sampled
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

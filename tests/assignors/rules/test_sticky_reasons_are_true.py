@@ -14,6 +14,8 @@ from assignors.rules.sticky import DEFAULT_GENERATION, max_generation_of
 from assignors.strategies import CooperativeStickyAssignor, StickyAssignor
 from tests.support.golden import golden_files, golden_lines, group_of
 
+pytestmark = pytest.mark.sampled
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -5,6 +5,8 @@ import pytest
 from tests.support.golden import golden_lines
 from tests.support.heartbeats import Replay, differences
 
+pytestmark = pytest.mark.sampled
+
 
 @pytest.mark.parametrize("family", ["members", "static", "patterns", "migration"])
 def test_every_request_is_answered_as_the_coordinator_answers_it(family):
