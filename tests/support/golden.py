@@ -29,7 +29,7 @@ def golden_files(folder: str = "") -> list[str]:
 
 
 def golden_lines(name: str, every: int = 1) -> Iterator[Json]:
-    """The lines of one golden file: the first of each `every` in the quick tier, five times as many in `test`.
+    """The lines of one golden file: in `quick` the first of each `every`, in `test` five times as many.
 
     All of them in CI, for tests that are marked `sampled`.
     """
