@@ -13,12 +13,12 @@ from contextlib import AbstractContextManager, ExitStack
 from multiprocessing.connection import Client, Listener
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from concurrent.futures import Future
     from multiprocessing.connection import Connection
-
-    import pytest
 
 
 class Servers:
@@ -108,6 +108,7 @@ class OneOfEach:
         """What tests get of a server."""
         return self._servers.get(kind) if self._servers else ask(self._address, kind)
 
+    @pytest.hookimpl(optionalhook=True)  # pytest-xdist may not be installed
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker of pytest-xdist where the servers are."""
         assert self._servers is not None
