@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 import time
 from functools import wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -69,6 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile(_tier)
     if _tier == "quick":
+        import_module("numpy.testing")  # NumPy before 2.0 runs a program when this is first imported
         sys.addaudithook(_audit)
         time.sleep = _guard("time.sleep", time.sleep)
         MockCluster.__init__ = _guard("MockCluster", MockCluster.__init__)  # type: ignore[method-assign]
