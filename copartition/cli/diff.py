@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from assignors.errors import SourceError
 from copartition.cli.client_options import client_options
 from copartition.cli.options import (
     check_option,
@@ -44,7 +45,8 @@ _CONFLICTS = 10
 """Conflicts that are told on the error stream; the report has them all."""
 
 HELP_END = f"""
-Exit code: 0 no difference, 1 a difference, 2 trouble. With --check: 0 all limits hold, 1 one does not.
+Exit code: 0 no difference, 1 a difference or a stop on the way to a plan, 2 trouble or nothing to compare.
+With --check: 0 all limits hold, 1 one does not.
 (terraform plan has 1 and 2 the other way round.) Filters change neither verdict nor exit code.
 
 --check takes NAME, one of <= >= == != < >, and a number. NAME is one of {CHECKS}.
@@ -258,6 +260,8 @@ def diff(
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     rule = "member-id" if pair.planned and match == "auto" else match
     change = compare(pair.before, pair.after, match=rule, timing=timing, weights=weights)
+    if not len(change.action):
+        raise SourceError("nothing to compare: neither side shows a partition of the group")
     if strict and change.assumed:
         for assumed in change.assumed:
             complain(ctx, f"--strict: assumed: {assumed}")
@@ -271,7 +275,7 @@ def diff(
         _report(change, view, limits, output)
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.told(change.summary)}")
-    ctx.exit(bool(failed) if limits else not change.same)
+    ctx.exit(bool(failed) if limits else not change.same or change.consumption is not None)
 
 
 def _timing(changes: Mapping[str, str]) -> Settings:

@@ -18,7 +18,7 @@ from copartition.diff.members import Identity, MemberChange, Presence, order_mem
 from copartition.diff.needed import Columns, Needed, find_needed
 from copartition.diff.peak import certificate_of
 from copartition.diff.state import UNKNOWN_LAG, GroupState
-from copartition.diff.stops import Stop, find_stops
+from copartition.diff.stops import Consumption, Stop, find_consumption, find_stops
 from copartition.diff.summary import Summary, summarize
 from copartition.simulation.inputs.settings import Settings
 from partitioning.kit.words import first_of
@@ -97,6 +97,11 @@ class AssignmentDiff:
     def stops(self) -> tuple[Stop, ...]:
         """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
         return find_stops(self, self.timing or Settings())
+
+    @cached_property
+    def consumption(self) -> Consumption | None:
+        """What the way to a plan stops, under the group's own protocol; None if nothing, or unknown."""
+        return find_consumption(self, self.timing or Settings())
 
     def changes(self, *, every: bool = False) -> Iterator[Change]:
         """The rows as objects: those that changed, or all.

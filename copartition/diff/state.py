@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.explain import Explainer
+    from copartition.diff.stops import Event
     from partitioning.topic_partition import TopicPartition
 
 
@@ -76,6 +77,7 @@ class GroupState:
         assumed: what was taken for granted because no source tells, such as subscriptions; a decision that
             rests on this state rests on that.
         explainer: tells why each partition is where it is, for a state that an assignor planned.
+        way: what happens on the way to a planned state where that is more than one step.
     """
 
     members: tuple[MemberIdentity, ...]
@@ -96,6 +98,7 @@ class GroupState:
     warnings: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     explainer: Explainer | None = None
+    way: tuple[Event, ...] = ()
 
     @property
     def highest_counts(self) -> NDArray[np.int64]:

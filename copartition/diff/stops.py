@@ -7,12 +7,17 @@ an hour, where nothing takes time but waiting; no run is made.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from assignors.interface import RebalanceProtocol
+from assignors.registry import get_assignor
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
+from partitioning.errors import UnknownStrategyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from copartition.diff.compare import AssignmentDiff
+    from copartition.diff.state import GroupState
     from copartition.simulation.inputs.settings import Settings
 
     Mask = NDArray[np.bool_]
@@ -40,6 +46,7 @@ class Stop(NamedTuple):
         detection_ms: the mean time until the group knows; nobody reads what a member had that is gone.
         pause_ms: the mean time for which a stopped partition is not read, detection included.
         partition_seconds: the sum over all stopped partitions.
+        longest_ms: the mean time of those partitions that stop longest.
     """
 
     event: str
@@ -49,41 +56,139 @@ class Stop(NamedTuple):
     detection_ms: float
     pause_ms: float
     partition_seconds: float
+    longest_ms: float
 
 
-class _Event(NamedTuple):
-    """Something that makes the group rebalance.
+class Event(NamedTuple):
+    """Something that makes the group rebalance, in numbers of partitions and members.
 
     Attributes:
-        name: as in `Stop.event`.
+        name: as in `Stop.event`; "restart" for a static member that is back before its session ends.
         members: the members there are then.
-        waiting: rows that nobody reads until the group has rebalanced: of members that are gone, or new.
-        reading: rows that somebody reads meanwhile.
+        waiting: partitions that nobody reads until the group has rebalanced: of members that left, or new.
+        reading: partitions that somebody reads meanwhile.
+        readers: members that read them.
         handed: those of them that another member gets.
+        givers: members that hand some over.
+        others: members that stay and hand nothing over.
         silent: of each member that is gone without a word, how long ago it may have committed, see
             `mean_barrier`.
         told: whether the group hears of it at once.
-        missed: the share of the waiting rows that belongs to members that are gone without a word.
+        missed: the share of the waiting partitions that belongs to members that are gone without a word.
     """
 
     name: str
     members: int
-    waiting: Mask
-    reading: Mask
-    handed: Mask
+    waiting: int
+    reading: int
+    readers: int
+    handed: int
+    givers: int
+    others: int
     silent: tuple[float, ...] = ()
     told: bool = True
     missed: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        members: int,
+        staying: int,
+        source: NDArray[np.integer[Any]],
+        masks: tuple[Mask, Mask, Mask],
+        **silence: Any,
+    ) -> Event:
+        """Count the rows that wait, that are read and that are handed over, and whose they are.
+
+        Args:
+            name: as in `Stop.event`.
+            members: the members there are then.
+            staying: members that do not leave.
+            source: the owner of each row before.
+            masks: rows that wait, that are read, and those of them that are handed over.
+            silence: `silent`, `told` and `missed`.
+        """
+        waiting, reading, handed = (int(mask.sum()) for mask in masks)
+        readers, givers = (len(np.unique(source[mask])) for mask in masks[1:])
+        return cls(name, members, waiting, reading, readers, handed, givers, staying - givers, **silence)
+
+
+@dataclass(frozen=True, slots=True)
+class Consumption:
+    """What happens to consumption on the way to a planned state, under the group's own protocol.
+
+    Attributes:
+        protocol: "eager", "cooperative" or "consumer".
+        rebalances: how often the group rebalances; under "cooperative" with the follow-ups.
+        stopped_at_once: the most partitions that nobody reads at one time.
+        all_stopped: how often nobody reads any partition.
+        longest_ms: the longest mean pause of a partition; a static member's own restart comes on top.
+        partition_seconds: the sum over all stopped partitions; likewise.
+        static_restarts: static members that restart; what they have is not read while they are down.
+    """
+
+    protocol: str
+    rebalances: int
+    stopped_at_once: int
+    all_stopped: int
+    longest_ms: float
+    partition_seconds: float
+    static_restarts: int
+
+
+def find_consumption(diff: AssignmentDiff, settings: Settings) -> Consumption | None:
+    """What the way to a planned state stops; None where nothing stops or nobody tells the protocol."""
+    protocol = _own_protocol(diff.after)
+    if diff.after.status != "planned" or protocol is None:
+        return None
+    way = diff.after.way
+    skipped = {"crash", "rebalance"} if way else {"crash"}
+    events = [*(event for event in _events(diff, settings) if event.name not in skipped), *way]
+    static = [event for event in events if event.name == "restart"]
+    happening = [event for event in events if event.name != "restart" and event.members]
+    stops = [
+        (event, stop)
+        for event in happening
+        for stop in _costs(event, settings)
+        if stop.protocol == protocol and stop.partitions
+    ]
+    if not stops and not static:
+        return None
+    follow_ups = sum(protocol == "cooperative" and event.handed > 0 for event in happening)
+    return Consumption(
+        protocol,
+        len(happening) + follow_ups,
+        max([*(stop.partitions for _, stop in stops), *(event.waiting for event in static)]),
+        sum(stop.partitions == event.waiting + event.reading for event, stop in stops)
+        + sum(event.reading == 0 for event in static),
+        max((stop.longest_ms for _, stop in stops), default=0.0),
+        sum(stop.partition_seconds for _, stop in stops),
+        len(static),
+    )
+
+
+def _own_protocol(state: GroupState) -> str | None:
+    """The rebalance protocol of a group, as far as its strategy tells."""
+    if state.protocol == "consumer":
+        return "consumer"
+    try:
+        protocols = None if state.strategy is None else get_assignor(state.strategy).protocols
+    except UnknownStrategyError:
+        return None
+    if protocols is None:
+        return None
+    return "cooperative" if RebalanceProtocol.COOPERATIVE in protocols else "eager"
 
 
 def find_stops(diff: AssignmentDiff, settings: Settings) -> tuple[Stop, ...]:
     """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
     events = [event for event in _events(diff, settings) if event.members]
-    stops = [stop for event in events for stop in _costs(diff, event, settings)]
+    stops = [stop for event in events for stop in _costs(event, settings)]
     return tuple(stop for stop in stops if stop.partition_seconds > 0)
 
 
-def _events(diff: AssignmentDiff, settings: Settings) -> Iterator[_Event]:
+def _events(diff: AssignmentDiff, settings: Settings) -> Iterator[Event]:
     joined, left = (
         np.array([member.presence is presence for member in diff.members], np.bool_)
         for presence in (Presence.JOINED, Presence.LEFT)
@@ -94,69 +199,70 @@ def _events(diff: AssignmentDiff, settings: Settings) -> Iterator[_Event]:
     reading = owned & (diff.action == Action.KEEP) | handed
     new = (diff.action == Action.ADDED) & (diff.target >= 0)
     nothing = np.zeros_like(owned)
+    event = partial(Event.of, staying=after, source=diff.source)
     # The last element serves index -1, nobody.
     lost = handed & np.append(left, np.False_)[diff.source]
     won = handed & ~lost & np.append(joined, np.False_)[diff.target]
     if joined.any():
-        yield _Event("join", before, nothing, reading, won if left.any() else handed)
+        yield event("join", before, masks=(nothing, reading, won if left.any() else handed))
     if left.any():
         static = {member.id for member in diff.before.members if member.instance_id}
         had = np.bincount(diff.source[lost], minlength=len(left))
         gone = [(int(had[index]), diff.members[index].before_id in static) for index in np.flatnonzero(left)]
-        rest = reading & ~lost, handed & ~lost & ~won
+        masks = lost, reading & ~lost, handed & ~lost & ~won
         # A static member does not say that it closes, but commits then.
         silent = tuple(0.0 if rows else math.inf for rows, is_static in gone if is_static)
         told = len(silent) < len(gone)
         missed = sum(rows for rows, is_static in gone if is_static) / max(1, int(lost.sum())) if told else 1.0
-        yield _Event("leave", after, lost, *rest, silent, told, missed)
+        yield event("leave", after, masks=masks, silent=silent, told=told, missed=missed)
         silent = tuple(settings.auto_commit_interval_ms if rows else math.inf for rows, _ in gone)
-        yield _Event("crash", after, lost, *rest, silent, told=False, missed=1.0)
+        yield event("crash", after, masks=masks, silent=silent, told=False, missed=1.0)
     if new.any():
-        yield _Event("growth", before, new, reading, nothing if joined.any() or left.any() else handed)
+        given = nothing if joined.any() or left.any() else handed
+        yield event("growth", before, masks=(new, reading, given))
     elif before == after == len(diff.members) and handed.any():
-        yield _Event("rebalance", after, nothing, reading, handed)
+        yield event("rebalance", after, masks=(nothing, reading, handed))
 
 
-def _costs(diff: AssignmentDiff, event: _Event, settings: Settings) -> Iterator[Stop]:
+def _costs(event: Event, settings: Settings) -> Iterator[Stop]:
     from copartition.simulation.group.clients import PROFILES  # noqa: PLC0415 - few diffs need the simulator
     from copartition.simulation.timing import mean_barrier  # noqa: PLC0415
 
     java, grows = PROFILES["java"], event.name == "growth"
     assert java.consumer_late_ms is not None
-    readers, givers = (len(np.unique(diff.source[rows])) for rows in (event.reading, event.handed))
     # The leader sees new partitions by itself, when it refreshes its metadata.
     hearing = event.members - grows
     seen_ms = settings.metadata_max_age_ms / 2 if grows else 0.0
     barrier = mean_barrier(hearing, settings, silent=event.silent, told=event.told)
     known_ms, passed_ms = seen_ms + event.missed * barrier.noticed_ms, seen_ms + barrier.passed_ms
     stands_ms = barrier.passed_ms - barrier.heard_ms * hearing / event.members
-    yield _stop(event, "eager", readers, known_ms, passed_ms, event.reading, stands_ms)
+    yield _stop(event, "eager", event.readers, known_ms, passed_ms, event.reading, stands_ms)
     # Who gives something up rejoins at once; the follow-up waits for the next heartbeats of all others.
-    others = sum(member.presence is not Presence.LEFT for member in diff.members) - givers
+    others = event.others
     least_ms, most_ms = java.late_ms
     again_ms = settings.heartbeat_interval_ms + least_ms + (most_ms - least_ms) * others / (others + 1)
     again_ms *= others > 0
-    yield _stop(event, "cooperative", givers, known_ms, passed_ms, event.handed, again_ms)
+    yield _stop(event, "cooperative", event.givers, known_ms, passed_ms, event.handed, again_ms)
     # Nobody waits for all: what is free waits for the next heartbeat of its new owner.
     beat_ms = settings.group_consumer_heartbeat_interval_ms + sum(java.consumer_late_ms) / 2
     known_ms = event.missed * (settings.group_consumer_session_timeout_ms - beat_ms / 2)
     passed_ms = known_ms + beat_ms / 2
     if grows:
         known_ms = beat_ms / (event.members + 1)  # any member's heartbeat makes the coordinator look
-    yield _stop(event, "consumer", givers, known_ms, passed_ms, event.handed, beat_ms / 2)
+    yield _stop(event, "consumer", event.givers, known_ms, passed_ms, event.handed, beat_ms / 2)
 
 
 def _stop(
-    event: _Event,
+    event: Event,
     protocol: str,
     members: int,
     detection_ms: float,
     waits_ms: float,
-    stopped: Mask,
+    stopped: int,
     stands_ms: float,
 ) -> Stop:
     """The rows that wait and those that are stopped beside them, each for so long."""
-    waiting, standing = int(event.waiting.sum()), int(stopped.sum()) if stands_ms > 0 else 0
+    waiting, standing = event.waiting, stopped if stands_ms > 0 else 0
     total_ms = waiting * waits_ms + standing * stands_ms
     return Stop(
         event.name,
@@ -166,4 +272,5 @@ def _stop(
         detection_ms,
         total_ms / max(1, waiting + standing),
         total_ms / 1_000,
+        max(waits_ms if waiting else 0.0, stands_ms if standing else 0.0),
     )

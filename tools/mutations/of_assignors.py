@@ -218,8 +218,8 @@ ROWS = [
     ("copartition/reports/markdown.py", "    text = visible(text)\n", "", REPORTS),
     (
         "copartition/cli/diff.py",
-        "ctx.exit(bool(failed) if limits else not change.same)",
-        "ctx.exit(bool(failed) or not change.same)",
+        "bool(failed) if limits else not change.same",
+        "bool(failed) or not change.same",
         COMMAND,
     ),
     ("copartition/cli/diff.py", "if strict and change.assumed:", "if strict and change.warnings:", COMMAND),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from assignors.assignment import Assignment
     from assignors.group import Topic
     from assignors.weighted.weights_file import GivenWeights
+    from copartition.diff.stops import Event
     from copartition.groups.plan.members import Seat
 
 ROUNDS = 10
@@ -93,11 +94,13 @@ def plan(
         explained, assignment, assignor=get_assignor(assignor, **settings), follow_ups=ROUNDS
     )
     warnings = [*state.warnings, *_own_decision(state, what_if, assignor)]
+    way: tuple[Event, ...] = ()
     if what_if.rolling_restart:
         explainer = None
         restarted = rolling_restart(decide, group, assignment, seats, ROUNDS)
         seats, assignment = restarted.seats, restarted.assignment
         warnings += restarted.warnings
+        way = restarted.way
     broker_side = not strategy.protocols
     planned = _state(state, assignment, seats, topics.all)
     return replace(
@@ -112,9 +115,10 @@ def plan(
             *seated.assumed,
             *topics.assumed,
             *_unknown_ids(state, seats, assignor, broker_side=broker_side),
-            *_unknown_weights(assignor, weights),
+            *_unknown_weights(state, assignor, weights),
         ),
         explainer=explainer,
+        way=way,
     )
 
 
@@ -164,10 +168,11 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> list[str
     return warnings
 
 
-def _unknown_weights(assignor: str, weights: GivenWeights | None) -> list[str]:
+def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | None) -> list[str]:
     if assignor not in _WEIGHED:
         return []
-    weigh = [] if weights is not None else ["every partition weighs the same: --weights says otherwise"]
+    lag = "" if state.lag is None else ", whatever its lag"
+    weigh = [] if weights is not None else [f"every partition weighs the same{lag}: --weights says otherwise"]
     return [*weigh, "every member can carry the same"]
 
 

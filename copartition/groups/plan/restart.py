@@ -10,11 +10,14 @@ import numpy as np
 from assignors.assignment import Assignment
 from assignors.errors import SourceError
 from assignors.settling import settle
+from copartition.diff.stops import Event
 from copartition.groups.plan.new_ids import placeholder
 from copartition.groups.plan.owners import owners
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
     from assignors.group import Group
     from copartition.groups.plan.members import Seat
@@ -30,11 +33,13 @@ class Restarted(NamedTuple):
         seats: its members, those restarted under their new ids.
         assignment: its answer.
         warnings: what moved on the way.
+        way: the rebalances of every restart.
     """
 
     seats: list[Seat]
     assignment: Assignment
     warnings: tuple[str, ...]
+    way: tuple[Event, ...]
 
 
 def rolling_restart(
@@ -69,8 +74,10 @@ def rolling_restart(
     seated = {seat.identity.id: seat for seat in seats}
     places = {seat.member.id: number for number, seat in enumerate(seats)}
     taken = {seat.member.id for seat in seats}
-    moved = []
+    moved: list[int] = []
     before = owners(group.topics, assignment, places)
+    static = [number for number, seat in enumerate(seats) if seat.identity.instance_id is not None]
+    way = [_static_restart(len(seats), before, number) for number in static]
     for seat in restarting:
         prefix = f"{seat.identity.client_id}-" if seat.identity.client_id else ""
         again = replace(seat.member, id=placeholder(prefix, taken))
@@ -84,9 +91,24 @@ def rolling_restart(
                 group, assignment = settle(decide, group, follow_ups)
             now = owners(group.topics, assignment, places)
             moved.append(int(np.count_nonzero((now != before) & (now >= 0))))
+            way.append(_rebalance(len(group.members), before, now, gone=places[again.id]))
             before = now
-    way = (
+    moves = (
         f"each member is gone before it is back; on the way partitions are handed over {sum(moved)} times in "
         f"{len(moved)} rebalances, {max(moved, default=0)} at most in one"
     )
-    return Restarted([*seated.values()], assignment, (way,) if restarting else ())
+    return Restarted([*seated.values()], assignment, (moves,) if restarting else (), tuple(way))
+
+
+def _rebalance(members: int, before: NDArray[np.int64], now: NDArray[np.int64], gone: int) -> Event:
+    """One rebalance of a restart: the member leaves, or is back, in which case it has nothing yet."""
+    lost = before == gone
+    reading = (before >= 0) & ~lost
+    name = "leave" if not (now == gone).any() and lost.any() else "join"
+    return Event.of(name, members, members, before, (lost | (before < 0), reading, reading & (now != before)))
+
+
+def _static_restart(members: int, before: NDArray[np.int64], number: int) -> Event:
+    """A static member's restart, which makes no rebalance: what it has waits for it."""
+    mine = before == number
+    return Event.of("restart", members, members, before, (mine, (before >= 0) & ~mine, np.zeros_like(mine)))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from copartition.diff.changes import Conflict
 from copartition.diff.matching import Rename
 from copartition.diff.members import MemberChange
+from copartition.diff.stops import Consumption
 from copartition.diff.summary import Summary
 from copartition.reports.diff.model import Shown, TopicChange, View, verdict
 from copartition.reports.json import CheckResult, check_results, dump, json_schema
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from copartition.diff.stops import Stop
 
 
-DIFF_FORMAT_VERSION = "1.1"
+DIFF_FORMAT_VERSION = "1.2"
 
 Change = TypedDict(
     "Change",
@@ -88,6 +89,7 @@ class StopCost(TypedDict):
         detection_ms: the mean time until the group knows.
         pause_ms: the mean time for which a stopped partition is not read, detection included; null: for ever.
         partition_seconds: the sum over all stopped partitions; null: without end.
+        longest_ms: the mean time of those partitions that stop longest; null: for ever.
     """
 
     event: str
@@ -97,6 +99,7 @@ class StopCost(TypedDict):
     detection_ms: float | None
     pause_ms: float | None
     partition_seconds: float | None
+    longest_ms: float | None
 
 
 class Filters(TypedDict):
@@ -119,6 +122,8 @@ class Document(TypedDict):
         group: its name; null where no source tells.
         statuses: the state of the group.
         verdict: the answer in a sentence.
+        consumption: what the way to a plan stops, under the group's own protocol; null where nothing stops or
+            nothing was planned.
         summary: the diff in numbers, each of which can be checked.
         checks: the limits that were given.
         assumed: what was taken for granted because no source tells.
@@ -138,6 +143,7 @@ class Document(TypedDict):
     group: str | None
     statuses: Statuses
     verdict: str
+    consumption: Consumption | None
     summary: Summary
     checks: list[CheckResult]
     assumed: list[str]
@@ -153,7 +159,16 @@ class Document(TypedDict):
     conflicts: list[Conflict]
 
 
-_DESCRIBED: tuple[type, ...] = (CheckResult, Conflict, Document, Filters, Matching, MemberChange, Rename)
+_DESCRIBED: tuple[type, ...] = (
+    CheckResult,
+    Conflict,
+    Consumption,
+    Document,
+    Filters,
+    Matching,
+    MemberChange,
+    Rename,
+)
 _DESCRIBED += (Statuses, StopCost, Summary, TopicChange)
 
 
@@ -176,6 +191,7 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
         "group": diff.after.name or diff.before.name,
         "statuses": {"before": diff.before.status, "after": diff.after.status},
         "verdict": verdict(diff),
+        "consumption": diff.consumption,
         "summary": diff.summary,
         "checks": check_results(checks, diff.summary),
         "assumed": [*diff.assumed],

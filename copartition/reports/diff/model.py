@@ -287,13 +287,36 @@ def verdict(diff: AssignmentDiff) -> str:
 
 def answer(diff: AssignmentDiff) -> str:
     """The verdict without what was taken for granted, for a report that lists this apart."""
-    return " ".join([_counts(diff), *_unknown(diff)])
+    return " ".join([*_consumption(diff), _counts(diff), *_unknown(diff)])
+
+
+def _consumption(diff: AssignmentDiff) -> list[str]:
+    """What happens to consumption on the way to a plan."""
+    stops = diff.consumption
+    if stops is None:
+        return []
+    most = count(stops.stopped_at_once, "partition")
+    rebalances = f"{count(stops.rebalances, 'rebalance')} ({stops.protocol})"
+    told = [f"Consumption stops: {rebalances}, at most {most} at once"]
+    if stops.all_stopped:
+        times = "once" if stops.all_stopped == 1 else f"{stops.all_stopped:,} times"
+        told.append(f"everything stopped {times}")
+    if stops.partition_seconds:
+        told.append(f"longest pause {duration(stops.longest_ms)}")
+        told.append(f"{stops.partition_seconds:,.1f} partition-seconds")
+    if stops.static_restarts:
+        whose = count(stops.static_restarts, "static member")
+        told.append(f"{whose} restarting, whose partitions also wait while each is down")
+    return [f"{', '.join(told)}."]
 
 
 def _counts(diff: AssignmentDiff) -> str:
     numbers = diff.summary
     if diff.same:
-        return f"Nothing changed: {count(numbers.kept, 'partition')} kept."
+        kept = f"{count(numbers.kept, 'partition')} kept."
+        if diff.before.status == "planned":
+            return f"The plan came true: {kept}"
+        return f"In the end nothing has moved: {kept}" if diff.consumption else f"Nothing changed: {kept}"
     parts = [f"{number(numbers.moved)} moved", f"{number(numbers.kept)} kept"]
     parts += [
         f"{number(value)} {word}"

@@ -17,6 +17,55 @@ def test_checks_turn_differences_within_limits_into_0(run, reconciling):
     assert "check failed: moved_pct<=49, it is 50" in result.stderr
 
 
+_THREE = (
+    "GROUP  CONSUMER-ID  HOST       CLIENT-ID  #PARTITIONS  ASSIGNMENT\n"
+    "g      a-1          /10.0.0.1  a          2            orders(0,1)\n"
+    "g      b-1          /10.0.0.2  b          1            orders(2)\n"
+    "g      c-1          /10.0.0.3  c          1            orders(3)\n"
+)
+
+
+def test_a_restart_that_ends_where_it_began_still_stops_consumption(run, tmp_path):
+    (before := tmp_path / "before.txt").write_text(_THREE)
+    result = run("diff", before, "plan:range", "--rolling-restart", "--width", "300")
+    assert result.exit_code == 1
+    assert "Nothing changed" not in result.stdout
+    rebalances = "Consumption stops: 6 rebalances (eager), at most 4 partitions at once, "
+    assert f"{rebalances}everything stopped 6 times, longest pause " in result.stdout
+    assert "In the end nothing has moved: 4 partitions kept." in result.stdout
+    found = json.loads(run("diff", before, "plan:range", "--rolling-restart", "-o", "json").stdout)
+    assert found["consumption"]["all_stopped"] == 6
+    assert run("diff", before, "plan:range", "-q").exit_code == 0
+
+
+def test_a_plan_that_came_true_says_so(run, tmp_path):
+    (before := tmp_path / "before.txt").write_text(_THREE)
+    assert run("diff", before, "plan:range", "--save", tmp_path / "plan.json").exit_code == 0
+    result = run("diff", tmp_path / "plan.json", before)
+    assert result.exit_code == 0
+    assert "The plan came true: 4 partitions kept." in result.stdout
+
+
+@pytest.mark.parametrize("strict", [[], ["--strict"]])
+def test_two_sides_without_a_partition_are_trouble(run, tmp_path, strict):
+    (empty := tmp_path / "empty.json").write_text(
+        '{"kind": "group-snapshot", "format_version": "1.2", "members": []}'
+    )
+    result = run("diff", empty, empty, *strict)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "nothing to compare" in result.stderr
+
+
+def test_weighted_says_that_it_ignores_lag(run, tmp_path):
+    (before := tmp_path / "lag.json").write_text(
+        '{"kind": "group-snapshot", "format_version": "1.2", "topics": {"t": 2}, "lag": {"t": {"0": 9}},'
+        ' "members": [{"id": "a", "topics": ["t"], "partitions": {"t": [0, 1]}}]}'
+    )
+    stdout = run("diff", before, "plan:weighted").stdout
+    assert "every partition weighs the same, whatever its lag: --weights says otherwise" in stdout
+
+
 def test_weights_tell_the_peak_and_can_be_checked(run, members, tmp_path):
     (weights := tmp_path / "weights.csv").write_text("topic,partition,weight\norders,0,9\norders,,1\n")
     planned = ["diff", members, "plan:weighted", "--weights", str(weights)]
@@ -191,7 +240,7 @@ def test_a_topic_that_grows(run, members):
     [
         ("text", "shipping   rebalancing"),
         ("stat", "  first   |  3  ---\n  second  |  3  +++\n3 moved, 3 kept"),
-        ("json", '{\n  "format_version": "1.1"'),
+        ("json", '{\n  "format_version": "1.2"'),
         ("ndjson", '{"topic": "orders", "partition": 1, "action": "move"'),
         ("csv", "topic,partition,action,from,to,lag,reason\norders,1,move,first,second,"),
         ("markdown", "**3 moved, 3 kept"),

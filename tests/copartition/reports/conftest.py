@@ -110,8 +110,8 @@ def with_stops(grown):
     """A diff with made-up costs, a check-list of what reports tell of them."""
     made = replace(grown)
     made.__dict__["stops"] = (
-        Stop("crash", "eager", 8, 120, 45_000.0, 46_500.0, 5_580.0),
-        Stop("leave", "consumer", 1, 30, 0.0, math.inf, math.inf),
+        Stop("crash", "eager", 8, 120, 45_000.0, 46_500.0, 5_580.0, 46_500.0),
+        Stop("leave", "consumer", 1, 30, 0.0, math.inf, math.inf, math.inf),
     )
     return made
 

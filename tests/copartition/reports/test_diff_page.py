@@ -18,7 +18,7 @@ from tests.support.pages import Page
 def stopping(found, *stops):
     """The diff with these stops."""
     copy = replace(found)
-    copy.__dict__["stops"] = tuple(Stop(*stop) for stop in stops)
+    copy.__dict__["stops"] = tuple(Stop(*stop, stop[5]) for stop in stops)
     return copy
 
 

@@ -42,6 +42,38 @@ def test_range_ends_where_it_began_and_tells_what_moved_on_the_way():
     assert planned.explainer is None
 
 
+def consumption_of(assignor, identities, *lists_):
+    state = group(identities, owned(identities, *lists_), {"t": 4})
+    return diff(state, plan(state, assignor, ROLLING), match="member-id").consumption
+
+
+def test_a_restart_under_range_stops_everything_in_every_rebalance():
+    stops = consumption_of("range", members("a", "b", "c"), [0, 1], [2], [3])
+    assert stops.protocol == "eager"
+    assert (stops.rebalances, stops.stopped_at_once, stops.all_stopped) == (6, 4, 6)
+    assert stops.longest_ms > 0
+    assert stops.partition_seconds > 0
+
+
+def test_a_cooperative_restart_stops_less_and_never_everything():
+    stops = consumption_of("cooperative-sticky", members("a", "b"), [0, 1], [2, 3])
+    eager = consumption_of("sticky", members("a", "b"), [0, 1], [2, 3])
+    assert (stops.protocol, stops.stopped_at_once, stops.all_stopped) == ("cooperative", 2, 0)
+    assert stops.rebalances > eager.rebalances == 4
+    assert stops.stopped_at_once < eager.stopped_at_once == 4
+
+
+def test_what_a_static_member_has_waits_while_it_is_down():
+    stops = consumption_of("range", members("a", "b", static=True), [0, 1], [2, 3])
+    assert (stops.rebalances, stops.static_restarts, stops.stopped_at_once) == (0, 2, 2)
+    assert (stops.all_stopped, stops.partition_seconds) == (0, 0.0)
+
+
+def test_a_plan_that_changes_nothing_stops_nothing():
+    state = group(members("a", "b"), owned(members("a", "b"), [0, 1], [2, 3]), {"t": 4})
+    assert diff(state, plan(state, "range"), match="member-id").consumption is None
+
+
 def test_sticky_ends_where_one_restart_after_the_other_ends():
     identities = members("a", "b", "c")
     topics = [Topic("t", 7)]
