@@ -39,6 +39,9 @@ _NAMES = {
 _OTHERS = {"java": "<your Java class of {}>", "kafka-python": 'KafkaPythonAssignor("{}")'}
 """What stands for a strategy that a client does not come with; librdkafka can be given none."""
 
+_MEANT = {"confluent-kafka": "librdkafka", "kafka-clients": "java"}
+"""Names that people use for clients."""
+
 _POLICIES = ("disabled", "upgrade", "downgrade", "bidirectional")
 
 _REMOTE = {"uniform": "uniform", "broker-range": "range"}
@@ -100,7 +103,8 @@ def plan_migration(
     """
     for value, known in (*((client, _NAMES) for client in clients), (policy, _POLICIES)):
         if value not in known:
-            raise MigrationError(f"{value!r} is none of {', '.join(known)}")
+            meant = f"; did you mean {_MEANT[value]}?" if value in _MEANT else ""
+            raise MigrationError(f"{value!r} is none of {', '.join(known)}{meant}")
     old, new = (_checked(tuple(each)) for each in (before, after))
     if fault := _refused(clients, old):
         raise MigrationError(f"{fault}, so no member can have {', '.join(old)} now")
@@ -119,6 +123,11 @@ def plan_migration(
 
 
 def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
+    if "consumer" in strategies:
+        raise MigrationError(
+            "'consumer' is a protocol (KIP-848), not a strategy; did you mean uniform, its default, or "
+            "broker-range?"
+        )
     remote = [name for name in strategies if not get_assignor(name).protocols]
     if not strategies or len(set(strategies)) < len(strategies):
         raise MigrationError(f"strategies {', '.join(strategies)!r}; name one or more, each once")
@@ -173,6 +182,12 @@ def _convert(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str],
             (),
             f"group.consumer.migration.policy={policy} lets no group be converted while it has members; "
             f"{needed} or bidirectional does",
+        )
+    if upgrade and "librdkafka" in clients:
+        return Migration(
+            (),
+            "where a librdkafka member leads, assignments carry user data, and the broker converts no such "
+            "group: the first member that speaks the consumer protocol would be refused and stop",
         )
     if upgrade:
         why = "the first member that speaks the consumer protocol converts the group; the others stay in it"

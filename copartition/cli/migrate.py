@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--client",
     "clients",
-    type=click.Choice(["java", "librdkafka", "kafka-python"]),
+    metavar="java|librdkafka|kafka-python",
     multiple=True,
     default=("java",),
     show_default=True,

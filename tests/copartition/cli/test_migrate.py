@@ -36,15 +36,38 @@ def test_eager_to_cooperative_takes_two_bounces(run):
     ]
 
 
-def test_settings_to_remove_are_said_for_every_client(run):
-    lines = run("range", "uniform", "--client", "java", "--client", "librdkafka").stdout.splitlines()
-    assert lines[:2] == ["1 rolling bounce:", "1. to uniform"]
-    assert lines[2:5] == [
+def test_settings_to_remove_are_said(run):
+    assert run("range", "uniform").stdout.splitlines()[:5] == [
+        "1 rolling bounce:",
+        "1. to uniform",
         "   java: group.protocol=consumer",
         "   java: group.remote.assignor=uniform",
         "   java: remove partition.assignment.strategy",
     ]
-    assert "   librdkafka: remove partition.assignment.strategy" in lines
+
+
+def test_no_bounce_of_a_librdkafka_group_to_the_consumer_protocol_is_called_safe(run):
+    result = run("cooperative-sticky", "uniform", "--client", "librdkafka")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("No rolling bounce is safe: where a librdkafka member leads")
+
+
+def test_settings_to_remove_are_said_for_every_client(run):
+    lines = run("uniform", "range", "--client", "java", "--client", "librdkafka").stdout.splitlines()
+    assert {f"   {client}: remove group.remote.assignor" for client in ("java", "librdkafka")} <= {*lines}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["range", "uniform", "--client", "confluent-kafka"], "did you mean librdkafka?"),
+        (["range", "consumer"], "did you mean uniform"),
+    ],
+)
+def test_names_that_people_use_lead_to_the_right_one(run, arguments, hint):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert hint in result.stderr
 
 
 def test_where_there_is_no_way_the_exit_code_is_1_and_the_group_has_to_stop(run):
@@ -89,7 +112,7 @@ def test_json_says_the_same(run):
         (["range", ","], "name one or more"),
         (["range", "uniform,range"], "uniform is the broker's"),
         (["range", "rang"], "did you mean range"),
-        (["range", "sticky", "--client", "sarama"], "'sarama' is not one of"),
+        (["range", "sticky", "--client", "sarama"], "'sarama' is none of"),
     ],
 )
 def test_bad_input_is_2(run, arguments, fault):
