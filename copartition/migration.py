@@ -14,6 +14,7 @@ from assignors.errors import MigrationError
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.simulation.group.clients import PROFILES
+from partitioning.errors import UnknownStrategyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,6 +121,20 @@ def plan_migration(
     if fault := _refused(clients, both):
         return Migration((), f"old and new members need a strategy in common, but {fault}")
     return Migration((_bounce(old, both, clients), _bounce(both, new, clients)))
+
+
+def migration_verdict(before: str, after: str) -> str:
+    """Whether rolling bounces lead from one strategy to another, for each kind of client, in a sentence."""
+    answers = []
+    for client in _NAMES:
+        try:
+            found = plan_migration([before], [after], clients=[client])
+        except (MigrationError, UnknownStrategyError):
+            continue
+        number = len(found.bounces)
+        way = f"{number} rolling bounce{'' if number == 1 else 's'}"
+        answers.append(f"{client} {way if found.obstacle is None else f'no safe way, as {found.obstacle}'}")
+    return f"{before} to {after}: {'; '.join(answers) or 'no way is known here'}."
 
 
 def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:

@@ -275,7 +275,7 @@ def diff(
         _report(change, view, limits, output)
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.told(change.summary)}")
-    ctx.exit(bool(failed) if limits else not change.same or change.consumption is not None)
+    ctx.exit(bool(failed) if limits else not change.same or change.new_strategy or bool(change.consumption))
 
 
 def _timing(changes: Mapping[str, str]) -> Settings:

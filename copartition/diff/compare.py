@@ -103,6 +103,12 @@ class AssignmentDiff:
         """What the way to a plan stops, under the group's own protocol; None if nothing, or unknown."""
         return find_consumption(self, self.timing or Settings())
 
+    @property
+    def new_strategy(self) -> bool:
+        """Whether the plan goes by another strategy than the group, so that every member has to restart."""
+        own, planned = self.before.strategy, self.after.strategy
+        return self.after.status == "planned" and own is not None and own != planned
+
     def changes(self, *, every: bool = False) -> Iterator[Change]:
         """The rows as objects: those that changed, or all.
 

@@ -287,7 +287,16 @@ def verdict(diff: AssignmentDiff) -> str:
 
 def answer(diff: AssignmentDiff) -> str:
     """The verdict without what was taken for granted, for a report that lists this apart."""
-    return " ".join([*_consumption(diff), _counts(diff), *_unknown(diff)])
+    return " ".join([*_consumption(diff), *_migration(diff), _counts(diff), *_unknown(diff)])
+
+
+def _migration(diff: AssignmentDiff) -> list[str]:
+    """Whether the group can get to another strategy of a plan while it runs."""
+    if not diff.new_strategy:
+        return []
+    from copartition.migration import migration_verdict  # noqa: PLC0415 - few diffs need the simulator
+
+    return [migration_verdict(diff.before.strategy or "", diff.after.strategy or "")]
 
 
 def _consumption(diff: AssignmentDiff) -> list[str]:
@@ -316,7 +325,8 @@ def _counts(diff: AssignmentDiff) -> str:
         kept = f"{count(numbers.kept, 'partition')} kept."
         if diff.before.status == "planned":
             return f"The plan came true: {kept}"
-        return f"In the end nothing has moved: {kept}" if diff.consumption else f"Nothing changed: {kept}"
+        in_the_end = diff.consumption or diff.new_strategy
+        return f"In the end nothing has moved: {kept}" if in_the_end else f"Nothing changed: {kept}"
     parts = [f"{number(numbers.moved)} moved", f"{number(numbers.kept)} kept"]
     parts += [
         f"{number(value)} {word}"

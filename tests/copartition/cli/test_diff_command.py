@@ -38,6 +38,18 @@ def test_a_restart_that_ends_where_it_began_still_stops_consumption(run, tmp_pat
     assert run("diff", before, "plan:range", "-q").exit_code == 0
 
 
+def test_a_plan_with_another_strategy_says_who_can_get_there(run, tmp_path):
+    (before := tmp_path / "range.json").write_text(
+        '{"kind": "group-snapshot", "format_version": "1.2", "topics": {"t": 1}, "strategy": "range",'
+        ' "members": [{"id": "a", "topics": ["t"], "partitions": {"t": [0]}}]}'
+    )
+    result = run("diff", before, "plan:cooperative-sticky", "--width", "1000")
+    assert result.exit_code == 1
+    assert "Nothing changed" not in result.stdout
+    assert "range to cooperative-sticky: java 2 rolling bounces; librdkafka no safe way, as" in result.stdout
+    assert run("diff", before, "plan:range").exit_code == 0
+
+
 def test_a_plan_that_came_true_says_so(run, tmp_path):
     (before := tmp_path / "before.txt").write_text(_THREE)
     assert run("diff", before, "plan:range", "--save", tmp_path / "plan.json").exit_code == 0
