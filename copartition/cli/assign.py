@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,9 @@ def _given(topics: Sequence[tuple[str, int]], members: Sequence[Joiner]) -> Grou
         if name in counts:
             raise click.BadParameter(f"topic {name!r} is given twice", param_hint="--topic")
         counts[name] = count
+    instances = Counter(member.instance_id for member in members if member.instance_id is not None)
+    if twice := [name for name, times in instances.items() if times > 1]:
+        raise click.BadParameter(f"instance id {twice[0]!r} is given twice", param_hint="--member")
     identities: dict[str, MemberIdentity] = {}
     for member in members:
         if member.client_id in identities:

@@ -47,6 +47,8 @@ def coordinator(
     """
     from partitioning.coordinator import coordinator_partition  # noqa: PLC0415 - help does without numpy
 
+    if not all(ids):
+        raise click.BadParameter("an id is not empty", param_hint="GROUP")
     topic = "__transaction_state" if transactional else "__consumer_offsets"
     leaders: list[Broker | None] | None = None
     if config.get("bootstrap.servers"):

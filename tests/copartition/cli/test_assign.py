@@ -113,3 +113,9 @@ def test_bad_input_is_2(run, arguments, fault):
     assert (result.exit_code, result.stdout) == (2, "")
     assert fault in result.stderr
     assert "bug" not in result.stderr
+
+
+def test_an_instance_id_is_one_members(run):
+    result = run("range", "--topic", "t=2", "--member", "a:x", "--member", "b:x")
+    assert result.exit_code == 2
+    assert "instance id 'x' is given twice" in result.stderr

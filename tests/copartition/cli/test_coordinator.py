@@ -98,3 +98,9 @@ def test_a_cluster_that_does_not_answer_is_named(run):
     result = run("g", "-b", "localhost:1")
     assert result.exit_code == 2
     assert "no broker answers at localhost:1" in result.stderr
+
+
+def test_an_empty_id_is_refused(run):
+    result = run("coordinator", "")
+    assert result.exit_code == 2
+    assert "an id is not empty" in result.stderr
