@@ -101,6 +101,6 @@ def test_a_cluster_that_does_not_answer_is_named(run):
 
 
 def test_an_empty_id_is_refused(run):
-    result = run("coordinator", "")
+    result = run("")
     assert result.exit_code == 2
     assert "an id is not empty" in result.stderr
