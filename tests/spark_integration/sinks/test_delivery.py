@@ -266,8 +266,10 @@ def test_a_lost_record_ends_the_task_before_more_are_asked_for(
     assert len(list(batches)) == 2
 
 
-def threads_of_clients() -> int:
-    return sum(name.read_text() == "rdk:main\n" for name in Path("/proc/self/task").glob("*/comm"))
+def threads_of_clients() -> set[str]:
+    """The main threads of librdkafka's clients in this process, by their numbers."""
+    threads = Path("/proc/self/task").iterdir()
+    return {thread.name for thread in threads if (thread / "comm").read_text() == "rdk:main\n"}
 
 
 def test_no_producer_outlives_a_task_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +277,8 @@ def test_no_producer_outlives_a_task_that_fails(monkeypatch: pytest.MonkeyPatch)
     before = threads_of_clients()
     with pytest.raises(DeliveryError) as caught:
         deliver(iter([batch(0)]), {"bootstrap.servers": "127.0.0.1:1"}, {"t": 2}, "t")
-    assert threads_of_clients() == before, f"{caught.value} holds one"
+    # Clients of earlier tests may end meanwhile.
+    assert threads_of_clients() <= before, f"{caught.value} holds one"
 
 
 def test_a_task_without_rows_asks_no_broker() -> None:
