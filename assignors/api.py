@@ -23,6 +23,7 @@ from assignors.protocol import (
 )
 from assignors.reasons import Reason, Recorder, Step
 from assignors.registry import get_assignor, list_assignors, register_assignor
+from assignors.state import GroupState, MemberIdentity
 
 __all__ = [
     "Assignment",
@@ -34,8 +35,10 @@ __all__ = [
     "Explainer",
     "Explanation",
     "Group",
+    "GroupState",
     "InvalidGroupError",
     "Member",
+    "MemberIdentity",
     "PartitionList",
     "ProtocolError",
     "Reason",

@@ -10,14 +10,14 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
+from assignors.state import MemberIdentity
 from benchmarks.plans.cells import CLASSIC, RACKS, REPLICAS
-from copartition.diff import MemberIdentity
 from copartition.groups import Joiner, WhatIf, parse_snapshot, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from copartition.diff import GroupState
+    from assignors.state import GroupState
 
 DRAWS = 10
 """Draws of what a change brings, to see whether it decides."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from assignors.state import GroupState
     from copartition.cli.shell import Output
-    from copartition.diff import GroupState
     from copartition.groups import Joiner
 
 
@@ -88,7 +88,7 @@ def _given(topics: Sequence[tuple[str, int]], members: Sequence[Joiner]) -> Grou
     """The group that the command line describes, in which nobody has anything yet."""
     import numpy as np  # noqa: PLC0415 - help does without
 
-    from copartition.diff import GroupState, MemberIdentity  # noqa: PLC0415
+    from assignors.state import GroupState, MemberIdentity  # noqa: PLC0415
 
     counts: dict[str, int] = {}
     for name, count in topics:

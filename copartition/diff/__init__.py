@@ -6,13 +6,11 @@ from copartition.diff.checks import Check, parse_check
 from copartition.diff.compare import AssignmentDiff, diff
 from copartition.diff.matching import MATCH_RULES, Matching, Rename
 from copartition.diff.members import MemberChange, Presence
-from copartition.diff.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.diff.stops import Stop
 from copartition.diff.summary import Summary
 
 __all__ = [
     "MATCH_RULES",
-    "UNKNOWN_LAG",
     "Action",
     "AssignmentDiff",
     "Change",
@@ -20,10 +18,8 @@ __all__ = [
     "Conflict",
     "DiffError",
     "Flow",
-    "GroupState",
     "Matching",
     "MemberChange",
-    "MemberIdentity",
     "Presence",
     "Rename",
     "Stop",

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from assignors.assignment import Assignment
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
+from assignors.state import UNKNOWN_LAG, GroupState
 from assignors.weighted.weights_file import GivenWeights, weights_of
 from copartition.diff.changes import Action, Change, Conflict, Flow
 from copartition.diff.matching import Matching, match_members
 from copartition.diff.members import Identity, MemberChange, Presence, order_members
 from copartition.diff.needed import Columns, Needed, find_needed
 from copartition.diff.peak import certificate_of
-from copartition.diff.state import UNKNOWN_LAG, GroupState
 from copartition.diff.stops import Consumption, Stop, find_consumption, find_stops
 from copartition.diff.summary import Summary, summarize
 from copartition.simulation.inputs.settings import Settings

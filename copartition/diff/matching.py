@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from copartition.diff.state import MemberIdentity
+    from assignors.state import MemberIdentity
 
 _FIELDS = {"instance-id": "instance_id", "client-id": "client_id", "member-id": "id", "host": "host"}
 """What names a member, the best name first."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from copartition.diff.state import MemberIdentity
+    from assignors.state import MemberIdentity
 
 
 Identity: TypeAlias = tuple[int, int]

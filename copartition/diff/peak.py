@@ -10,9 +10,9 @@ from assignors.group import Group, Member, Topic
 from assignors.optimal.quality import certificate
 
 if TYPE_CHECKING:
+    from assignors.state import GroupState
     from assignors.weighted.certificate import Certificate
     from assignors.weighted.weights import Weights
-    from copartition.diff.state import GroupState
 
 
 def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from assignors.state import GroupState
     from copartition.diff.compare import AssignmentDiff
-    from copartition.diff.state import GroupState
     from copartition.simulation.inputs.settings import Settings
 
     Mask = NDArray[np.bool_]
@@ -142,7 +142,7 @@ def find_consumption(diff: AssignmentDiff, settings: Settings) -> Consumption | 
     protocol = _own_protocol(diff.after)
     if diff.after.status != "planned" or protocol is None:
         return None
-    way = diff.after.way
+    way: tuple[Event, ...] = diff.after.way
     skipped = {"crash", "rebalance"} if way else {"crash"}
     events = [*(event for event in _events(diff, settings) if event.name not in skipped), *way]
     static = [event for event in events if event.name == "restart"]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from assignors.state import UNKNOWN_LAG
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
-from copartition.diff.state import UNKNOWN_LAG
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

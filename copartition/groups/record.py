@@ -13,7 +13,7 @@ from partitioning.kit.extras import needs
 if TYPE_CHECKING:
     from os import PathLike
 
-    from copartition.diff.state import GroupState
+    from assignors.state import GroupState
     from copartition.groups.snapshot import Snapshot
 
 with needs("a record of a group", "cli"):

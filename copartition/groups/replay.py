@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assignors.errors import SourceError
-from copartition.diff.state import GroupState, MemberIdentity
+from assignors.state import GroupState, MemberIdentity
 
 if TYPE_CHECKING:
     from copartition.simulation import Consumer, Scenario, SimulationResult

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.errors import SourceError
-from copartition.diff.state import UNKNOWN_LAG, GroupState, MemberIdentity
+from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -24,8 +24,8 @@ from partitioning.topic_partition import MAX_PARTITIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from assignors.state import GroupState
     from assignors.weighted.weights_file import GivenWeights
-    from copartition.diff.state import GroupState
 
 _SCENARIOS = {".yaml", ".yml", ".toml"}
 

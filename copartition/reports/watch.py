@@ -17,7 +17,7 @@ from partitioning.errors import PartitioningError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from copartition.diff.state import GroupState
+    from assignors.state import GroupState
     from copartition.groups.record import Step
     from copartition.watch import Change
     from copartition.watch.replaying import Bounds, Compared, Replay, Spread

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.partition_list import NOTHING, PartitionList
+from assignors.state import GroupState, MemberIdentity
 from copartition.diff import diff
 from copartition.diff.members import natural
-from copartition.diff.state import GroupState, MemberIdentity
 from copartition.watch.names import Names
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from copartition.watch.names import Names
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from copartition.diff.state import GroupState
+    from assignors.state import GroupState
     from copartition.groups.record import Step
     from copartition.simulation import Event, SimulationResult
     from copartition.watch.changes import Change

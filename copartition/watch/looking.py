@@ -11,7 +11,7 @@ from copartition.groups.record import Step
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from copartition.diff.state import GroupState
+    from assignors.state import GroupState
 
     Reading = tuple[GroupState, GroupState | None]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from copartition.diff.state import MemberIdentity
+    from assignors.state import MemberIdentity
 
 
 class Names:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
-    from copartition.diff.state import GroupState
+    from assignors.state import GroupState
     from copartition.groups.record import Step
     from copartition.simulation import Settings
     from copartition.watch.changes import Change

@@ -3,7 +3,8 @@
 import pytest
 
 from assignors import Explainer, Group, Member, Reason, RecordingAssignor, Topic, explain, get_assignor
-from copartition.diff import GroupState, diff
+from assignors.state import GroupState
+from copartition.diff import diff
 from copartition.groups import WhatIf, plan
 from tests.support.golden import ASSIGNORS
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from copartition.diff import GroupState, MemberIdentity, diff
+from assignors.state import GroupState, MemberIdentity
+from copartition.diff import diff
 
 
 def state(owners, *, members=None, name="m-{}", **known):

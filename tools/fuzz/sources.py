@@ -15,7 +15,7 @@ from tools.fuzz.mutation import mutate
 if TYPE_CHECKING:
     from random import Random
 
-    from copartition.diff import GroupState
+    from assignors.state import GroupState
 
 CAPTURES = [
     path.read_bytes()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from assignors.errors import SourceError
-from copartition.diff.state import GroupState
+from assignors.state import GroupState
 from copartition.groups.capture import kafkactl
 from copartition.groups.capture.group import describe
 from copartition.groups.capture.scan import MOST_NOTICES, NO_OUTPUT, Scanned, is_header, scan

@@ -9,7 +9,7 @@ import numpy as np
 
 from assignors.errors import SourceError
 from assignors.member_ids import name_in
-from copartition.diff.state import UNKNOWN_LAG, GroupState
+from assignors.state import UNKNOWN_LAG, GroupState
 from copartition.groups.capture.members import Given, identities, read_members
 from copartition.groups.capture.table import AGAIN, beyond_end
 from copartition.groups.strategy import strategy_name
@@ -18,7 +18,7 @@ from partitioning.kit.limits import MAX_GROUP_MEMBERS, parse_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from copartition.diff.state import MemberIdentity
+    from assignors.state import MemberIdentity
     from copartition.groups.capture.members import Roster
     from copartition.groups.capture.scan import Scanned
     from copartition.groups.capture.table import Table

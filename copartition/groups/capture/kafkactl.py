@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from assignors.errors import SourceError
-from copartition.diff.state import UNKNOWN_LAG, MemberIdentity
+from assignors.state import UNKNOWN_LAG, MemberIdentity
 from copartition.groups.capture.table import AGAIN, beyond_end
 from copartition.groups.rows import Rows
 from partitioning.kit.extras import needs
@@ -22,7 +22,7 @@ from partitioning.kit.limits import MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from copartition.diff.state import GroupState
+    from assignors.state import GroupState
     from copartition.groups.capture.table import Table
 
 with needs("the output of kafkactl", "cli"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.diff.state import MemberIdentity
+from assignors.state import MemberIdentity
 from copartition.groups.capture.table import AGAIN
 from partitioning.kit.limits import MAX_PARTITION, MAX_TOPIC_NAME
 from partitioning.topic_partition import MAX_PARTITIONS

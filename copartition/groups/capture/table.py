@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from assignors.errors import SourceError
-from copartition.diff.state import UNKNOWN_LAG
+from assignors.state import UNKNOWN_LAG
 from partitioning.kit.limits import MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
 
 if TYPE_CHECKING:

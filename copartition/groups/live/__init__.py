@@ -12,7 +12,7 @@ from copartition.groups.live.topics import read_lags, read_topics
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from copartition.diff.state import GroupState
+    from assignors.state import GroupState
 
 __all__ = ["read_live"]
 

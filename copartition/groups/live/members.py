@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.errors import ProtocolError
 from assignors.protocol import Subscription, decode_subscription
-from copartition.diff.state import MemberIdentity
+from assignors.state import MemberIdentity
 from copartition.groups.strategy import strategy_name
 from partitioning.topic_partition import TopicPartition
 

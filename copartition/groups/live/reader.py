@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.errors import GroupNotFoundError
-from copartition.diff.state import GroupState
+from assignors.state import GroupState
 from copartition.groups.live.cluster import connect
 from copartition.groups.live.members import describe_group, with_subscriptions
 from copartition.groups.live.states import states

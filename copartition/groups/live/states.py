@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from copartition.diff.state import UNKNOWN_LAG
+from assignors.state import UNKNOWN_LAG
 from copartition.groups.rows import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from copartition.diff.state import GroupState
+    from assignors.state import GroupState
     from copartition.groups.live.members import LiveGroup
     from copartition.groups.live.topics import LiveTopics
     from partitioning.topic_partition import TopicPartition

@@ -10,7 +10,7 @@ from copartition.groups.capture.table import beyond_end
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from copartition.diff.state import TopicRacks
+    from assignors.state import TopicRacks
     from copartition.groups.live.cluster import Cluster
 
 _64_BITS = 2**64 - 1

@@ -9,14 +9,14 @@ import numpy as np
 
 from assignors.errors import SourceError
 from assignors.group import Member
-from copartition.diff.state import MemberIdentity
+from assignors.state import MemberIdentity
 from copartition.groups.plan.new_ids import placeholder
 from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from copartition.diff.state import GroupState
+    from assignors.state import GroupState
     from copartition.groups.plan.what_if import WhatIf
 
 

@@ -14,7 +14,7 @@ from assignors.explain import Explainer
 from assignors.group import Group
 from assignors.registry import get_assignor
 from assignors.settling import settle
-from copartition.diff.state import GroupState
+from assignors.state import GroupState
 from copartition.groups.plan.members import find_member, names_of, seat_members
 from copartition.groups.plan.new_ids import unknown_places
 from copartition.groups.plan.owners import owners

@@ -12,7 +12,7 @@ from partitioning.kit.limits import check_partitions
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from copartition.diff.state import GroupState, TopicRacks
+    from assignors.state import GroupState, TopicRacks
     from copartition.groups.plan.members import Seat
     from copartition.groups.plan.what_if import WhatIf
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
+from assignors.state import UNKNOWN_LAG
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
-from copartition.diff.state import UNKNOWN_LAG
 from copartition.reports.table import Table
 from copartition.reports.words import count, duration, number, partition_ranges
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assignors.assignment import Assignment
-from copartition.diff import UNKNOWN_LAG, Action, Change, Conflict, GroupState, MemberIdentity, diff
+from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
+from copartition.diff import Action, Change, Conflict, diff
 from partitioning.topic_partition import TopicPartition
 
 

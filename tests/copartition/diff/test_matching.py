@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from copartition.diff import DiffError, GroupState, MemberIdentity, Rename, diff
+from assignors.state import GroupState, MemberIdentity
+from copartition.diff import DiffError, Rename, diff
 
 
 def group(*members, topics=1):

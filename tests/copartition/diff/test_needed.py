@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from copartition.diff import DiffError, GroupState, MemberIdentity, diff, parse_check
+from assignors.state import GroupState, MemberIdentity
+from copartition.diff import DiffError, diff, parse_check
 from tests.assignors.optimal.solver import brute_most_kept, random_group, solved_most_kept
 from tests.support.tiers import examples
 

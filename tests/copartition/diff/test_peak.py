@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from assignors.assignment import Assignment
-from copartition.diff import GroupState, diff
+from assignors.state import GroupState
+from copartition.diff import diff
 from partitioning import InvalidConfigError
 
 LISTS = {"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]}

@@ -6,7 +6,8 @@ import pytest
 
 from assignors import Assignment, Explainer, Group, Member, Reason, RebalanceProtocol, Topic
 from assignors.reasons import unrecorded
-from copartition.diff import Action, GroupState, diff
+from assignors.state import GroupState
+from copartition.diff import Action, diff
 from partitioning.topic_partition import TopicPartition
 
 GROUP = Group([Topic("t", 4)], [Member("a", ["t"]), Member("b", ["t"])])

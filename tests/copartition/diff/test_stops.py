@@ -9,7 +9,8 @@ import pytest
 
 from assignors.assignment import Assignment
 from assignors.group import Topic
-from copartition.diff import GroupState, MemberIdentity, diff
+from assignors.state import GroupState, MemberIdentity
+from copartition.diff import diff
 from copartition.simulation import Consumer, Crash, Grow, Join, Leave, Scenario, Settings, simulate
 from partitioning.topic_partition import TopicPartition
 from tests.support.tiers import sample

@@ -9,7 +9,8 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicCollect
 from confluent_kafka.admin import AdminClient
 
 from assignors.errors import SourceError
-from copartition.diff import UNKNOWN_LAG, diff
+from assignors.state import UNKNOWN_LAG
+from copartition.diff import diff
 from copartition.groups import (
     Joiner,
     WhatIf,

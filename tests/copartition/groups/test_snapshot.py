@@ -10,7 +10,8 @@ import pytest
 
 from assignors.assignment import Assignment
 from assignors.errors import SourceError
-from copartition.diff import UNKNOWN_LAG, GroupState, MemberIdentity, diff
+from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
+from copartition.diff import diff
 from copartition.groups import parse_capture, parse_snapshot, snapshot_bytes
 
 CAPTURES = Path(__file__).parent / "captures"

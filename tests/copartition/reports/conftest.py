@@ -8,7 +8,8 @@ import pytest
 
 from assignors.assignment import Assignment
 from assignors.group import Topic
-from copartition.diff import GroupState, MemberIdentity, diff
+from assignors.state import GroupState, MemberIdentity
+from copartition.diff import diff
 from copartition.diff.stops import Stop
 from copartition.groups import WhatIf, plan
 from copartition.simulation import Consumer, Crash, Join, Scenario, simulate

@@ -13,7 +13,8 @@ import pytest
 from rich.console import Console
 
 from assignors.group import Topic
-from copartition.diff import GroupState, MemberIdentity, diff
+from assignors.state import GroupState, MemberIdentity
+from copartition.diff import diff
 from copartition.reports.diff.html import diff_html, ownership_svg
 from copartition.reports.diff.json import diff_csv, diff_json, diff_lines
 from copartition.reports.diff.markdown import diff_markdown

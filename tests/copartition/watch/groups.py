@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from copartition.diff import MemberIdentity
+from assignors.state import MemberIdentity
 from copartition.groups.rows import Rows
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from copartition.diff import MemberIdentity
+from assignors.state import MemberIdentity
 from copartition.groups.record import Step
 from copartition.watch import Kind, Watch
 from copartition.watch.names import Names

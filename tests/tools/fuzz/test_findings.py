@@ -10,7 +10,7 @@ import pytest
 
 from assignors.errors import AssignorsError
 from assignors.files import decode_text
-from copartition.diff import UNKNOWN_LAG
+from assignors.state import UNKNOWN_LAG
 from copartition.groups import parse_snapshot, read_pair
 from copartition.simulation import Scenario
 from tools.fuzz.runner import attempt

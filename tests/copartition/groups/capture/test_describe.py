@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from assignors.errors import SourceError
-from copartition.diff import UNKNOWN_LAG, diff
+from assignors.state import UNKNOWN_LAG
+from copartition.diff import diff
 from copartition.groups import parse_capture
 
 CAPTURES = Path(__file__).parents[1] / "captures"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from copartition.diff import GroupState, MemberIdentity
+from assignors.state import GroupState, MemberIdentity
 
 
 def group(members, owned, counts, **more):

@@ -3,7 +3,8 @@
 import pytest
 
 from assignors.errors import SourceError
-from copartition.diff import MemberIdentity, diff
+from assignors.state import MemberIdentity
+from copartition.diff import diff
 from copartition.groups import Joiner, WhatIf, plan
 from tests.copartition.groups.plan.states import group, lists
 

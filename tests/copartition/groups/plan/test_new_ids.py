@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from assignors import Group, Member, Topic, get_assignor
-from copartition.diff import MemberIdentity
+from assignors.state import MemberIdentity
 from copartition.groups import Joiner, WhatIf, plan
 from tests.copartition.groups.plan.states import group, lists
 

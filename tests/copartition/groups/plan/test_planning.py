@@ -7,7 +7,8 @@ import pytest
 from assignors import Reason, register_assignor
 from assignors.assignment import Assignment
 from assignors.errors import SourceError
-from copartition.diff import GroupState, MemberIdentity, diff
+from assignors.state import GroupState, MemberIdentity
+from copartition.diff import diff
 from copartition.groups import WhatIf, parse_capture, plan
 from partitioning.errors import UnknownStrategyError
 from tests.copartition.groups.plan import states

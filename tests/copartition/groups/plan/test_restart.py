@@ -6,7 +6,8 @@ import pytest
 
 from assignors import Group, Member, Topic, get_assignor
 from assignors.errors import SourceError
-from copartition.diff import GroupState, MemberIdentity, diff
+from assignors.state import GroupState, MemberIdentity
+from copartition.diff import diff
 from copartition.groups import WhatIf, plan
 from tests.copartition.groups.plan.states import group, lists
 

@@ -1,27 +1,19 @@
-"""A group at one moment: its members, and who has which partition, as columns."""
+"""A group at one moment as seen from outside: its members, and who has which partition, as columns."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assignors.assignment import Assignment
 from assignors.errors import SourceError
+from assignors.explain import Explainer
 from assignors.partition_list import PartitionList
 from partitioning.kit.limits import check_partitions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from uuid import UUID
-
-    from numpy.typing import NDArray
-
-    from assignors.explain import Explainer
-    from copartition.diff.stops import Event
-    from partitioning.topic_partition import TopicPartition
-
+from partitioning.topic_partition import TopicPartition  # noqa: TC001 - type hints are read at run time
 
 UNKNOWN_LAG = -(2**63)
 """A lag that nobody knows; a real one is below zero where a group committed an offset beyond the end."""
@@ -77,7 +69,8 @@ class GroupState:
         assumed: what was taken for granted because no source tells, such as subscriptions; a decision that
             rests on this state rests on that.
         explainer: tells why each partition is where it is, for a state that an assignor planned.
-        way: what happens on the way to a planned state where that is more than one step.
+        way: what happens on the way to a planned state where that is more than one step: the `Event`s of
+            `copartition.diff.stops`, which this package does not know.
     """
 
     members: tuple[MemberIdentity, ...]
@@ -98,7 +91,7 @@ class GroupState:
     warnings: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     explainer: Explainer | None = None
-    way: tuple[Event, ...] = ()
+    way: tuple[Any, ...] = ()
 
     @property
     def highest_counts(self) -> NDArray[np.int64]:
@@ -124,8 +117,8 @@ class GroupState:
 
     @classmethod
     def of(
-        cls, value: GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]
-    ) -> GroupState:
+        cls, value: "GroupState | Assignment | Mapping[str, Sequence[TopicPartition] | PartitionList]"
+    ) -> "GroupState":
         """The same as a state. An `Assignment` knows the partitions nobody has, a plain mapping does not."""
         if isinstance(value, GroupState):
             return value
@@ -134,7 +127,7 @@ class GroupState:
         state = cls(tuple(MemberIdentity(name) for name in members), topics, member, topic, partition)
         return state.with_unowned(assignment.unassigned) if isinstance(value, Assignment) else state
 
-    def with_unowned(self, partitions: PartitionList) -> GroupState:
+    def with_unowned(self, partitions: PartitionList) -> "GroupState":
         """This state and the partitions nobody has; after that it is complete."""
         number = {name: index for index, name in enumerate(self.topics)}
         for name in partitions.names:
@@ -155,7 +148,7 @@ class GroupState:
             complete=True,
         )
 
-    def completed(self, counts: Mapping[str, int]) -> GroupState:
+    def completed(self, counts: Mapping[str, int]) -> "GroupState":
         """This state with a row for every partition of these topics; those without one are nobody's.
 
         Raises:
