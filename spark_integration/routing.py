@@ -1,8 +1,8 @@
 """Lay a DataFrame out as its topic is: Spark partition i holds exactly Kafka partition i.
 
 Route last. The layout survives `filter`, `withColumn`, `sortWithinPartitions`, `mapInArrow` and caching; it
-is lost by `coalesce`, `repartition`, `orderBy`, `limit`, `union`, and by a join or aggregation that shuffles
-again. `assert_routed` finds such a loss.
+is lost by `coalesce`, `repartition`, `orderBy`, `limit`, `union`, and by a join, aggregation or window that
+shuffles again. `assert_routed` finds such a loss.
 
 A join or aggregation whose keys include the partition column needs no further exchange since Spark 4.1; an
 older Spark shuffles again. Without the column among the keys every Spark does: it cannot know that the
@@ -78,6 +78,10 @@ def route(
 def assert_routed(df: DataFrame, num_partitions: int, *, by: str = "partition", lanes: int = 1) -> None:
     """Raise if any row is outside the Spark partition of its Kafka partition. Runs one pass over `df`.
 
+    The pass computes every column: Spark would leave out a window or a join whose columns nobody asks for,
+    and with it the shuffle that the write then runs. So give the very frame that is written. A frame from
+    which columns are dropped later may raise although the smaller frame is routed.
+
     Args:
         df: what `route` returned, or something made from it. It is computed: cache it if it is costly.
         num_partitions: partitions of the topic.
@@ -99,17 +103,25 @@ def assert_routed(df: DataFrame, num_partitions: int, *, by: str = "partition", 
     # Also false for a partition that is null or out of range.
     at_home = sf.floor(here / lanes).eqNullSafe(belongs) & (here < num_partitions * lanes)
     strays = rows.where(~at_home)
-    misplaced = strays.count()
-    if misplaced:
-        examples = strays.take(EXAMPLES)
+    # Whole rows decide: a count alone needs no other column, so Spark would run another plan than the write.
+    examples = strays.take(EXAMPLES)
+    if examples:
         shown = "; ".join(
             f"Spark partition {r[0]} holds a row of Kafka partition {r[1]}" for r in examples[:3]
         )
         raise RoutingError(
-            f"{misplaced} rows are not in the Spark partition of their Kafka partition ({shown}). coalesce, "
-            f"repartition, orderBy, limit, union, joins and aggregations destroy routing: call route() last.",
+            f"{_count_whole(strays)} rows are not in the Spark partition of their Kafka partition ({shown}). "
+            "coalesce, repartition, orderBy, limit, union, joins, aggregations and windows destroy routing: "
+            "call route() last.",
             examples,
         )
+
+
+def _count_whole(rows: DataFrame) -> int:
+    """How many rows there are, by a plan from which Spark prunes no column of `row`."""
+    whole = sf.length(sf.col("row").cast("string"))
+    counted: int = rows.agg(sf.count("*"), sf.max(whole)).collect()[0][0]
+    return counted
 
 
 def salt_table(num_partitions: int) -> list[int]:

@@ -1,8 +1,10 @@
 from collections.abc import Callable
+from contextlib import nullcontext
+from random import Random
 
 import mmh3
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from partitioning.errors import InvalidPartitionCountError
@@ -245,6 +247,107 @@ def test_assert_routed_finds_what_destroys_routing(spark: SparkSession, how: str
     assert 1 <= len(raised.value.rows) <= 10
     assert all(row.spark_partition != row.kafka_partition for row in raised.value.rows)
     assert raised.value.rows[0].row.partition == raised.value.rows[0].kafka_partition
+
+
+def add_columns_that_shuffle(df: DataFrame, how: str) -> DataFrame:
+    """More columns by a plan that shuffles again, which Spark leaves out where nobody asks for them."""
+    keyed = df.withColumn("key", sf.pmod("id", sf.lit(50)))
+    by_key = Window.partitionBy("key").orderBy("id")
+    match how:
+        case "row_number":
+            return keyed.withColumn("nth", sf.row_number().over(by_key))
+        case "lag":
+            return keyed.withColumn("before", sf.lag("id").over(by_key))
+        case "window by another column":
+            by_id = Window.partitionBy(sf.pmod("id", sf.lit(7)))
+            return keyed.withColumn("greatest", sf.max("id").over(by_id))
+        case "left join":
+            return keyed.join(keyed.groupBy("key").count().hint("merge"), "key", "left")
+    raise ValueError(how)
+
+
+@pytest.mark.parametrize("how", ["row_number", "lag", "window by another column", "left join"])
+def test_assert_routed_judges_the_plan_with_every_column(spark: SparkSession, how: str) -> None:
+    df = add_columns_that_shuffle(route(rows(spark, 6, 600), 6), how)
+    with pytest.raises(RoutingError, match="rows are not in the Spark partition") as raised:
+        assert_routed(df, 6)
+    assert f"{len(misplaced_rows(df))} rows" in str(raised.value)
+
+
+def test_assert_routed_passes_once_such_columns_are_dropped(spark: SparkSession) -> None:
+    df = add_columns_that_shuffle(route(rows(spark, 6, 600), 6), "lag").drop("before")
+    assert misplaced_rows(df) == []
+    assert_routed(df, 6)
+
+
+# Operations on rows of `id` and `partition`; a name that is added is the place in the chain, so it is new.
+OPERATIONS: list[Callable[[DataFrame, str], DataFrame]] = [
+    lambda df, _: df.where("id % 11 != 3"),
+    lambda df, name: df.withColumn(name, sf.col("id") * 2),
+    lambda df, _: df.sortWithinPartitions("id"),
+    lambda df, _: df.select("id", "partition"),
+    lambda df, _: df.drop(df.columns[-1]) if len(df.columns) > 2 else df,
+    lambda df, name: df.withColumn(name, sf.lag("id").over(Window.partitionBy("partition").orderBy("id"))),
+    lambda df, name: df.withColumn(
+        name, sf.row_number().over(Window.partitionBy(sf.col("id") % 5).orderBy("id"))
+    ),
+    lambda df, name: df.join(df.groupBy("id").agg(sf.count("*").alias(name)).hint("merge"), "id", "left"),
+    lambda df, name: df.join(
+        df.sparkSession.range(8).withColumn(name, sf.lit(1)).hint("broadcast"), "id", "left"
+    ),
+    lambda df, _: df.dropDuplicates(["id"]),
+    lambda df, _: df.coalesce(3),
+    lambda df, _: df.repartition(4),
+    lambda df, _: df.orderBy(sf.desc("id")),
+    lambda df, _: df.orderBy("id").limit(40),
+    lambda df, _: df.where("id % 2 = 0").union(df.where("id % 2 = 1")),
+    lambda df, _: df.mapInArrow(lambda batches: batches, df.schema),
+]
+ROUTED_AGAIN = 6
+"""Out of 22 operations, so many are `route`: many chains then end routed, and many lose it late."""
+
+
+def misplaced_rows(df: DataFrame) -> list[tuple[int, int]]:
+    """Spark and Kafka partition of every row that a task of the write would hold in the wrong place."""
+
+    def list_misplaced(batches):
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        here = TaskContext.get().partitionId()
+        for batch in batches:
+            strays = [p for p in batch.column("partition").to_pylist() if p != here]
+            yield pa.RecordBatch.from_pydict(
+                {
+                    "here": pa.array([here] * len(strays), pa.int32()),
+                    "partition": pa.array(strays, pa.int32()),
+                }
+            )
+
+    return [tuple(row) for row in df.mapInArrow(list_misplaced, "here int, partition int").collect()]
+
+
+def random_chain(df: DataFrame, random: Random, length: int) -> DataFrame:
+    """What `length` random operations make of `df`."""
+    for place in range(length):
+        number = random.randrange(-ROUTED_AGAIN, len(OPERATIONS))
+        df = route(df, 4) if number < 0 else OPERATIONS[number](df, f"added_{place}")
+    return df
+
+
+CHAINS = [
+    *((seed, 6) for seed in (0, 2, 3, 11, 13, 14, 19, 26)),
+    *(pytest.param(seed, 20, marks=pytest.mark.slow) for seed in range(100)),
+]
+
+
+@pytest.mark.parametrize(("seed", "length"), CHAINS)
+def test_assert_routed_agrees_with_what_tasks_hold(spark: SparkSession, seed: int, length: int) -> None:
+    df = random_chain(route(rows(spark, 4, 80), 4), Random(seed), length)
+    misplaced = len(misplaced_rows(df))
+    verdict = pytest.raises(RoutingError, match=f"^{misplaced} rows") if misplaced else nullcontext()
+    with verdict:
+        assert_routed(df, 4)
 
 
 @pytest.mark.parametrize(
