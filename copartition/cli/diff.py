@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -123,7 +123,7 @@ def _what_if(
     remove_member: tuple[str, ...],
     partitions: tuple[tuple[str, int], ...],
     subscribe: tuple[str, ...],
-    rolling_restart: bool,
+    deploy: Literal["rolling", "surge"] | None,
 ) -> WhatIf:
     from copartition.groups import WhatIf  # noqa: PLC0415 - help and completion do without
 
@@ -133,7 +133,7 @@ def _what_if(
         remove_members=remove_member,
         partitions=dict(partitions),
         subscribe=dict(map(_subscription, subscribe)),
-        rolling_restart=rolling_restart,
+        deploy=deploy,
     )
 
 
@@ -164,7 +164,13 @@ planning_options = one_argument(
     click.option(
         "--remove-member", multiple=True, metavar="ID", help="plan: a member that leaves; repeatable."
     ),
-    click.option("--rolling-restart", is_flag=True, help="plan: every member restarts, one after the other."),
+    click.option(
+        "--deploy",
+        type=click.Choice(["rolling", "surge"]),
+        help="plan: every member is replaced, one after the other: gone before it is back (rolling), or only "
+        "when the new one has joined (surge).",
+    ),
+    click.option("--rolling-restart", "deploy", flag_value="rolling", help="The same as --deploy rolling."),
     click.option(
         "--subscribe",
         multiple=True,

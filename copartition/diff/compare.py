@@ -18,7 +18,7 @@ from copartition.diff.matching import Matching, match_members
 from copartition.diff.members import Identity, MemberChange, Presence, order_members
 from copartition.diff.needed import Columns, Needed, find_needed
 from copartition.diff.peak import certificate_of
-from copartition.diff.stops import Consumption, Stop, find_consumption, find_stops
+from copartition.diff.stops import Consumption, Stop, find_consumption, find_protocols, find_stops
 from copartition.diff.summary import Summary, summarize
 from copartition.simulation.inputs.settings import Settings
 from partitioning.kit.words import first_of
@@ -97,6 +97,19 @@ class AssignmentDiff:
     def stops(self) -> tuple[Stop, ...]:
         """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
         return find_stops(self, self.timing or Settings())
+
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        """The rebalance protocols that the group may go by: its own where a side tells, else all."""
+        return find_protocols(self)
+
+    @property
+    def own_stops(self) -> tuple[Stop, ...]:
+        """Those that can be the group's own; none where a plan has a longer way, see `consumption`."""
+        if self.after.way:
+            return ()
+        protocols = self.protocols
+        return tuple(stop for stop in self.stops if stop.protocol in protocols)
 
     @cached_property
     def consumption(self) -> Consumption | None:

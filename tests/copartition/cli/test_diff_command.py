@@ -250,9 +250,9 @@ def test_a_topic_that_grows(run, members):
 @pytest.mark.parametrize(
     ("form", "begins"),
     [
-        ("text", "shipping   rebalancing"),
-        ("stat", "  first   |  3  ---\n  second  |  3  +++\n3 moved, 3 kept"),
-        ("json", '{\n  "format_version": "1.2"'),
+        ("text", "3 moved, 3 kept, 0 unassigned.\nshipping   rebalancing"),
+        ("stat", "3 moved, 3 kept, 0 unassigned.\n  first   |  3  ---\n  second  |  3  +++"),
+        ("json", '{\n  "format_version": "1.3"'),
         ("ndjson", '{"topic": "orders", "partition": 1, "action": "move"'),
         ("csv", "topic,partition,action,from,to,lag,reason\norders,1,move,first,second,"),
         ("markdown", "**3 moved, 3 kept"),
