@@ -7,12 +7,13 @@ protocol), and what the clients refuse, as `copartition.simulation` has it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from assignors.errors import MigrationError
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
+from copartition.diff.topic_spread import CO_PARTITIONED
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import UnknownStrategyError
 
@@ -74,10 +75,12 @@ class Migration:
         bounces: one after the other, each begun when the one before is over on all members; empty where
             nothing has to change, or where there is no way.
         obstacle: why no rolling bounce is safe; None where there is a way.
+        warning: what else changes for the application on the way; None where nothing is known to.
     """
 
     bounces: tuple[Bounce, ...]
     obstacle: str | None = None
+    warning: str | None = None
 
 
 def plan_migration(
@@ -111,6 +114,23 @@ def plan_migration(
         raise MigrationError(f"{fault}, so no member can have {', '.join(old)} now")
     if old == new:
         return Migration(())
+    return replace(_find_way(old, new, clients, policy), warning=_separates(old, new))
+
+
+def _separates(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
+    """That topics which were read together by number no longer are."""
+    together = {*CO_PARTITIONED.values()}
+    if old[0] not in together or new[0] in together:
+        return None
+    keeps = CO_PARTITIONED["consumer" if _remote(new) else "classic"]
+    return (
+        f"co-partitioned reading ends: {old[0]} gives equal numbers of equally large topics to one member, "
+        f"{new[0]} does not; {keeps} keeps it"
+    )
+
+
+def _find_way(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str], policy: str) -> Migration:
+    """The fewest safe rolling bounces between lists that differ, which the clients have now."""
     if fault := _refused(clients, new):
         return Migration((), fault)
     if _remote(old) or _remote(new):

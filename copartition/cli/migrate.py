@@ -67,10 +67,12 @@ def migrate(
 
 
 def _migration_lines(migration: Migration) -> list[str]:
+    warning = [] if migration.warning is None else [f"warning: {migration.warning}"]
     if migration.obstacle is not None:
         return [
             f"No rolling bounce is safe: {migration.obstacle}.",
             "Stop all members, wait until the group is empty, and start them with the new settings.",
+            *warning,
         ]
     if not migration.bounces:
         return ["Nothing has to change."]
@@ -78,6 +80,7 @@ def _migration_lines(migration: Migration) -> list[str]:
     return [
         f"{'1 rolling bounce' if len(migration.bounces) == 1 else many}:",
         *(line for number, bounce in enumerate(migration.bounces, 1) for line in _bounce(number, bounce)),
+        *warning,
     ]
 
 

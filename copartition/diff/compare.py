@@ -20,6 +20,7 @@ from copartition.diff.needed import Columns, Needed, find_needed
 from copartition.diff.peak import certificate_of
 from copartition.diff.stops import Consumption, Stop, find_consumption, find_protocols, find_stops
 from copartition.diff.summary import Summary, summarize
+from copartition.diff.topic_spread import separated_topics
 from copartition.simulation.inputs.settings import Settings
 from partitioning.kit.words import first_of
 from partitioning.topic_partition import TopicPartition
@@ -77,6 +78,11 @@ class AssignmentDiff:
     def warnings(self) -> tuple[str, ...]:
         """What to know before believing the numbers."""
         return tuple(dict.fromkeys((*self.before.warnings, *self.after.warnings)))
+
+    @cached_property
+    def separated(self) -> tuple[tuple[str, ...], ...]:
+        """Topics of which one member had each number before and no longer has after; groups of names."""
+        return separated_topics(self)
 
     @property
     def assumed(self) -> tuple[str, ...]:

@@ -125,6 +125,8 @@ class Document(TypedDict):
         verdict: the answer in a sentence.
         consumption: what the way to a plan stops, under the group's own protocol; null where nothing stops or
             nothing was planned.
+        separated: groups of topics of which one member had each number before and no longer has after, so
+            that they cannot be joined by partition any more.
         summary: the diff in numbers, each of which can be checked.
         checks: the limits that were given.
         assumed: what was taken for granted because no source tells.
@@ -146,6 +148,7 @@ class Document(TypedDict):
     statuses: Statuses
     verdict: str
     consumption: Consumption | None
+    separated: list[list[str]]
     summary: Summary
     checks: list[CheckResult]
     assumed: list[str]
@@ -195,6 +198,7 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
         "statuses": {"before": diff.before.status, "after": diff.after.status},
         "verdict": verdict(diff),
         "consumption": diff.consumption,
+        "separated": [*map(list, diff.separated)],
         "summary": diff.summary,
         "checks": check_results(checks, diff.summary),
         "assumed": [*diff.assumed],

@@ -6,14 +6,19 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.reasons import Reason
+from copartition.diff.topic_spread import CO_PARTITIONED
 from copartition.reports.diff.model import renames
 from copartition.reports.table import Table
-from copartition.reports.words import count, duration, number
+from copartition.reports.words import count, duration, list_names, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from copartition.diff import AssignmentDiff
+
+_TOPICS = 4
+_SEPARATED = 3
+"""So many groups of topics are named that are no longer read together; JSON has all."""
 
 _EXPLAINED = 20_000
 """Partitions of a group whose plan is explained without being asked to; more take longer than the plan."""
@@ -26,7 +31,9 @@ def verdict(diff: AssignmentDiff) -> str:
 
 def answer(diff: AssignmentDiff) -> str:
     """The verdict without what was taken for granted, for a report that lists this apart."""
-    return " ".join([*_consumption(diff), *_migration(diff), _counts(diff), *_unknown(diff)])
+    return " ".join(
+        [*_consumption(diff), *_migration(diff), _counts(diff), *_separated(diff), *_unknown(diff)]
+    )
 
 
 def _migration(diff: AssignmentDiff) -> list[str]:
@@ -57,6 +64,16 @@ def _consumption(diff: AssignmentDiff) -> list[str]:
         whose = count(stops.static_restarts, "static member")
         told.append(f"{whose} restarting, whose partitions also wait while each is down")
     return [f"{', '.join(told)}."]
+
+
+def _separated(diff: AssignmentDiff) -> list[str]:
+    """Which topics cannot be joined by partition any more, and what would keep that."""
+    best = CO_PARTITIONED["consumer" if diff.protocols == ("consumer",) else "classic"]
+    keeps = "" if diff.after.strategy == best else f"; {best} keeps it"
+    return [
+        f"Co-partitioned reading of {list_names(topics, _TOPICS)} ends{keeps}."
+        for topics in diff.separated[:_SEPARATED]
+    ]
 
 
 def _counts(diff: AssignmentDiff) -> str:
@@ -97,6 +114,7 @@ def movement(diff: AssignmentDiff) -> list[str]:
     return [
         f"avoidable moves {_avoidable(diff)}",
         f"fullest {_fullest(diff)}",
+        *_of_one_topic(diff),
         *_peak(diff),
         f"spread {number(numbers.spread_before)} -> {number(numbers.spread_after)}",
         f"idle {number(numbers.idle_before)} -> {number(numbers.idle_after)}",
@@ -109,6 +127,17 @@ def _fullest(diff: AssignmentDiff) -> str:
     numbers = diff.summary
     least = "" if numbers.needed_fullest_exact or numbers.needed_fullest is None else "at least "
     return f"{number(numbers.fullest)} ({least}{number(numbers.needed_fullest)} needed)"
+
+
+def _of_one_topic(diff: AssignmentDiff) -> list[str]:
+    """How many partitions of one topic a member has where that is more than it must be."""
+    numbers = diff.summary
+    if numbers.topic_fullest == numbers.needed_topic_fullest:
+        return []
+    least = "" if numbers.needed_topic_fullest_exact else "at least "
+    return [
+        f"of one topic {number(numbers.topic_fullest)} ({least}{number(numbers.needed_topic_fullest)} needed)"
+    ]
 
 
 def _peak(diff: AssignmentDiff) -> list[str]:

@@ -33,7 +33,26 @@ def test_eager_to_cooperative_takes_two_bounces(run):
             "   meanwhile cooperative-sticky: all members have cooperative-sticky; "
             "the coordinator chooses what all have"
         ),
+        (
+            "warning: co-partitioned reading ends: range gives equal numbers of equally large topics to one "
+            "member, cooperative-sticky does not; range keeps it"
+        ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "keeps"),
+    [
+        ("range", "uniform", "broker-range keeps it"),
+        ("range", "broker-range", None),
+        ("roundrobin", "uniform", None),
+        ("broker-range", "sticky", "range keeps it"),
+    ],
+)
+def test_what_ends_reading_by_number_is_said(run, before, after, keeps):
+    warning = json.loads(run(before, after, "-o", "json").stdout)["warning"]
+    assert (warning is None) == (keeps is None)
+    assert warning is None or warning.endswith(keeps)
 
 
 def test_settings_to_remove_are_said(run):
@@ -79,6 +98,10 @@ def test_where_there_is_no_way_the_exit_code_is_1_and_the_group_has_to_stop(run)
             "refuses eager and cooperative strategies in one list."
         ),
         "Stop all members, wait until the group is empty, and start them with the new settings.",
+        (
+            "warning: co-partitioned reading ends: range gives equal numbers of equally large topics to one "
+            "member, cooperative-sticky does not; range keeps it"
+        ),
     ]
 
 
@@ -99,6 +122,8 @@ def test_json_says_the_same(run):
             }
         ],
         "obstacle": None,
+        "warning": "co-partitioned reading ends: range gives equal numbers of equally large topics to one "
+        "member, roundrobin does not; range keeps it",
     }
     refused = json.loads(run("range", "uniform", "--migration-policy", "disabled", "-o", "json").stdout)
     assert refused["bounces"] == []
