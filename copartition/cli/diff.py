@@ -175,7 +175,7 @@ planning_options = one_argument(
         "--subscribe",
         multiple=True,
         metavar="MEMBER=TOPIC,..",
-        help="plan: what a member subscribes to; repeatable.",
+        help="What a member subscribes to, or * for all others; repeatable.",
     ),
     click.option(
         "--partitions",

@@ -20,7 +20,7 @@ from copartition.diff.needed import Columns, Needed, find_needed
 from copartition.diff.peak import certificate_of
 from copartition.diff.stops import Consumption, Stop, find_consumption, find_protocols, find_stops
 from copartition.diff.summary import Summary, summarize
-from copartition.diff.topic_spread import separated_topics
+from copartition.diff.topic_spread import CO_PARTITIONED, co_read_topics, separated_topics
 from copartition.simulation.inputs.settings import Settings
 from partitioning.kit.words import first_of
 from partitioning.topic_partition import TopicPartition
@@ -82,7 +82,16 @@ class AssignmentDiff:
     @cached_property
     def separated(self) -> tuple[tuple[str, ...], ...]:
         """Topics of which one member had each number before and no longer has after; groups of names."""
-        return separated_topics(self)
+        return tuple(tuple(self.topics[topic] for topic in topics) for topics in separated_topics(self))
+
+    @property
+    def not_kept(self) -> tuple[tuple[str, ...], ...]:
+        """Topics that are still read together after, by a strategy that does not look after this."""
+        together = {*CO_PARTITIONED.values()}
+        if not self.new_strategy or self.before.strategy not in together or self.after.strategy in together:
+            return ()
+        groups = (tuple(self.topics[topic] for topic in topics) for topics in co_read_topics(self))
+        return tuple(names for names in groups if names not in self.separated)
 
     @property
     def assumed(self) -> tuple[str, ...]:

@@ -53,25 +53,29 @@ def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpre
     return TopicSpread(int(amount[worst]), int(needed[worst]))
 
 
-def separated_topics(diff: AssignmentDiff) -> tuple[tuple[str, ...], ...]:
-    """Topics of which one member had each number before and no longer has after, in groups as they were.
+def co_read_topics(diff: AssignmentDiff) -> tuple[tuple[int, ...], ...]:
+    """Groups of topics of which one member had each number before; of indexes into `diff.topics`.
 
     Only what two or more members shared like that counts; a member alone has everything of every topic.
     """
-    before = _co_read(diff, diff.source, Action.ADDED)
-    after = _co_read(diff, diff.target, Action.REMOVED)
     together: dict[bytes, list[int]] = {}
-    for topic, owners in enumerate(before):
+    for topic, owners in enumerate(_owners_by_topic(diff, diff.source, Action.ADDED)):
         if len(np.unique(owners)) > 1 and (owners >= 0).all():
             together.setdefault(owners.tobytes(), []).append(topic)
+    return tuple(tuple(topics) for topics in together.values() if len(topics) > 1)
+
+
+def separated_topics(diff: AssignmentDiff) -> tuple[tuple[int, ...], ...]:
+    """Those of the groups of `co_read_topics` of which it is no longer so after."""
+    after = _owners_by_topic(diff, diff.target, Action.REMOVED)
     return tuple(
-        tuple(diff.topics[topic] for topic in topics)
-        for topics in together.values()
-        if len({after[topic].tobytes() for topic in topics}) > 1
+        topics for topics in co_read_topics(diff) if len({after[topic].tobytes() for topic in topics}) > 1
     )
 
 
-def _co_read(diff: AssignmentDiff, owner: NDArray[np.int32], missing: Action) -> Sequence[NDArray[np.int32]]:
+def _owners_by_topic(
+    diff: AssignmentDiff, owner: NDArray[np.int32], missing: Action
+) -> Sequence[NDArray[np.int32]]:
     """The owners of each topic's partitions in the order of their numbers, on a side."""
     there = diff.action != missing
     ends = np.searchsorted(diff.topic[there], np.arange(1, len(diff.topics)))

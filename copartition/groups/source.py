@@ -14,6 +14,7 @@ from copartition.diff import diff
 from copartition.groups.capture import check_head, is_capture, parse_capture
 from copartition.groups.live import read_live
 from copartition.groups.plan import WhatIf, as_complete, plan
+from copartition.groups.plan.members import subscribed_members
 from copartition.groups.record import SUFFIX, read_record
 from copartition.groups.replay import step_state
 from copartition.groups.snapshot import parse_snapshot
@@ -110,7 +111,8 @@ def read_pair(
         SourceError: see `read_source`; also a what-if without a plan, and a single source with one state.
     """
     planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
-    if what_if and not planning:
+    what_if = what_if or WhatIf()
+    if replace(what_if, subscribe={}) and not planning:
         raise SourceError("--add-members, --partitions and the like change a plan; add plan:ASSIGNOR")
     if after is None:
         only = read_source(before, config, group=group)
@@ -119,7 +121,7 @@ def read_pair(
             raise SourceError(
                 f"{before} holds one state of the group; name a second source to compare it with"
             )
-        return Pair(only.state, later, planned=False, kept=only)
+        return Pair(_subscribed(only.state, what_if), _subscribed(later, what_if), planned=False, kept=only)
     if planning:
         name = before if after == planning[-1] else after
         known = read_source(name, config, group=group)
@@ -134,11 +136,20 @@ def read_pair(
         return Pair(*sides, planned=True, kept=Source(made))
     old, new = read_source(before, config, group=group), read_source(after, config, group=group)
     return Pair(
-        _as_it_is(before, old),
-        _as_it_is(after, new),
+        _subscribed(_as_it_is(before, old), what_if),
+        _subscribed(_as_it_is(after, new), what_if),
         planned=False,
         kept=old if old.live and not new.live else new,
     )
+
+
+def _subscribed(state: GroupState, what_if: WhatIf) -> GroupState:
+    """The group with what its members are said to subscribe to."""
+    told = subscribed_members(state, what_if)
+    members = (
+        member._replace(topics=told.get(number, member.topics)) for number, member in enumerate(state.members)
+    )
+    return replace(state, members=tuple(members)) if told else state
 
 
 def _as_it_is(name: str, source: Source) -> GroupState:

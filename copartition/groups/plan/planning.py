@@ -16,7 +16,7 @@ from assignors.group import Group
 from assignors.registry import get_assignor
 from assignors.settling import settle
 from assignors.state import GroupState
-from copartition.groups.plan.members import find_member, names_of, seat_members
+from copartition.groups.plan.members import EVERYBODY, find_member, names_of, seat_members
 from copartition.groups.plan.new_ids import unknown_places
 from copartition.groups.plan.owners import owners
 from copartition.groups.plan.restart import deploy
@@ -160,7 +160,7 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> OwnDecis
     told = {
         name: topics
         for name, topics in what_if.subscribe.items()
-        if state.members[find_member(state, name, "--subscribe")].topics is None
+        if name == EVERYBODY or state.members[find_member(state, name, "--subscribe")].topics is None
     }
     seats = seat_members(state, WhatIf(subscribe=told)).all
     topics = plan_topics(state, WhatIf(), seats, own).all

@@ -34,8 +34,8 @@ class WhatIf:
         joining: members that join under names of their own.
         remove_members: who leaves, by instance id, client id or member id.
         partitions: new partition counts of topics; also of one that somebody newly subscribes to.
-        subscribe: what members subscribe to, by instance id, client id or member id, where no source tells
-            or to try another subscription.
+        subscribe: what members subscribe to, by instance id, client id or member id, or "*" for all others,
+            where no source tells or to try another subscription.
         deploy: how every member is replaced, one after the other; None for no deploy. "rolling": each leaves
             before it joins again, a static one is back before its session ends. "surge": each joins before
             the one that it replaces leaves, as Kubernetes rolls a Deployment; a static one is replaced as

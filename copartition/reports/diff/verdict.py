@@ -32,7 +32,7 @@ def verdict(diff: AssignmentDiff) -> str:
 def answer(diff: AssignmentDiff) -> str:
     """The verdict without what was taken for granted, for a report that lists this apart."""
     return " ".join(
-        [*_consumption(diff), *_migration(diff), _counts(diff), *_separated(diff), *_unknown(diff)]
+        [*_consumption(diff), *_migration(diff), _counts(diff), *separated_sentences(diff), *_unknown(diff)]
     )
 
 
@@ -42,7 +42,10 @@ def _migration(diff: AssignmentDiff) -> list[str]:
         return []
     from copartition.migration import migration_verdict  # noqa: PLC0415 - few diffs need the simulator
 
-    return [migration_verdict(diff.before.strategy or "", diff.after.strategy or "")]
+    before, after = diff.before, diff.after
+    return [
+        migration_verdict(before.strategy or "", after.strategy or "", before.clients, before.group_version)
+    ]
 
 
 def _consumption(diff: AssignmentDiff) -> list[str]:
@@ -66,13 +69,16 @@ def _consumption(diff: AssignmentDiff) -> list[str]:
     return [f"{', '.join(told)}."]
 
 
-def _separated(diff: AssignmentDiff) -> list[str]:
+def separated_sentences(diff: AssignmentDiff) -> list[str]:
     """Which topics cannot be joined by partition any more, and what would keep that."""
+    planned = diff.after.strategy
     best = CO_PARTITIONED["consumer" if diff.protocols == ("consumer",) else "classic"]
-    keeps = "" if diff.after.strategy == best else f"; {best} keeps it"
+    keeps = "" if planned == best else f"; {best} keeps it"
+    ends = [(topics, "ends") for topics in diff.separated]
+    ends += [(topics, f"is nothing that {planned} looks after") for topics in diff.not_kept]
     return [
-        f"Co-partitioned reading of {list_names(topics, _TOPICS)} ends{keeps}."
-        for topics in diff.separated[:_SEPARATED]
+        f"Co-partitioned reading of {list_names(topics, _TOPICS)} {what}{keeps}."
+        for topics, what in ends[:_SEPARATED]
     ]
 
 

@@ -136,6 +136,13 @@ def test_a_scenario_is_planned_from_where_it_begins(scenario):
     assert len(pair.after.members) == 2
 
 
+def test_two_captures_are_told_what_everybody_reads():
+    told = WhatIf(subscribe={"*": ("orders",)})
+    pair = read_pair(MEMBERS, MEMBERS, what_if=told)
+    assert {member.topics for side in (pair.before, pair.after) for member in side.members} == {("orders",)}
+    assert diff(pair.before, pair.after).summary.needed_moves_exact
+
+
 def test_what_is_kept_is_the_plan_else_the_later_side(snapshot):
     planned = read_pair(MEMBERS, "plan:sticky")
     assert planned.kept.state is planned.after
