@@ -4,6 +4,7 @@ from copartition.groups.capture import parse_capture
 from copartition.groups.live import read_live
 from copartition.groups.plan import Joiner, WhatIf, plan
 from copartition.groups.replay import step_state
+from copartition.groups.scenario import scenario_of
 from copartition.groups.snapshot import parse_snapshot, snapshot_bytes
 from copartition.groups.source import Pair, Source, read_pair, read_source
 
@@ -18,6 +19,7 @@ __all__ = [
     "read_live",
     "read_pair",
     "read_source",
+    "scenario_of",
     "snapshot_bytes",
     "step_state",
 ]
