@@ -20,6 +20,7 @@ from copartition.cli.options import (
     set_option,
     split_topics,
     topic_counts,
+    weights_option,
 )
 from copartition.cli.shell import HELP, TROUBLE, QuietCommand, complain, write
 from partitioning.kit.limits import MAX_GROUP_MEMBERS
@@ -205,12 +206,7 @@ planning_options = one_argument(
 @click.option("--strict", is_flag=True, help="Fail (2) if the answer relies on any assumption.")
 @group_option
 @planning_options
-@click.option(
-    "--weights",
-    type=click.Path(exists=True, dir_okay=False),
-    metavar="FILE",
-    help="What partitions weigh (JSON, YAML or CSV): for plan:weighted, and for the peak of any change.",
-)
+@weights_option("for plan:weighted, and for the peak of any change.")
 @set_option("A timeout for the predicted stop: session.timeout.ms=10000")
 @client_options("live: the cluster.")
 @click.option(
@@ -265,12 +261,11 @@ def diff(
     if view.reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     rule = "member-id" if pair.planned and match == "auto" else match
-    change = compare(pair.before, pair.after, match=rule, timing=timing, weights=weights)
+    change = compare(pair.before, pair.after, match=rule, timing=timing, weights=pair.weights)
     if not len(change.action):
         raise SourceError("nothing to compare: neither side shows a partition of the group")
     if strict and change.assumed:
-        for assumed in change.assumed:
-            complain(ctx, f"--strict: assumed: {assumed}")
+        complain(ctx, f"--strict: assumed: {'; '.join(change.assumed)}")
         ctx.exit(TROUBLE)
     failed = [limit for limit in limits if not limit.passes(change.summary)]
     if save is not None:

@@ -6,13 +6,14 @@ from copartition.groups.plan import Joiner, WhatIf, plan
 from copartition.groups.replay import step_state
 from copartition.groups.scenario import scenario_of
 from copartition.groups.snapshot import parse_snapshot, snapshot_bytes
-from copartition.groups.source import Pair, Source, read_pair, read_source
+from copartition.groups.source import Pair, Source, given_weights, read_pair, read_source
 
 __all__ = [
     "Joiner",
     "Pair",
     "Source",
     "WhatIf",
+    "given_weights",
     "parse_capture",
     "parse_snapshot",
     "plan",

@@ -189,7 +189,11 @@ def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | N
     if assignor not in _WEIGHED:
         return []
     lag = "" if state.lag is None else ", whatever its lag"
-    weigh = [] if weights is not None else [f"every partition weighs the same{lag}: --weights says otherwise"]
+    weigh = (
+        []
+        if weights is not None
+        else [f"every partition weighs the same{lag}: --weights lag, or a file, says otherwise"]
+    )
     return [*weigh, "every member can carry the same"]
 
 
