@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -240,7 +241,7 @@ def diff(
     without --members --verbose, or a snapshot); live:GROUP; plan:ASSIGNOR, what that assignor would make of
     the other side; scenario.yaml#STEP, a step of a simulation; or record.ndjson#STEP, a step of what
     copartition watch has recorded. One source is enough where it holds two states: a scenario or a record
-    (first and last step), or a KIP-848 group on its way to its target.
+    (first and last step), or a KIP-848 group on its way to its target. Of another one the balance is told.
     """
     _check_form(output, view, quiet=quiet)
     # Help and completion do without these.
@@ -262,6 +263,7 @@ def diff(
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     rule = "member-id" if pair.planned and match == "auto" else match
     change = compare(pair.before, pair.after, match=rule, timing=timing, weights=pair.weights)
+    change = replace(change, alone=pair.alone)
     if not len(change.action):
         raise SourceError("nothing to compare: neither side shows a partition of the group")
     if strict and change.assumed:
@@ -276,7 +278,15 @@ def diff(
         _report(change, view, limits, output)
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.told(change.summary)}")
-    ctx.exit(bool(failed) if limits else not change.same or change.new_strategy or bool(change.consumption))
+    ctx.exit(bool(failed) if limits else _found_something(change))
+
+
+def _found_something(change: AssignmentDiff) -> bool:
+    """Whether anything differs or stops; of a state alone, whether it is not balanced."""
+    if change.alone:
+        even = change.balance
+        return even is None or even.loads != even.best_loads
+    return not change.same or change.new_strategy or change.consumption is not None
 
 
 def _timing(changes: Mapping[str, str]) -> Settings:

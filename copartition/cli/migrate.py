@@ -157,9 +157,12 @@ def _migration_lines(migration: Migration) -> list[str]:
         ]
     if not migration.bounces:
         return ["Nothing has to change.", *warning]
-    many = f"{len(migration.bounces)} rolling bounces, the next when all members have had the one before"
+    new, number = ",".join(migration.bounces[-1].strategies), len(migration.bounces)
+    given = "If all members are Java clients, " if migration.assumed else ""
+    lead = "1 rolling bounce leads" if number == 1 else f"{number} rolling bounces lead"
+    wait = "" if number == 1 else ", the next when all members have had the one before"
     return [
-        f"{'1 rolling bounce' if len(migration.bounces) == 1 else many}:",
+        f"{given}{lead} to {new}{wait}:",
         *(line for number, bounce in enumerate(migration.bounces, 1) for line in _bounce(number, bounce)),
         *warning,
     ]

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.assignment import Assignment
+from assignors.optimal.quality import AssignmentQuality
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
 from assignors.state import UNKNOWN_LAG, GroupState
 from assignors.weighted.weights_file import GivenWeights, weights_of
+from copartition.diff.balance import balance_of
 from copartition.diff.changes import Action, Change, Conflict, Flow
 from copartition.diff.matching import Matching, match_members
 from copartition.diff.members import Identity, MemberChange, Presence, order_members
@@ -51,6 +53,7 @@ class AssignmentDiff:
         conflicts: partitions with two owners.
         summary: the diff in numbers.
         timing: the timeouts that `stops` goes by; None for Kafka's defaults.
+        alone: whether both sides are one state, of which only the balance is asked for.
     """
 
     before: GroupState
@@ -67,6 +70,12 @@ class AssignmentDiff:
     conflicts: tuple[Conflict, ...]
     summary: Summary
     timing: Settings | None = None
+    alone: bool = False
+
+    @cached_property
+    def balance(self) -> AssignmentQuality | None:
+        """How even a state that stands alone is; None where there are two, or partitions have two owners."""
+        return balance_of(self.after) if self.alone else None
 
     @property
     def same(self) -> bool:

@@ -62,6 +62,7 @@ class Pair:
         planned: whether one was made from the other, so that equal member ids are equal members.
         kept: the side to keep as a snapshot: the plan, else the live group, else the later one.
         weights: what partitions weigh, the lag as numbers; None where nothing says.
+        alone: whether both sides are one state, since the source holds no other.
     """
 
     before: GroupState
@@ -69,6 +70,7 @@ class Pair:
     planned: bool
     kept: Source
     weights: GivenWeights | None = None
+    alone: bool = False
 
 
 def read_source(name: str, config: Mapping[str, str] | None = None, *, group: str | None = None) -> Source:
@@ -112,10 +114,11 @@ def read_pair(
     """Both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other, with these weights.
 
     The weights "lag" are the records that wait in each partition: on the side not planned, else later.
-    Without `after` the one source must know both: a KIP-848 group on its way to a target, or a scenario.
+    Without `after` the one source may know both: a KIP-848 group on its way to a target, or a scenario; else
+    its one state stands alone.
 
     Raises:
-        SourceError: see `read_source`; also a what-if without a plan, and a single source with one state.
+        SourceError: see `read_source`; also a what-if without a plan.
     """
     planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
     what_if = what_if or WhatIf()
@@ -125,9 +128,9 @@ def read_pair(
         only = read_source(before, config, group=group)
         later = only.last if only.target is None else only.target
         if later is None:
-            raise SourceError(
-                f"{before} holds one state of the group; name a second source to compare it with"
-            )
+            state = _subscribed(as_complete(only.state), what_if)
+            weigh = given_weights(weights, state)
+            return Pair(state, state, planned=True, kept=only, weights=weigh, alone=True)
         sides = _subscribed(only.state, what_if), _subscribed(later, what_if)
         return Pair(*sides, planned=False, kept=only, weights=given_weights(weights, later))
     if planning:

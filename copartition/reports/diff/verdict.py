@@ -31,9 +31,34 @@ def verdict(diff: AssignmentDiff) -> str:
 
 def answer(diff: AssignmentDiff) -> str:
     """The verdict without what was taken for granted, for a report that lists this apart."""
+    if diff.alone:
+        return _balance(diff)
     return " ".join(
         [*_consumption(diff), *_migration(diff), _counts(diff), *separated_sentences(diff), *_unknown(diff)]
     )
+
+
+def _balance(diff: AssignmentDiff) -> str:
+    """Whether the loads of a state are the best there are."""
+    even = diff.balance
+    if even is None:
+        return "Not balanced: partitions have two owners."
+    loads, best = (_from_to(each) for each in (even.loads, even.best_loads))
+    idle = sum(not load for load in even.loads)
+    topic = (
+        f" Of one topic a member has {even.topic_fullest:,} where {even.best_topic_fullest:,} would do."
+        if even.topic_excess and len(diff.topics) > 1
+        else ""
+    )
+    if even.loads == even.best_loads:
+        return f"Balanced: {loads} partitions a member, no assignment is more even.{topic}"
+    without = f", {count(idle, 'member')} without any" if idle else ""
+    return f"Not balanced: {loads} partitions a member{without}, where {best} are possible.{topic}"
+
+
+def _from_to(loads: Sequence[int]) -> str:
+    most, least = max(loads, default=0), min(loads, default=0)
+    return f"{least:,}" if most == least else f"{least:,} to {most:,}"
 
 
 def _migration(diff: AssignmentDiff) -> list[str]:
@@ -138,7 +163,7 @@ def _fullest(diff: AssignmentDiff) -> str:
 def _of_one_topic(diff: AssignmentDiff) -> list[str]:
     """How many partitions of one topic a member has where that is more than it must be."""
     numbers = diff.summary
-    if numbers.topic_fullest == numbers.needed_topic_fullest:
+    if len(diff.topics) < 2 or numbers.topic_fullest == numbers.needed_topic_fullest:
         return []
     least = "" if numbers.needed_topic_fullest_exact else "at least "
     return [
@@ -196,9 +221,10 @@ def heading(diff: AssignmentDiff) -> list[str]:
     least = [
         "at least " if known is None else "" for known in (numbers.members_before, numbers.members_after)
     ]
-    parts.append(f"{least[0]}{before:,} -> {least[1]}{count(after, 'member')}")
+    members = f"{least[1]}{count(after, 'member')}"
+    parts.append(members if diff.alone else f"{least[0]}{before:,} -> {members}")
     parts.append(count(numbers.partitions, "partition"))
-    parts.append(f"matched by {diff.matching.rule}")
+    parts += [] if diff.alone else [f"matched by {diff.matching.rule}"]
     return parts
 
 

@@ -58,6 +58,25 @@ def test_a_plan_that_came_true_says_so(run, tmp_path):
     assert "The plan came true: 4 partitions kept." in result.stdout
 
 
+def test_a_group_alone_is_balanced_or_not(run, tmp_path):
+    (even := tmp_path / "even.txt").write_text(_THREE)
+    (odd := tmp_path / "odd.txt").write_text(
+        _THREE.replace("2            orders(0,1)", "3            orders(0,1,4)")
+    )
+    result = run("diff", even)
+    balanced = (
+        "Balanced: 1 to 2 partitions a member, no assignment is more even.\ng   3 members   4 partitions\n"
+    )
+    assert (result.exit_code, result.stdout.startswith(balanced)) == (0, True)
+    result = run("diff", odd)
+    told = "Not balanced: 1 to 3 partitions a member, where 1 to 2 are possible.\n"
+    assert (result.exit_code, result.stdout.startswith(told)) == (1, True)
+    assert json.loads(run("diff", odd, "-o", "json").stdout)["verdict"].startswith(told.strip())
+    assert run("diff", odd, "--check", "fullest<=3").exit_code == 0
+    for form in ("stat", "markdown"):
+        assert "Not balanced" in run("diff", odd, "-o", form).stdout
+
+
 @pytest.mark.parametrize("strict", [[], ["--strict"]])
 def test_two_sides_without_a_partition_are_trouble(run, tmp_path, strict):
     (empty := tmp_path / "empty.json").write_text(
@@ -117,7 +136,6 @@ def test_weights_tell_the_peak_and_can_be_checked(run, members, tmp_path):
     ("arguments", "fault"),
     [
         (["nowhere", "nowhere"], "nowhere: no such file"),
-        (["MEMBERS"], "holds one state of the group"),
         (["MEMBERS", "plan:coperative"], "did you mean cooperative-sticky"),
         (["MEMBERS", "MEMBERS", "--add-members", "1"], "add plan:ASSIGNOR"),
         (["MEMBERS", "plan:sticky", "--remove-member", "x"], "--remove-member x"),

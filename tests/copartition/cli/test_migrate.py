@@ -21,7 +21,7 @@ def test_eager_to_cooperative_takes_two_bounces(run):
     result = run("range", "cooperative-sticky")
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
-        "2 rolling bounces, the next when all members have had the one before:",
+        "2 rolling bounces lead to cooperative-sticky, the next when all members have had the one before:",
         "1. to cooperative-sticky,range",
         (
             "   java: partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeSticky"
@@ -120,7 +120,7 @@ def test_shells_complete_the_clients():
 
 def test_settings_to_remove_are_said(run):
     assert run("range", "uniform").stdout.splitlines()[:5] == [
-        "1 rolling bounce:",
+        "1 rolling bounce leads to uniform:",
         "1. to uniform",
         "   java: group.protocol=consumer",
         "   java: group.remote.assignor=uniform",
