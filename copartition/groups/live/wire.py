@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 5.0
 _LARGEST_ANSWER = 100_000_000
+_MOST_ITERATIONS = 1_000_000
 
 _SASL_HANDSHAKE, _API_VERSIONS, _FIND_COORDINATOR = 17, 18, 10
 _SASL_AUTHENTICATE, _CONSUMER_GROUP_DESCRIBE = 36, 69
@@ -74,7 +75,7 @@ def _failures() -> Iterator[None]:
     """Whatever goes wrong between us and a broker, as one kind of error."""
     try:
         yield
-    except (OSError, ProtocolError, struct.error, ValueError) as error:
+    except (OSError, ProtocolError, struct.error, ValueError, KeyError) as error:
         raise SourceError(f"a broker could not be asked over a connection of our own: {error}") from error
 
 
@@ -243,6 +244,8 @@ class _Connection:
         fields = dict(part.split("=", 1) for part in challenge.split(","))
         if not fields["r"].startswith(nonce):
             raise ProtocolError("the broker's nonce does not begin with ours")
+        if int(fields["i"]) > _MOST_ITERATIONS:
+            raise ProtocolError(f"the broker wants a password hashed {fields['i']} times")
         salted = hashlib.pbkdf2_hmac(
             digest, password.encode(), base64.b64decode(fields["s"]), int(fields["i"])
         )

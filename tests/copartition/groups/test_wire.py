@@ -3,15 +3,18 @@
 import socket
 import struct
 import uuid
+from random import Random
 
 import pytest
 
 from assignors.errors import ProtocolError, SourceError
 from copartition.cli.client_options import client_settings
+from copartition.groups import plan
 from copartition.groups.live import wire
 from copartition.groups.live.wire import read_group_version, read_subscriptions
 from tests.copartition.groups.worker import read_or_nobody, settings, wait_for
 from tests.support import secured as users
+from tests.support.tiers import examples
 
 
 def test_scram_is_spoken_as_rfc_7677_has_it(monkeypatch):
@@ -93,6 +96,7 @@ def test_members_of_the_consumer_protocol_tell_what_they_read(broker, workers):
     )
     told = {member.client_id: (member.topics, member.rack) for member in state.members}
     assert told == {"one": ((topics[0],), "r1"), "two": ((topics[1],), None)}
+    assert plan(state, "uniform").assumed == ()
     assert read_group_version(settings(broker)) >= 1
 
 
@@ -112,3 +116,41 @@ def test_tls_is_spoken(encrypted, tmp_path):
     path.write_text("\n".join(f"{name}={value}" for name, value in encrypted.listeners["expired"].items()))
     with pytest.raises(SourceError, match="expired"):
         read_group_version(client_settings(None, (), str(path)))
+
+
+def described(members):
+    """An answer to ConsumerGroupDescribe: one group with these members, each of two topics and a pattern."""
+    member = (
+        wire._compact("m")
+        + b"\0"  # no instance id
+        + wire._compact("r1")
+        + bytes(4)
+        + wire._compact("c")
+        + wire._compact("/h")
+        + b"\x03"
+        + wire._compact("orders")
+        + wire._compact("payments")
+        + wire._compact("clicks.*")
+        + (b"\x02" + bytes(16) + wire._compact("orders") + b"\x03" + bytes(8) + b"\0\0") * 2
+        + b"\0"
+    )
+    names = wire._compact("g") + wire._compact("Stable") + bytes(8) + wire._compact("uniform")
+    group = b"\0\0\0" + names + bytes([members + 1]) + member * members + bytes(4) + b"\0"
+    return b"\0" + bytes(4) + b"\x02" + group + b"\0"
+
+
+def test_subscriptions_are_read_from_an_answer():
+    found = wire._Connection(Broker(described(1))).subscriptions("g")
+    assert found == {"m": wire.Subscribed(("orders", "payments"), "clicks.*", "r1")}
+
+
+@pytest.mark.parametrize("seed", range(examples(200)))
+def test_damaged_answers_are_read_or_are_a_fault(seed):
+    rng, answer = Random(seed), bytearray(described(2))
+    for _ in range(rng.randint(1, 4)):
+        answer[rng.randrange(len(answer))] = rng.randrange(256)
+    try:
+        found = wire._Connection(Broker(bytes(answer[: rng.randint(1, len(answer))]))).subscriptions("g")
+    except ProtocolError:
+        return
+    assert len(found) <= 2
