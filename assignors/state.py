@@ -63,6 +63,11 @@ class GroupState:
         strategy: the assignor that the group uses, such as "range", where known.
         protocol: "classic" or "consumer" (KIP-848), where known.
         generation: the lowest that the group's generation can be, where members told theirs.
+        leading_client: the client library of the member that made the assignments, such as "java" or
+            "librdkafka", where a classic group's bytes tell.
+        clients: the client libraries of its members, as far as their bytes tell, sorted.
+        group_version: the cluster's level of the feature group.version, where known; 0: it does not know the
+            consumer protocol.
         topic_ids: the id of each topic, None where unknown; empty where none is known.
         racks: the racks of each topic's replicas, None where unknown; empty where none is known.
         warnings: what a reader of this state should know about its origin.
@@ -86,6 +91,9 @@ class GroupState:
     strategy: str | None = None
     protocol: str | None = None
     generation: int | None = None
+    leading_client: str | None = None
+    clients: tuple[str, ...] = ()
+    group_version: int | None = None
     topic_ids: tuple[UUID | None, ...] = ()
     racks: tuple[TopicRacks | None, ...] = ()
     warnings: tuple[str, ...] = ()

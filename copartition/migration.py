@@ -7,12 +7,13 @@ protocol), and what the clients refuse, as `copartition.simulation` has it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from assignors.errors import MigrationError
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
+from copartition.diff.topic_spread import CO_PARTITIONED
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import UnknownStrategyError
 
@@ -34,11 +35,19 @@ _NAMES = {
         "sticky": "StickyPartitionAssignor",
         "cooperative-sticky": "CooperativeStickyAssignor",
     },
+    "aiokafka": {
+        "range": "RangePartitionAssignor",
+        "roundrobin": "RoundRobinPartitionAssignor",
+        "sticky": "StickyPartitionAssignor",
+    },
 }
 """What each client calls a strategy of its own side."""
 
-_OTHERS = {"java": "<your Java class of {}>", "kafka-python": 'KafkaPythonAssignor("{}")'}
-"""What stands for a strategy that a client does not come with; librdkafka can be given none."""
+CLIENTS = tuple(_NAMES)
+"""The kinds of clients that are known here."""
+
+_OTHERS = {"kafka-python": 'KafkaPythonAssignor("{}")', "aiokafka": 'aiokafka_assignor("{}")'}
+"""What stands for a strategy of this project, which a client can be given; the others can be given none."""
 
 _MEANT = {"confluent-kafka": "librdkafka", "kafka-clients": "java"}
 """Names that people use for clients."""
@@ -74,10 +83,14 @@ class Migration:
         bounces: one after the other, each begun when the one before is over on all members; empty where
             nothing has to change, or where there is no way.
         obstacle: why no rolling bounce is safe; None where there is a way.
+        warning: what else changes for the application on the way; None where nothing is known to.
+        assumed: what was taken for granted because nobody tells.
     """
 
     bounces: tuple[Bounce, ...]
     obstacle: str | None = None
+    warning: str | None = None
+    assumed: tuple[str, ...] = ()
 
 
 def plan_migration(
@@ -86,6 +99,7 @@ def plan_migration(
     *,
     clients: Sequence[str] = ("java",),
     policy: str = "bidirectional",
+    group_version: int | None = None,
 ) -> Migration:
     """The fewest safe rolling bounces.
 
@@ -93,9 +107,10 @@ def plan_migration(
         before: the strategies that all members have now, the preferred one first; one of a broker stands for
             the consumer protocol (KIP-848).
         after: those they are to have.
-        clients: the kinds of clients in the group: "java", "librdkafka" or "kafka-python".
+        clients: the kinds of clients in the group, see `CLIENTS`.
         policy: `group.consumer.migration.policy` of the brokers: "disabled", "upgrade", "downgrade" or
             "bidirectional", their default.
+        group_version: the cluster's level of the feature group.version; None where that is unknown.
 
     Raises:
         MigrationError: a list that is empty, names a strategy twice, or has one of a broker beside others; a
@@ -111,6 +126,27 @@ def plan_migration(
         raise MigrationError(f"{fault}, so no member can have {', '.join(old)} now")
     if old == new:
         return Migration(())
+    if _remote(new) and group_version == 0:
+        return Migration(
+            (), "the cluster does not know the consumer protocol (KIP-848): its feature group.version is 0"
+        )
+    return replace(_find_way(old, new, clients, policy), warning=_separates(old, new))
+
+
+def _separates(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
+    """That topics which were read together by number no longer are."""
+    together = {*CO_PARTITIONED.values()}
+    if old[0] not in together or new[0] in together:
+        return None
+    keeps = CO_PARTITIONED["consumer" if _remote(new) else "classic"]
+    return (
+        f"co-partitioned reading ends: {old[0]} gives equal numbers of equally large topics to one member, "
+        f"{new[0]} does not; {keeps} keeps it"
+    )
+
+
+def _find_way(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str], policy: str) -> Migration:
+    """The fewest safe rolling bounces between lists that differ, which the clients have now."""
     if fault := _refused(clients, new):
         return Migration((), fault)
     if _remote(old) or _remote(new):
@@ -123,17 +159,27 @@ def plan_migration(
     return Migration((_bounce(old, both, clients), _bounce(both, new, clients)))
 
 
-def migration_verdict(before: str, after: str) -> str:
-    """Whether rolling bounces lead from one strategy to another, for each kind of client, in a sentence."""
+def migration_verdict(
+    before: str, after: str, clients: Sequence[str] = (), group_version: int | None = None
+) -> str:
+    """Whether rolling bounces lead from one strategy to another, in a sentence.
+
+    Args:
+        before: the strategy that the group uses.
+        after: the one that it is to use.
+        clients: the kinds of clients in the group; without them there is an answer for each kind.
+        group_version: see `plan_migration`.
+    """
     answers = []
-    for client in _NAMES:
+    for kinds in [tuple(clients)] if clients else [(client,) for client in CLIENTS]:
         try:
-            found = plan_migration([before], [after], clients=[client])
+            found = plan_migration([before], [after], clients=kinds, group_version=group_version)
         except (MigrationError, UnknownStrategyError):
             continue
         number = len(found.bounces)
         way = f"{number} rolling bounce{'' if number == 1 else 's'}"
-        answers.append(f"{client} {way if found.obstacle is None else f'no safe way, as {found.obstacle}'}")
+        told = way if found.obstacle is None else f"no safe way, as {found.obstacle}"
+        answers.append(f"{' and '.join(kinds)} {told}")
     return f"{before} to {after}: {'; '.join(answers) or 'no way is known here'}."
 
 
@@ -166,12 +212,15 @@ def _refused(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
 def _refuses(client: str, strategies: tuple[str, ...]) -> str | None:
     """Why a client cannot be configured so."""
     if _remote(strategies):
-        speaks = PROFILES[client].consumer_late_ms is not None
+        speaks = client in PROFILES and PROFILES[client].consumer_late_ms is not None
         return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"
-    unknown = [name for name in strategies if client == "librdkafka" and name not in _NAMES[client]]
+    unknown = [name for name in strategies if client not in _OTHERS and name not in _NAMES[client]]
     if unknown:
-        return f"librdkafka has no strategy {unknown[0]}, and cannot be given one"
+        own = " but a class of your own" if client == "java" else ", and cannot be given one"
+        return f"{client} has no strategy {unknown[0]}{own}"
     cooperative = {RebalanceProtocol.COOPERATIVE in get_assignor(name).protocols for name in strategies}
+    if client == "aiokafka" and True in cooperative:
+        return "aiokafka knows eager rebalances only"
     if len(cooperative) > 1 and not PROFILES[client].mixes_protocols:
         return f"{client} refuses eager and cooperative strategies in one list"
     return None
@@ -223,7 +272,7 @@ def _settings(
                 found[client]["partition.assignment.strategy"] = None
             continue
         names = [_NAMES[client].get(name) or _OTHERS[client].format(name) for name in strategies]
-        if client == "kafka-python":
+        if client in _OTHERS:
             found[client] = {"partition_assignment_strategy": f"[{', '.join(names)}]"}
         else:
             found[client] = {"partition.assignment.strategy": ",".join(names)}

@@ -183,6 +183,19 @@ def find_profile(name: str) -> Profile:
         raise _no_profile(str(name)) from None
 
 
+_MEANT = {
+    "murmur2": ("java", "librdkafka-murmur2"),
+    "murmur2_random": ("librdkafka-murmur2-random",),
+    "consistent": ("librdkafka-consistent",),
+    "consistent_random": ("librdkafka",),
+    "fnv1a": ("librdkafka-fnv1a",),
+    "fnv1a_random": ("librdkafka-fnv1a-random",),
+    "confluent-kafka": ("librdkafka",),
+    "kafka-clients": ("java",),
+}
+"""Names that people use: hashes, librdkafka's values of `partitioner`, and packages of clients."""
+
+
 def _no_profile(name: str) -> UnknownStrategyError:
     from partitioning.partitioners import plug_in_names  # noqa: PLC0415 - profiles are partitioners, too
 
@@ -194,5 +207,5 @@ def _no_profile(name: str) -> UnknownStrategyError:
             "`copartition partition` (docs/plugins.md)"
         )
     known = [*PROFILES, *plug_ins]
-    close = get_close_matches(name, known, n=3) or sorted(known)
+    close = _MEANT.get(name) or get_close_matches(name, known, n=3) or sorted(known)
     return UnknownStrategyError(f"no profile {name!r}; did you mean {', '.join(close)}?")

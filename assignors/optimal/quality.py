@@ -33,6 +33,8 @@ class AssignmentQuality:
         fewest_moves: of all assignments with the best loads the fewest such moves.
         topic_excess: how many partitions of one topic a member has above that topic's fair share, at worst;
             the share is its partitions over its subscribers, rounded up.
+        topic_fullest: how many partitions of that topic this member has.
+        best_topic_fullest: how many it has where that topic is spread best.
         far: partitions whose owner has a rack without a replica of theirs; None where no member can be far
             from a partition that it reads.
         fewest_far: of all assignments with the best loads and the fewest moves the fewest far partitions;
@@ -47,6 +49,8 @@ class AssignmentQuality:
     moves: int
     fewest_moves: int
     topic_excess: int
+    topic_fullest: int
+    best_topic_fullest: int
     far: int | None
     fewest_far: int | None
     unassigned: int
@@ -84,12 +88,15 @@ def quality(
     owner = _owners(group, reading, assignment)
     near = find_kinds(group, reading)
     best = decide(reading, near=near)
+    fullest, share = _worst_topic(reading, owner)
     return AssignmentQuality(
         loads=_loads(owner, len(group.members)),
         best_loads=_loads(best, len(group.members)),
         moves=_moves(reading, owner),
         fewest_moves=_moves(reading, best),
-        topic_excess=_topic_excess(reading, owner),
+        topic_excess=max(0, fullest - share),
+        topic_fullest=fullest,
+        best_topic_fullest=share,
         far=None if near is None else int(np.count_nonzero(near.far_from(owner))),
         fewest_far=None if near is None else int(np.count_nonzero(near.far_from(best))),
         unassigned=int(np.count_nonzero(owner < 0)),
@@ -156,10 +163,15 @@ def _moves(reading: Reading, owner: NDArray[np.intp]) -> int:
     return int(np.count_nonzero((reading.holder >= 0) & (owner != reading.holder)))
 
 
-def _topic_excess(reading: Reading, owner: NDArray[np.intp]) -> int:
+def _worst_topic(reading: Reading, owner: NDArray[np.intp]) -> tuple[int, int]:
+    """The most partitions of one topic on one member, and that topic's fair share, where they differ most."""
     topics = len(reading.topics)
     given = owner >= 0
     pairs, amount = np.unique(owner[given] * topics + reading.topic_of[given], return_counts=True)
     subscribers = sums(reading.readers.topic, reading.readers.members[reading.readers.kind], topics)
     share = -(-reading.counts // subscribers)
-    return int((amount - share[pairs % topics]).max(initial=0)) if topics else 0
+    if not len(pairs):
+        return 0, 0
+    fair = share[pairs % topics]
+    worst = int(np.lexsort((amount, amount - fair))[-1])
+    return int(amount[worst]), int(fair[worst])

@@ -9,14 +9,22 @@ from queue import Empty
 from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from assignors.clients.aiokafka import aiokafka_assignors
 from benchmarks.consumers.consumer import commands, say
-from benchmarks.consumers.consumer_kafka_python import STRATEGY, say_read
+from benchmarks.consumers.consumer_kafka_python import STRATEGY, choose_assignors, say_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from queue import SimpleQueue
+
+
+OWN = {
+    each.name: each for each in (RangePartitionAssignor, RoundRobinPartitionAssignor, StickyPartitionAssignor)
+}
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -32,7 +40,7 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
 async def consume(settings: dict[str, Any], lines: SimpleQueue[str]) -> None:
     """Read until told to close."""
     config = {name.replace(".", "_"): value for name, value in settings["config"].items()}
-    config[STRATEGY] = aiokafka_assignors(*config[STRATEGY].split(","))
+    config[STRATEGY] = choose_assignors(config[STRATEGY], aiokafka_assignors, OWN)
     consumer = AIOKafkaConsumer(**config)
     consumer.subscribe(settings["topics"], listener=Listener())
     await consumer.start()

@@ -1,7 +1,7 @@
 """What consumer.py is, with kafka-python: the same commands, the same lines, the same clock.
 
-Assignors named in `partition.assignment.strategy` are ours (`assignors.clients.kafka_python`); without that
-setting the client's own are used.
+Assignors named in `partition.assignment.strategy` are ours (`assignors.clients.kafka_python`); those named as
+`own:range` are the client's, as all are without that setting.
 """
 
 from __future__ import annotations
@@ -13,14 +13,28 @@ from queue import Empty
 from typing import TYPE_CHECKING, Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from assignors.clients.kafka_python import finish_rejoin, kafka_python_assignors
 from benchmarks.consumers.consumer import commands, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 STRATEGY = "partition_assignment_strategy"
+MARK = "own:"
+OWN = {
+    each.name: each
+    for each in (
+        RangePartitionAssignor,
+        RoundRobinPartitionAssignor,
+        StickyPartitionAssignor,
+        CooperativeStickyAssignor,
+    )
+}
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -43,12 +57,19 @@ def say_read(records: Mapping[Any, Any]) -> None:
         say("read", offsets=offsets)
 
 
+def choose_assignors(names: str, ours: Callable[..., Sequence[Any]], own: Mapping[str, Any]) -> list[Any]:
+    """The client's own assignors where names begin with `own:`, else ours."""
+    if not names.startswith(MARK):
+        return [*ours(*names.split(","))]
+    return [own[name.removeprefix(MARK)] for name in names.split(",")]
+
+
 def main() -> None:
     settings = json.loads(sys.argv[1])
     lines = commands()
     config = {name.replace(".", "_"): value for name, value in settings["config"].items()}
     if STRATEGY in config:
-        config[STRATEGY] = kafka_python_assignors(*config[STRATEGY].split(","))
+        config[STRATEGY] = choose_assignors(config[STRATEGY], kafka_python_assignors, OWN)
     say("ready")
     if lines.get() != "start":
         return

@@ -73,6 +73,16 @@ class Member:
             time.sleep(0.05)
         raise TimeoutError(f"consumer {self.name} did not answer {question!r} within {PATIENCE_S} s")
 
+    @property
+    def over(self) -> bool:
+        """Whether the process has ended."""
+        return self._process.poll() is not None
+
+    def last_words(self) -> str:
+        """The last line of what the process complained of."""
+        lines = self._output.with_suffix(".err").read_text().splitlines()
+        return lines[-1] if lines else f"exit code {self._process.poll()}"
+
     def wait_until_over(self) -> None:
         """Wait until the process has done what it was told last, to close."""
         self._process.wait(PATIENCE_S)

@@ -96,7 +96,7 @@ def what_if(after: Json) -> WhatIf:
         case "growth":
             return WhatIf(partitions=what["partitions"])
         case "restart":
-            return WhatIf(rolling_restart=True)
+            return WhatIf(deploy="rolling")
         case _:
             return WhatIf(remove_members=(what["client_id"],))
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.options import new_members, output_options, topic_counts
+from copartition.cli.options import new_members, output_options, topic_counts, weights_option
 from copartition.cli.shell import HELP, QuietCommand
+from partitioning.kit.limits import MAX_TOPIC_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from copartition.cli.shell import Output
     from copartition.groups import Joiner
 
+
+_TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
 
 EXAMPLES = """\b
 Examples:
@@ -52,6 +56,7 @@ Examples:
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     help="Take topics, members and what they have from a file instead: a snapshot, or what a tool printed.",
 )
+@weights_option("for weighted and cooperative-weighted; lag only with --from.")
 @output_options("text", "json")
 def assign(
     assignor: str,
@@ -59,6 +64,7 @@ def assign(
     topics: tuple[tuple[str, int], ...],
     members: tuple[Joiner, ...],
     source: str | None,
+    weights: str | None,
     output: Output,
 ) -> None:
     """Assign topics to members with ASSIGNOR, as `copartition assignors` lists them.
@@ -69,7 +75,7 @@ def assign(
         raise click.UsageError("--from has topics and members; leave --topic and --member out")
     if source is None and not (topics and members):
         raise click.UsageError("give topics and members with --topic and --member, or a file with --from")
-    from copartition.groups import plan, read_source, snapshot_bytes  # noqa: PLC0415 - help does without
+    from copartition.groups import given_weights, plan, read_source, snapshot_bytes  # noqa: PLC0415 - not for help
 
     if source is None:
         start = _given(topics, members)
@@ -77,7 +83,7 @@ def assign(
         source_group = read_source(source)
         # A coordinator that has a target makes the next one of that, whatever the members have got of it.
         start = source_group.state if source_group.target is None else source_group.target
-    planned = plan(start, assignor)
+    planned = plan(start, assignor, weights=given_weights(weights, start))
     if output.form == "json":
         output.write(snapshot_bytes(planned).decode())
     else:
@@ -94,6 +100,11 @@ def _given(topics: Sequence[tuple[str, int]], members: Sequence[Joiner]) -> Grou
     for name, count in topics:
         if name in counts:
             raise click.BadParameter(f"topic {name!r} is given twice", param_hint="--topic")
+        if not _TOPIC.fullmatch(name) or name in {".", ".."}:
+            raise click.BadParameter(
+                f"no topic can be called {name!r}: up to {MAX_TOPIC_NAME} letters, digits, '.', '_', '-'",
+                param_hint="--topic",
+            )
         counts[name] = count
     instances = Counter(member.instance_id for member in members if member.instance_id is not None)
     if twice := [name for name, times in instances.items() if times > 1]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -20,6 +21,7 @@ from copartition.cli.options import (
     set_option,
     split_topics,
     topic_counts,
+    weights_option,
 )
 from copartition.cli.shell import HELP, TROUBLE, QuietCommand, complain, write
 from partitioning.kit.limits import MAX_GROUP_MEMBERS
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
 CHECKS = (
     "members_before, members_after, members_joined, members_left, idle_before, idle_after, partitions, kept, "
     "moved, moved_pct, assigned, unassigned, added, removed, conflicts, unowned, needed_moves, "
-    "avoidable_moves, fullest, needed_fullest, peak, needed_peak, spread_before, spread_after, stickiness, "
-    "lag_moved"
+    "avoidable_moves, fullest, needed_fullest, topic_fullest, needed_topic_fullest, peak, needed_peak, "
+    "spread_before, spread_after, stickiness, lag_moved"
 )
 """What --check can look at: the numbers of `Summary`, which `--help` names without loading it."""
 
@@ -123,7 +125,7 @@ def _what_if(
     remove_member: tuple[str, ...],
     partitions: tuple[tuple[str, int], ...],
     subscribe: tuple[str, ...],
-    rolling_restart: bool,
+    deploy: Literal["rolling", "surge"] | None,
 ) -> WhatIf:
     from copartition.groups import WhatIf  # noqa: PLC0415 - help and completion do without
 
@@ -133,7 +135,7 @@ def _what_if(
         remove_members=remove_member,
         partitions=dict(partitions),
         subscribe=dict(map(_subscription, subscribe)),
-        rolling_restart=rolling_restart,
+        deploy=deploy,
     )
 
 
@@ -164,12 +166,18 @@ planning_options = one_argument(
     click.option(
         "--remove-member", multiple=True, metavar="ID", help="plan: a member that leaves; repeatable."
     ),
-    click.option("--rolling-restart", is_flag=True, help="plan: every member restarts, one after the other."),
+    click.option(
+        "--deploy",
+        type=click.Choice(["rolling", "surge"]),
+        help="plan: every member is replaced, one after the other: gone before it is back (rolling), or only "
+        "when the new one has joined (surge).",
+    ),
+    click.option("--rolling-restart", "deploy", flag_value="rolling", help="The same as --deploy rolling."),
     click.option(
         "--subscribe",
         multiple=True,
         metavar="MEMBER=TOPIC,..",
-        help="plan: what a member subscribes to; repeatable.",
+        help="What a member subscribes to, or * for all others; repeatable.",
     ),
     click.option(
         "--partitions",
@@ -199,12 +207,7 @@ planning_options = one_argument(
 @click.option("--strict", is_flag=True, help="Fail (2) if the answer relies on any assumption.")
 @group_option
 @planning_options
-@click.option(
-    "--weights",
-    type=click.Path(exists=True, dir_okay=False),
-    metavar="FILE",
-    help="What partitions weigh (JSON, YAML or CSV): for plan:weighted, and for the peak of any change.",
-)
+@weights_option("for plan:weighted, and for the peak of any change.")
 @set_option("A timeout for the predicted stop: session.timeout.ms=10000")
 @client_options("live: the cluster.")
 @click.option(
@@ -238,7 +241,7 @@ def diff(
     without --members --verbose, or a snapshot); live:GROUP; plan:ASSIGNOR, what that assignor would make of
     the other side; scenario.yaml#STEP, a step of a simulation; or record.ndjson#STEP, a step of what
     copartition watch has recorded. One source is enough where it holds two states: a scenario or a record
-    (first and last step), or a KIP-848 group on its way to its target.
+    (first and last step), or a KIP-848 group on its way to its target. Of another one the balance is told.
     """
     _check_form(output, view, quiet=quiet)
     # Help and completion do without these.
@@ -259,12 +262,12 @@ def diff(
     if view.reasons and pair.after.explainer is None:
         raise click.UsageError("--reasons tells why a plan moves partitions; name plan:ASSIGNOR as AFTER")
     rule = "member-id" if pair.planned and match == "auto" else match
-    change = compare(pair.before, pair.after, match=rule, timing=timing, weights=weights)
+    change = compare(pair.before, pair.after, match=rule, timing=timing, weights=pair.weights)
+    change = replace(change, alone=pair.alone)
     if not len(change.action):
         raise SourceError("nothing to compare: neither side shows a partition of the group")
     if strict and change.assumed:
-        for assumed in change.assumed:
-            complain(ctx, f"--strict: assumed: {assumed}")
+        complain(ctx, f"--strict: assumed: {'; '.join(change.assumed)}")
         ctx.exit(TROUBLE)
     failed = [limit for limit in limits if not limit.passes(change.summary)]
     if save is not None:
@@ -275,7 +278,15 @@ def diff(
         _report(change, view, limits, output)
     for limit in failed:
         complain(ctx, f"check failed: {limit}, it is {limit.told(change.summary)}")
-    ctx.exit(bool(failed) if limits else not change.same or change.new_strategy or bool(change.consumption))
+    ctx.exit(bool(failed) if limits else _found_something(change))
+
+
+def _found_something(change: AssignmentDiff) -> bool:
+    """Whether anything differs or stops; of a state alone, whether it is not balanced."""
+    if change.alone:
+        even = change.balance
+        return even is None or even.loads != even.best_loads
+    return not change.same or change.new_strategy or change.consumption is not None
 
 
 def _timing(changes: Mapping[str, str]) -> Settings:

@@ -3,31 +3,54 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from copartition.cli.options import output_options
+from copartition.cli.client_options import client_options
+from copartition.cli.options import group_option, output_options
 from copartition.cli.shell import HELP, QuietCommand
 from copartition.reports.words import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assignors.state import GroupState
     from copartition.cli.shell import Output
     from copartition.migration import Bounce, Migration
 
 
+CLIENTS = ("java", "librdkafka", "kafka-python", "aiokafka")
+"""What --client can be, which --help names and shells complete without loading the rest."""
+
+
+class _Client(click.ParamType[str]):
+    """One of `CLIENTS`; what is meant by another name the plan says."""
+
+    name = "client"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's interface
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Those that begin like this."""
+        return [CompletionItem(name) for name in CLIENTS if name.startswith(incomplete)]
+
+
 @click.command(cls=QuietCommand, context_settings=HELP)
-@click.argument("before", metavar="FROM")
+@click.argument("before", metavar="FROM|SOURCE")
 @click.argument("after", metavar="TO")
 @click.option(
     "--client",
     "clients",
-    metavar="java|librdkafka|kafka-python",
+    type=_Client(),
+    metavar="|".join(CLIENTS),
     multiple=True,
-    default=("java",),
-    show_default=True,
-    help="A kind of client in the group; repeatable. librdkafka is confluent-kafka, too.",
+    help="A kind of client in the group; repeatable. Java's if nothing tells; librdkafka is confluent-kafka.",
 )
 @click.option(
     "--migration-policy",
@@ -37,6 +60,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="group.consumer.migration.policy of the brokers, 4.0 or later.",
 )
+@group_option
+@client_options("live: the cluster.")
 @output_options("text", "json")
 @click.pass_context
 def migrate(
@@ -46,19 +71,35 @@ def migrate(
     *,
     clients: tuple[str, ...],
     policy: str,
+    group: str | None,
+    config: dict[str, str],
     output: Output,
 ) -> None:
     """The safe rolling bounces that bring a group FROM some strategies TO others, or why there are none.
 
     Strategies are named as `copartition assignors` lists them, several with commas between, the preferred one
-    first: range,roundrobin. uniform and broker-range stand for the consumer protocol (KIP-848).
+    first: range,roundrobin. uniform and broker-range stand for the consumer protocol (KIP-848). A SOURCE is
+    a group as assignment-diff takes it: live:GROUP, whose bytes tell its clients, or a file.
 
     Exit code: 0 there is a way, 1 there is none but to stop the whole group, 2 trouble.
     """
     from copartition.migration import plan_migration  # noqa: PLC0415 - help does without
 
+    state = _state(before, config, group)
     old, new = ([name.strip() for name in text.split(",") if name.strip()] for text in (before, after))
-    migration = plan_migration(old, new, clients=tuple(dict.fromkeys(clients)), policy=policy)
+    known: dict[str, Any] = {}
+    if state is not None:
+        old, known = [_strategy_of(state, before)], {"group_version": state.group_version}
+    kinds = clients or (() if state is None else state.clients)
+    migration = plan_migration(
+        old, new, clients=tuple(dict.fromkeys(kinds)) or ("java",), policy=policy, **known
+    )
+    if state is not None:
+        migration = replace(
+            migration,
+            assumed=() if kinds else (_JAVA_ASSUMED,),
+            warning=_separated(state, new) or migration.warning,
+        )
     if output.form == "json":
         output.write(json.dumps(asdict(migration), indent=2) + "\n")
     else:
@@ -66,18 +107,64 @@ def migrate(
     ctx.exit(migration.obstacle is not None)
 
 
+_JAVA_ASSUMED = "all members are Java clients: the source does not tell; --client says otherwise"
+
+
+def _state(name: str, config: dict[str, str], group: str | None) -> GroupState | None:
+    """The group that FROM names; None where FROM names strategies."""
+    from pathlib import Path  # noqa: PLC0415 - help does without
+
+    if ":" not in name and name != "-" and not Path(name.partition("#")[0]).is_file():
+        return None
+    from copartition.groups import read_source  # noqa: PLC0415 - as above
+
+    return read_source(name, config, group=group).state
+
+
+def _strategy_of(state: GroupState, name: str) -> str:
+    from assignors.errors import SourceError  # noqa: PLC0415 - as above
+
+    if state.strategy is None:
+        raise SourceError(
+            f"{name} does not tell which assignor the group uses; capture --describe --state, too, or "
+            "name it instead: copartition migrate range uniform"
+        )
+    return state.strategy
+
+
+def _separated(state: GroupState, new: Sequence[str]) -> str:
+    """Which topics of this group stop being read together."""
+    from assignors.errors import AssignorError, SourceError  # noqa: PLC0415 - as above
+    from copartition.diff import diff  # noqa: PLC0415 - as above
+    from copartition.groups import plan  # noqa: PLC0415 - as above
+    from copartition.reports.diff.verdict import separated_sentences  # noqa: PLC0415 - as above
+
+    try:
+        change = diff(state, plan(state, new[0]), match="member-id")
+    except (AssignorError, SourceError):  # what cannot be planned has the warning of its strategies
+        return ""
+    return " ".join(separated_sentences(change))
+
+
 def _migration_lines(migration: Migration) -> list[str]:
+    warning = [f"assumed: {text}" for text in migration.assumed]
+    warning += [] if migration.warning is None else [f"warning: {migration.warning}"]
     if migration.obstacle is not None:
         return [
             f"No rolling bounce is safe: {migration.obstacle}.",
             "Stop all members, wait until the group is empty, and start them with the new settings.",
+            *warning,
         ]
     if not migration.bounces:
-        return ["Nothing has to change."]
-    many = f"{len(migration.bounces)} rolling bounces, the next when all members have had the one before"
+        return ["Nothing has to change.", *warning]
+    new, number = ",".join(migration.bounces[-1].strategies), len(migration.bounces)
+    given = "If all members are Java clients, " if migration.assumed else ""
+    lead = "1 rolling bounce leads" if number == 1 else f"{number} rolling bounces lead"
+    wait = "" if number == 1 else ", the next when all members have had the one before"
     return [
-        f"{'1 rolling bounce' if len(migration.bounces) == 1 else many}:",
+        f"{given}{lead} to {new}{wait}:",
         *(line for number, bounce in enumerate(migration.bounces, 1) for line in _bounce(number, bounce)),
+        *warning,
     ]
 
 

@@ -116,6 +116,23 @@ def schema_option(schema: Callable[[], Mapping[str, Any]]) -> Decorator:
     )
 
 
+class _Weights(click.Path):
+    """A file of weights, or the word "lag"."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "lag" else super().convert(value, param, ctx)
+
+
+def weights_option(use: str) -> Decorator:
+    """The option --weights: a file, or "lag" for what waits in each partition of the source."""
+    return click.option(
+        "--weights",
+        type=_Weights(exists=True, dir_okay=False),
+        metavar="FILE|lag",
+        help=f"What partitions weigh (JSON, YAML or CSV; lag: as many records as wait in them): {use}",
+    )
+
+
 def check_option(example: str) -> Decorator:
     """The option --check, got as `checks`."""
     text = f"A limit such as {example}; repeatable."

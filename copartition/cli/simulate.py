@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from assignors.errors import ScenarioError
-from copartition.cli.options import html_option, output_options, seed_option, set_option
-from copartition.cli.shell import HELP, QuietCommand, write
+from copartition.cli.client_options import client_options
+from copartition.cli.options import group_option, html_option, output_options, seed_option, set_option
+from copartition.cli.shell import HELP, QuietCommand, complain, write
 from copartition.reports.words import visible
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from assignors.state import GroupState
     from copartition.cli.shell import Output
     from copartition.simulation import Runs, RunSummary, Scenario, SimulationResult
     from copartition.watch.replaying import Replay
@@ -48,6 +50,16 @@ _SHOWN = 100
 )
 @html_option
 @click.option(
+    "--deploy",
+    "deploys",
+    multiple=True,
+    metavar="WHAT",
+    help="What becomes of a captured group: rolling, surge, 'crash MEMBER', 'grow TOPIC=N'; repeatable. "
+    "FILE is what assignment-diff takes: a capture, a snapshot, live:GROUP.",
+)
+@group_option
+@client_options("live: the cluster.")
+@click.option(
     "--replay",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="LOG",
@@ -66,6 +78,9 @@ def simulate(
     seed: int | None,
     runs: int | None,
     html: str | None,
+    deploys: tuple[str, ...],
+    group: str | None,
+    config: dict[str, str],
     replay: str | None,
     listing: bool,
     schema: bool,
@@ -74,12 +89,20 @@ def simulate(
 
     Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
     -o ndjson is the log of all that happened. A record of watch, FILE.ndjson, is put beside the model, event
-    by event; exit code 1 where it differs.
+    by event; exit code 1 where it differs. With --deploy a captured group goes through what is named.
     """
     if sum((bool(plans), replay is not None, listing, schema)) != 1:
         raise click.UsageError("name files or ready scenarios, or give one of --list, --schema and --replay")
     if replay is not None:
         ctx.exit(_replay(replay))
+    if deploys:
+        states = _read_groups(plans, config, group)
+        scenarios = [
+            replace(each, seed=each.seed if seed is None else seed)
+            for each in _captured(ctx, states, deploys, assignors, changes)
+        ]
+        _report(scenarios, runs, output, html)
+        return
     if any(Path(plan).suffix.lower() == _RECORD for plan in plans):
         if len(plans) > 1 or len(assignors) > 1 or output.form == "ndjson" or html is not None:
             raise click.UsageError(
@@ -124,6 +147,35 @@ def _scenarios(
     if seed is not None:
         bases = [replace(base, seed=seed) for base in bases]
     return [replace(base, assignor=name) for base in bases for name in assignors or (base.assignor,)]
+
+
+def _read_groups(plans: Sequence[str], config: Mapping[str, str], group: str | None) -> list[GroupState]:
+    """The groups that --deploy is about."""
+    from copartition.groups import read_source  # noqa: PLC0415 - only --deploy needs it
+
+    return [read_source(plan, config, group=group).state for plan in plans]
+
+
+def _captured(
+    ctx: click.Context,
+    states: Sequence[GroupState],
+    deploys: Sequence[str],
+    assignors: Sequence[str],
+    changes: Mapping[str, str],
+) -> list[Scenario]:
+    """Each group with each deploy; what was taken for granted is on the error stream."""
+    from copartition.groups import scenario_of  # noqa: PLC0415 - only --deploy needs it
+    from copartition.simulation.inputs.file import with_settings  # noqa: PLC0415 - as above
+
+    captured = [
+        scenario_of(state, deploy, assignor=assignor)
+        for state in states
+        for deploy in deploys
+        for assignor in assignors or (None,)
+    ]
+    for assumed in dict.fromkeys(text for each in captured for text in each.assumed):
+        complain(ctx, f"assumed: {assumed}")
+    return [with_settings(each.scenario, changes) for each in captured]
 
 
 def _find(plan: str) -> Path:

@@ -7,10 +7,17 @@ import click
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, verbose_option
 from copartition.cli.shell import HELP, QuietCommand, write
+from copartition.reports.words import visible
 
 
 @click.command(cls=QuietCommand, context_settings=HELP)
 @click.argument("source")
+@click.option(
+    "--as-scenario",
+    is_flag=True,
+    help="A scenario instead, YAML that copartition simulate runs: the group at rest, events to be added.",
+)
+@click.option("--assignor", help="--as-scenario: the group's strategy, where the source does not tell.")
 @click.option("--out", type=click.Path(dir_okay=False), help="File for the snapshot.")
 @group_option
 @client_options("live: the cluster.")
@@ -18,6 +25,8 @@ from copartition.cli.shell import HELP, QuietCommand, write
 def snapshot(
     source: str,
     *,
+    as_scenario: bool,
+    assignor: str | None,
     out: str | None,
     group: str | None,
     config: dict[str, str],
@@ -30,4 +39,17 @@ def snapshot(
     from copartition.groups import read_source, snapshot_bytes  # noqa: PLC0415 - help does without
 
     source_group = read_source(source, config, group=group)
-    write(snapshot_bytes(source_group.state, source_group.target).decode(), out)
+    if not as_scenario:
+        write(snapshot_bytes(source_group.state, source_group.target).decode(), out)
+        return
+    import yaml  # noqa: PLC0415 - only a scenario needs it
+
+    from copartition.groups import scenario_of  # noqa: PLC0415 - as above
+    from copartition.simulation.inputs.file import scenario_to_dict  # noqa: PLC0415 - as above
+
+    captured = scenario_of(source_group.state, assignor=assignor)
+    assumed = "".join(f"# assumed: {visible(text)}\n" for text in captured.assumed)
+    values = yaml.safe_dump(
+        scenario_to_dict(captured.scenario), sort_keys=False, width=120, allow_unicode=True
+    )
+    write(assumed + values, out)

@@ -9,17 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.assignment import Assignment
+from assignors.optimal.quality import AssignmentQuality
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
 from assignors.state import UNKNOWN_LAG, GroupState
 from assignors.weighted.weights_file import GivenWeights, weights_of
+from copartition.diff.balance import balance_of
 from copartition.diff.changes import Action, Change, Conflict, Flow
 from copartition.diff.matching import Matching, match_members
 from copartition.diff.members import Identity, MemberChange, Presence, order_members
 from copartition.diff.needed import Columns, Needed, find_needed
 from copartition.diff.peak import certificate_of
-from copartition.diff.stops import Consumption, Stop, find_consumption, find_stops
+from copartition.diff.stops import Consumption, Stop, find_consumption, find_protocols, find_stops
 from copartition.diff.summary import Summary, summarize
+from copartition.diff.topic_spread import CO_PARTITIONED, co_read_topics, separated_topics
 from copartition.simulation.inputs.settings import Settings
 from partitioning.kit.words import first_of
 from partitioning.topic_partition import TopicPartition
@@ -50,6 +53,7 @@ class AssignmentDiff:
         conflicts: partitions with two owners.
         summary: the diff in numbers.
         timing: the timeouts that `stops` goes by; None for Kafka's defaults.
+        alone: whether both sides are one state, of which only the balance is asked for.
     """
 
     before: GroupState
@@ -66,6 +70,12 @@ class AssignmentDiff:
     conflicts: tuple[Conflict, ...]
     summary: Summary
     timing: Settings | None = None
+    alone: bool = False
+
+    @cached_property
+    def balance(self) -> AssignmentQuality | None:
+        """How even a state that stands alone is; None where there are two, or partitions have two owners."""
+        return balance_of(self.after) if self.alone else None
 
     @property
     def same(self) -> bool:
@@ -77,6 +87,20 @@ class AssignmentDiff:
     def warnings(self) -> tuple[str, ...]:
         """What to know before believing the numbers."""
         return tuple(dict.fromkeys((*self.before.warnings, *self.after.warnings)))
+
+    @cached_property
+    def separated(self) -> tuple[tuple[str, ...], ...]:
+        """Topics of which one member had each number before and no longer has after; groups of names."""
+        return tuple(tuple(self.topics[topic] for topic in topics) for topics in separated_topics(self))
+
+    @property
+    def not_kept(self) -> tuple[tuple[str, ...], ...]:
+        """Topics that are still read together after, by a strategy that does not look after this."""
+        together = {*CO_PARTITIONED.values()}
+        if not self.new_strategy or self.before.strategy not in together or self.after.strategy in together:
+            return ()
+        groups = (tuple(self.topics[topic] for topic in topics) for topics in co_read_topics(self))
+        return tuple(names for names in groups if names not in self.separated)
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -97,6 +121,19 @@ class AssignmentDiff:
     def stops(self) -> tuple[Stop, ...]:
         """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
         return find_stops(self, self.timing or Settings())
+
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        """The rebalance protocols that the group may go by: its own where a side tells, else all."""
+        return find_protocols(self)
+
+    @property
+    def own_stops(self) -> tuple[Stop, ...]:
+        """Those that can be the group's own; none where a plan has a longer way, see `consumption`."""
+        if self.after.way:
+            return ()
+        protocols = self.protocols
+        return tuple(stop for stop in self.stops if stop.protocol in protocols)
 
     @cached_property
     def consumption(self) -> Consumption | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from assignors.optimal.needed import most_kept
 from assignors.optimal.readers import Readers
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
+from copartition.diff.topic_spread import spread_of_topics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from copartition.diff.members import MemberChange
+    from copartition.diff.topic_spread import TopicSpread
 
 
 class Columns(NamedTuple):
@@ -38,11 +41,13 @@ class Needed(NamedTuple):
             two owners, or members may be there unseen that could take some.
         exact: whether these are the numbers themselves and not only bounds: some members' subscriptions are
             unknown, or not all members are known.
+        topics: the topic that is spread worst after; None where partitions have two owners.
     """
 
     moves: int | None
     fullest: int | None
     exact: bool
+    topics: TopicSpread | None = None
 
 
 def find_needed(
@@ -96,4 +101,9 @@ def find_needed(
         readers = Readers.of([of[names] for names in staying], len(topics))
         size = np.bincount(rows.topic[here & read[rows.topic]], minlength=len(topics))
         fullest = int(find_levels(size, readers).of_kind.max(initial=0))
-    return Needed(None if kept is None else movable - kept, fullest, exact)
+    readers_of = np.zeros(len(topics), np.int64)
+    for names, times in Counter(staying).items():
+        readers_of[of[names]] += times
+    return Needed(
+        None if kept is None else movable - kept, fullest, exact, spread_of_topics(rows, readers_of)
+    )

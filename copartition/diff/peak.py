@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.group import Group, Member, Topic
 from assignors.optimal.quality import certificate
+from copartition.diff.balance import group_of
 
 if TYPE_CHECKING:
     from assignors.state import GroupState
@@ -25,10 +25,4 @@ def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
     one_owner = len(np.unique(seen)) == len(seen)
     if not (state.complete and state.members_complete and one_owner):
         return None
-    members = [
-        Member(member.id, state.topics if member.topics is None else member.topics)
-        for member in state.members
-    ]
-    counts = state.highest_counts.tolist()
-    topics = [Topic(name, count) for name, count in zip(state.topics, counts, strict=True)]
-    return certificate(Group(topics, members), state.assignment, weights)
+    return certificate(group_of(state), state.assignment, weights)

@@ -139,12 +139,15 @@ class Consumption:
 
 def find_consumption(diff: AssignmentDiff, settings: Settings) -> Consumption | None:
     """What the way to a planned state stops; None where nothing stops or nobody tells the protocol."""
-    protocol = _own_protocol(diff.after)
+    way: tuple[Event, ...] = diff.after.way
+    # On the way to another strategy the group still goes by its own one.
+    bounced = diff.new_strategy and way
+    protocol = _own_protocol(diff.before if bounced else diff.after)
     if diff.after.status != "planned" or protocol is None:
         return None
-    way: tuple[Event, ...] = diff.after.way
     skipped = {"crash", "rebalance"} if way else {"crash"}
-    events = [*(event for event in _events(diff, settings) if event.name not in skipped), *way]
+    events = [] if bounced else [event for event in _events(diff, settings) if event.name not in skipped]
+    events += way
     static = [event for event in events if event.name == "restart"]
     happening = [event for event in events if event.name != "restart" and event.members]
     stops = [
@@ -166,6 +169,16 @@ def find_consumption(diff: AssignmentDiff, settings: Settings) -> Consumption | 
         sum(stop.partition_seconds for _, stop in stops),
         len(static),
     )
+
+
+def find_protocols(diff: AssignmentDiff) -> tuple[str, ...]:
+    """The rebalance protocols that a group may go by: that of the later side, of the earlier one, or all."""
+    for state in (diff.after, diff.before):
+        known = _own_protocol(state)
+        if known is not None:
+            return (known,)
+    classic = "classic" in {diff.before.protocol, diff.after.protocol}
+    return ("eager", "cooperative") if classic else ("eager", "cooperative", "consumer")
 
 
 def _own_protocol(state: GroupState) -> str | None:

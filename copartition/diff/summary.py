@@ -56,6 +56,11 @@ class Summary:
             after; None where partitions have two owners after, or not all members are known.
         needed_fullest_exact: whether that is exact; else subscriptions are unknown, and the fullest has at
             least so many. Where it has no more than these, it is.
+        topic_fullest: most partitions of one topic on one member after, of the topic where that is furthest
+            above its fair share; None where partitions have two owners after.
+        needed_topic_fullest: the same where that topic is spread evenly over its subscribers; likewise.
+        needed_topic_fullest_exact: whether that is exact; else subscriptions or members are unknown, and at
+            least so many are needed.
         peak: by weights: the largest load of a member after, in multiples of the mean; None without weights,
             or where members, partitions or owners of after are unknown.
         needed_peak: no assignment has a lower one; likewise.
@@ -90,6 +95,9 @@ class Summary:
     fullest: int
     needed_fullest: int | None
     needed_fullest_exact: bool
+    topic_fullest: int | None
+    needed_topic_fullest: int | None
+    needed_topic_fullest_exact: bool
     peak: float | None
     needed_peak: float | None
     spread_before: int | None
@@ -105,6 +113,8 @@ class Summary:
             return value, float(self.moved)
         if name == "needed_fullest" and not self.needed_fullest_exact:
             return value, float(self.fullest)
+        if name == "needed_topic_fullest" and not self.needed_topic_fullest_exact:
+            return value, float(self.topic_fullest or value)
         if name == "avoidable_moves" and not self.needed_moves_exact:
             return 0.0, value
         if name == "lag_moved" and not self.lag_moved_exact:
@@ -137,6 +147,7 @@ def summarize(
     presence = Counter(member.presence for member in members)
     fullest = max(after, default=0)
     moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
+    topics = needed.topics
     waiting, known = lag_of(lag, rows.action == Action.MOVE)
     return Summary(
         members_before=len(before) if all_known[0] else None,
@@ -161,6 +172,9 @@ def summarize(
         fullest=fullest,
         needed_fullest=needed.fullest,
         needed_fullest_exact=needed.exact or needed.fullest == fullest,
+        topic_fullest=topics and topics.fullest,
+        needed_topic_fullest=topics and topics.needed,
+        needed_topic_fullest_exact=needed.exact or (topics is not None and topics.fullest == topics.needed),
         peak=None if certificate is None else certificate.peak,
         needed_peak=None if certificate is None else certificate.bound,
         spread_before=max(before, default=0) - min(before, default=0) if all_known[0] else None,

@@ -4,20 +4,23 @@ from copartition.groups.capture import parse_capture
 from copartition.groups.live import read_live
 from copartition.groups.plan import Joiner, WhatIf, plan
 from copartition.groups.replay import step_state
+from copartition.groups.scenario import scenario_of
 from copartition.groups.snapshot import parse_snapshot, snapshot_bytes
-from copartition.groups.source import Pair, Source, read_pair, read_source
+from copartition.groups.source import Pair, Source, given_weights, read_pair, read_source
 
 __all__ = [
     "Joiner",
     "Pair",
     "Source",
     "WhatIf",
+    "given_weights",
     "parse_capture",
     "parse_snapshot",
     "plan",
     "read_live",
     "read_pair",
     "read_source",
+    "scenario_of",
     "snapshot_bytes",
     "step_state",
 ]

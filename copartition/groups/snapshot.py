@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 with needs("a snapshot", "cli"):
     import msgspec
 
-FORMAT_VERSION = "1.2"
+FORMAT_VERSION = "1.3"
 
 _T = TypeVar("_T")
 _Partition = Annotated[int, msgspec.Meta(ge=0, le=MAX_PARTITION)]
@@ -73,6 +73,12 @@ class Snapshot(msgspec.Struct, tag_field="kind", tag="group-snapshot", omit_defa
     target_unassigned: dict[_Name, list[_Partition]] = {}
     generation: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """The lowest that the group's generation can be."""
+    leading_client: _Id | None = None
+    """The client library of the member that made the assignments."""
+    clients: list[_Id] = []
+    """The client libraries of the members, as far as known."""
+    group_version: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """The cluster's level of the feature group.version."""
     at: _Time | None = None
     """When the group was first seen like this, in a record of several."""
     since: _Time | None = None
@@ -159,6 +165,9 @@ def _state(
         strategy=snapshot.strategy,
         protocol=snapshot.protocol,
         generation=snapshot.generation,
+        leading_client=snapshot.leading_client,
+        clients=tuple(snapshot.clients),
+        group_version=snapshot.group_version,
         topic_ids=_by_topic(state, snapshot.topic_ids),
         racks=_by_topic(state, {name: tuple(map(tuple, racks)) for name, racks in snapshot.racks.items()}),
         warnings=tuple(snapshot.warnings),
@@ -268,6 +277,9 @@ def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapsh
         has_target=target is not None,
         target_unassigned={} if complete else target_unassigned,
         generation=state.generation,
+        leading_client=state.leading_client,
+        clients=list(state.clients),
+        group_version=state.group_version,
     )
 
 

@@ -10,10 +10,12 @@ import numpy as np
 
 from assignors.errors import SourceError
 from assignors.files import read_text
+from assignors.state import UNKNOWN_LAG
 from copartition.diff import diff
 from copartition.groups.capture import check_head, is_capture, parse_capture
 from copartition.groups.live import read_live
 from copartition.groups.plan import WhatIf, as_complete, plan
+from copartition.groups.plan.members import subscribed_members
 from copartition.groups.record import SUFFIX, read_record
 from copartition.groups.replay import step_state
 from copartition.groups.snapshot import parse_snapshot
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
     from assignors.state import GroupState
     from assignors.weighted.weights_file import GivenWeights
+
+LAG = "lag"
+"""The weights that a group tells itself."""
 
 _SCENARIOS = {".yaml", ".yml", ".toml"}
 
@@ -56,12 +61,16 @@ class Pair:
         after: the second.
         planned: whether one was made from the other, so that equal member ids are equal members.
         kept: the side to keep as a snapshot: the plan, else the live group, else the later one.
+        weights: what partitions weigh, the lag as numbers; None where nothing says.
+        alone: whether both sides are one state, since the source holds no other.
     """
 
     before: GroupState
     after: GroupState
     planned: bool
     kept: Source
+    weights: GivenWeights | None = None
+    alone: bool = False
 
 
 def read_source(name: str, config: Mapping[str, str] | None = None, *, group: str | None = None) -> Source:
@@ -104,22 +113,26 @@ def read_pair(
 ) -> Pair:
     """Both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other, with these weights.
 
-    Without `after` the one source must know both: a KIP-848 group on its way to a target, or a scenario.
+    The weights "lag" are the records that wait in each partition: on the side not planned, else later.
+    Without `after` the one source may know both: a KIP-848 group on its way to a target, or a scenario; else
+    its one state stands alone.
 
     Raises:
-        SourceError: see `read_source`; also a what-if without a plan, and a single source with one state.
+        SourceError: see `read_source`; also a what-if without a plan.
     """
     planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
-    if what_if and not planning:
+    what_if = what_if or WhatIf()
+    if replace(what_if, subscribe={}) and not planning:
         raise SourceError("--add-members, --partitions and the like change a plan; add plan:ASSIGNOR")
     if after is None:
         only = read_source(before, config, group=group)
         later = only.last if only.target is None else only.target
         if later is None:
-            raise SourceError(
-                f"{before} holds one state of the group; name a second source to compare it with"
-            )
-        return Pair(only.state, later, planned=False, kept=only)
+            state = _subscribed(as_complete(only.state), what_if)
+            weigh = given_weights(weights, state)
+            return Pair(state, state, planned=True, kept=only, weights=weigh, alone=True)
+        sides = _subscribed(only.state, what_if), _subscribed(later, what_if)
+        return Pair(*sides, planned=False, kept=only, weights=given_weights(weights, later))
     if planning:
         name = before if after == planning[-1] else after
         known = read_source(name, config, group=group)
@@ -129,16 +142,38 @@ def read_pair(
             start = given if known.target is None else as_complete(known.target)
         except SourceError as error:
             raise SourceError(f"{_told(name)}: {error}") from error
-        made = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weights)
+        weigh = given_weights(weights, known.state)
+        made = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weigh)
         sides = (given, made) if after == planning[-1] else (made, given)
-        return Pair(*sides, planned=True, kept=Source(made))
+        return Pair(*sides, planned=True, kept=Source(made), weights=weigh)
     old, new = read_source(before, config, group=group), read_source(after, config, group=group)
     return Pair(
-        _as_it_is(before, old),
-        _as_it_is(after, new),
+        _subscribed(_as_it_is(before, old), what_if),
+        _subscribed(_as_it_is(after, new), what_if),
         planned=False,
         kept=old if old.live and not new.live else new,
+        weights=given_weights(weights, old.state if new.state.lag is None else new.state),
     )
+
+
+def given_weights(given: GivenWeights | None, state: GroupState) -> GivenWeights | None:
+    """The weights that were given, "lag" as what waits in each partition of a group."""
+    if given != LAG:
+        return given
+    if state.lag is None or not (state.lag != UNKNOWN_LAG).any():
+        raise SourceError("--weights lag: the source tells no lag; capture --describe with its offsets")
+    known = np.flatnonzero(state.lag != UNKNOWN_LAG)
+    columns = (column[known].tolist() for column in (state.topic, state.partition, state.lag.clip(min=0)))
+    return {(state.topics[topic], partition): lag for topic, partition, lag in zip(*columns, strict=True)}
+
+
+def _subscribed(state: GroupState, what_if: WhatIf) -> GroupState:
+    """The group with what its members are said to subscribe to."""
+    told = subscribed_members(state, what_if)
+    members = (
+        member._replace(topics=told.get(number, member.topics)) for number, member in enumerate(state.members)
+    )
+    return replace(state, members=tuple(members)) if told else state
 
 
 def _as_it_is(name: str, source: Source) -> GroupState:

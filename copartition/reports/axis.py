@@ -61,8 +61,9 @@ def ticks(window: Window) -> tuple[Tick, ...]:
 
 
 def number_ticks(window: Window, *, least: float = 0) -> tuple[Tick, ...]:
-    """About six marks, at round numbers that lie at least so far apart."""
-    rough = max(least, (window.end - window.start) / 6)
+    """About six marks, at round numbers that lie at least so far apart; one a step where steps are few."""
+    span = window.end - window.start
+    rough = least if 0 < span <= _MARKS * least else max(least, span / 6)
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(base * power for base in (1, 2, 5, 10) if base * power >= rough)
     marks = np.arange(np.ceil(window.start / step), np.floor(window.end / step) + 1) * step

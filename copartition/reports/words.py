@@ -6,8 +6,10 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+from partitioning.kit.words import first_of
+
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -105,6 +107,13 @@ def duration(milliseconds: float) -> str:
 def count(number: int, noun: str) -> str:
     """1 partition, 2 partitions."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def list_names(names: Sequence[str], most: int) -> str:
+    """A and b, or a, b and c; the first of them where they are more than `most`."""
+    if not 1 < len(names) <= most:
+        return first_of(names, most)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def clock(milliseconds: float) -> str:

@@ -154,7 +154,7 @@ def replay_record(
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes).settings
-    told = _assumed(compared, settings, len(seeds))
+    told = _assumed(compared, settings, len(seeds), consumer=not get_assignor(strategy).protocols)
     return Replay(
         steps[settled[0]].state.name,
         strategy,
@@ -246,12 +246,16 @@ def _bounds(episode: Episode) -> Bounds | None:
     )
 
 
-def _assumed(compared: Sequence[Compared], settings: Settings, runs: int) -> list[str]:
+def _assumed(compared: Sequence[Compared], settings: Settings, runs: int, *, consumer: bool) -> list[str]:
     """What no record tells."""
     kinds = {cause.kind for each in compared for cause in each.causes}
-    beat, session = settings.heartbeat_interval_ms, settings.session_timeout_ms
+    prefix, beat, session = "", settings.heartbeat_interval_ms, settings.session_timeout_ms
+    if consumer:  # the broker decides (KIP-848)
+        prefix, beat = "group.consumer.", settings.group_consumer_heartbeat_interval_ms
+        session = settings.group_consumer_session_timeout_ms
+    timing = f"{prefix}heartbeat.interval.ms={beat:g}, {prefix}session.timeout.ms={session:g} (--set)"
     found = [
-        f"clients are Java's, heartbeat.interval.ms={beat:g}, session.timeout.ms={session:g} (--set)",
+        f"clients are Java's, {timing}",
         f"events came at any time between two looks, which is drawn for each of {runs} runs",
         "before the record the group was quiet for about an hour",
     ]

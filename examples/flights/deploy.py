@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from assignors import Topic
-from copartition.simulation import Consumer, Scenario, rolling_restart
+from copartition.simulation import Consumer, Costs, Scenario, rolling_restart
 from spark_integration import simulate_rebalances
 
 ASSIGNORS = ("range", "cooperative-sticky")
@@ -28,13 +28,14 @@ class Deploy:
 
 
 def scenario(assignor: str, *, static: bool, flights_partitions: int) -> Scenario:
-    """Every consumer stops for 10 s, one a minute."""
+    """Every consumer stops for 10 s, one a minute; to give partitions up it ends the work it has in hand."""
     consumers = tuple(Consumer(f"worker-{number:02}", static=static) for number in range(CONSUMERS))
     return Scenario(
         topics=(Topic("flights", flights_partitions), Topic("positions", POSITIONS)),
         consumers=consumers,
         events=rolling_restart(consumers, start_ms=60_000, every_ms=60_000, down_ms=10_000),
         assignor=assignor,
+        costs=Costs(revoke_ms=500, first_fetch_ms=100),
         name=f"Rolling restart of {CONSUMERS} consumers",
     )
 

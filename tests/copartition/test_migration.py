@@ -77,6 +77,9 @@ def test_there_is_a_way_where_the_simulator_refuses_nobody(client, before, after
         ),
         ("range", "cooperative-sticky", {"clients": ["java", "kafka-python"]}, "kafka-python refuses eager"),
         ("range", "sticky", {"clients": ["librdkafka"]}, "librdkafka has no strategy sticky"),
+        ("range", "optimal", {}, "java has no strategy optimal but a class of your own"),
+        ("range", "cooperative-sticky", {"clients": ["aiokafka"]}, "aiokafka knows eager rebalances only"),
+        ("range", "uniform", {"group_version": 0}, "its feature group.version is 0"),
         (
             "range",
             "uniform",
@@ -183,7 +186,7 @@ def test_what_cannot_be_configured_is_refused(before, after, clients, fault):
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"clients": ["sarama"]}, "'sarama' is none of java, librdkafka, kafka-python"),
+        ({"clients": ["sarama"]}, "'sarama' is none of java, librdkafka, kafka-python, aiokafka"),
         ({"policy": "always"}, "'always' is none of disabled, upgrade, downgrade, bidirectional"),
     ],
 )
@@ -201,9 +204,9 @@ def test_a_client_or_policy_that_is_not_known_is_refused(options, fault):
             '[KafkaPythonAssignor("optimal"), RangePartitionAssignor]',
         ),
         (
-            "java",
-            "partition.assignment.strategy",
-            "<your Java class of optimal>,org.apache.kafka.clients.consumer.RangeAssignor",
+            "aiokafka",
+            "partition_assignment_strategy",
+            '[aiokafka_assignor("optimal"), RangePartitionAssignor]',
         ),
     ],
 )

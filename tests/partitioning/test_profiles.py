@@ -10,7 +10,7 @@ import pytest
 from partitioning import UnknownStrategyError, partition_batch, partition_for_key, placement
 from partitioning.hashing import HASHES
 from partitioning.keys import key_column
-from partitioning.profiles import PROFILES, find_profile
+from partitioning.profiles import _MEANT, PROFILES, find_profile
 from tools.oracle.clients import golden
 
 # Names of the golden files of hash functions, where they differ from ours.
@@ -65,3 +65,22 @@ def test_a_profile_that_nobody_could_ask_says_so():
 def test_an_unknown_profile_is_refused():
     with pytest.raises(UnknownStrategyError, match="did you mean kafkajs"):
         find_profile("kafka-js")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("murmur2", "java, librdkafka-murmur2"),
+        ("consistent_random", "librdkafka"),
+        ("murmur2_random", "librdkafka-murmur2-random"),
+        ("confluent-kafka", "librdkafka"),
+    ],
+)
+def test_names_that_people_use_lead_to_the_right_one(name, meant):
+    with pytest.raises(UnknownStrategyError, match=rf"did you mean {meant}\?"):
+        find_profile(name)
+
+
+def test_every_hint_names_a_profile():
+    assert {each for names in _MEANT.values() for each in names} <= PROFILES.keys()
+    assert _MEANT.keys().isdisjoint(PROFILES)

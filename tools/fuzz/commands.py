@@ -28,7 +28,7 @@ ASSIGNORS = [
     b"none",
 ]
 JOINERS = ["new", "new:pod-9@orders", "new@orders,clicks", "\x1b[2J", ":", "a@", "@", ""]
-SUBSCRIPTIONS = ["worker-1=orders", "c=orders,none", "=", "worker-1=", "x\x1b=y"]
+SUBSCRIPTIONS = ["worker-1=orders", "*=orders", "c=orders,none", "=", "worker-1=", "x\x1b=y"]
 PATTERNS = ["orders", "^$", "(", "[", ".*", "a{99999999999}", "\x1b", ""]
 FOLDER = tempfile.TemporaryDirectory(prefix="copartition-fuzz-")
 
@@ -61,19 +61,22 @@ def make(rng: Random) -> tuple[list[str], dict[str, bytes]]:
     if command == "simulate":
         scenario = rng.choice(["scenario.yaml", "scenario.toml", "scenario.json"])
         assignor = rng.choice(ASSIGNORS).decode()
+        deploys = ["rolling", "surge", "crash worker-1", f"grow orders={number()}"]
+        captured = ["group", "--deploy", rng.choice(deploys)]
         return [
             "simulate",
-            scenario,
+            *(captured if rng.random() < 0.3 else [scenario]),
             *maybe("--seed", number()),
             *maybe("--assignor", assignor),
             *shape,
         ], files
     other = rng.choice([f"plan:{rng.choice(ASSIGNORS).decode()}", "group", f"scenario.yaml#{number()}"])
-    sides = ["group", other]
+    sides = ["group", other] if rng.random() < 0.9 else ["group"]
     rng.shuffle(sides)
     what_if = maybe("--add-members", number()) + maybe("--partitions", f"orders={number()}")
     what_if += maybe("--remove-member", rng.choice(["worker-1", "c", number()]))
     what_if += maybe("--add-member", rng.choice(JOINERS)) + maybe("--subscribe", rng.choice(SUBSCRIPTIONS))
+    what_if += maybe("--deploy", rng.choice(["rolling", "surge"])) + maybe("--weights", "lag")
     what_if += maybe("--rolling-restart") + maybe("--set", f"session.timeout.ms={number()}")
     shown = maybe("--by", rng.choice(["member", "topic", "partition"])) + maybe(
         "--topic", rng.choice(PATTERNS)

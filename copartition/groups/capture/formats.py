@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from assignors.errors import SourceError
 from assignors.state import GroupState
 from copartition.groups.capture import kafkactl
 from copartition.groups.capture.group import describe
+from copartition.groups.capture.realign import realign
 from copartition.groups.capture.scan import MOST_NOTICES, NO_OUTPUT, Scanned, is_header, scan
 
 _KAFKACTL_JSON = re.compile(r'\s*\{\s*"Group":\s*\{\s*"Name":')
@@ -36,6 +38,24 @@ def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, Grou
         SourceError: no such output, not that group, several groups and none is named, a row that does not fit
             or is cut off, or tables that contradict each other or do not tell who has which partition.
     """
+    try:
+        return _parse(text, group)
+    except SourceError:
+        again = realign(text)
+        if again is None:
+            raise
+        with suppress(SourceError):
+            state, target = _parse(again, group)
+            return _reread(state), None if target is None else _reread(target)
+        raise
+
+
+def _reread(state: GroupState) -> GroupState:
+    remark = "the rows do not line up with their header; they were read by words, which has one way only"
+    return replace(state, warnings=(*state.warnings, remark))
+
+
+def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]:
     if _is_reassignment(text):
         raise SourceError(_about_reassignment(text))
     if is_kafkactl(text):

@@ -57,8 +57,18 @@ class Scanned:
 
 
 def is_header(line: str) -> bool:
-    """Whether a line is the header of a table that is known."""
-    return line.startswith(_HEADERS) and bool(_header(line)[0])
+    """Whether a line is the header of a table that is known, aligned or not."""
+    return bool(find_header(" ".join(line.split()))[0])
+
+
+def is_notice(line: str) -> bool:
+    """Whether a line is something that a tool says beside its tables."""
+    return bool(_NOTICE.match(line))
+
+
+def find_header(line: str) -> tuple[str, dict[str, int]]:
+    """The kind of table that a line heads, "" for none, and where its words start."""
+    return _header(line) if line.startswith(_HEADERS) else ("", {})
 
 
 def scan(text: str) -> dict[str | None, Scanned]:

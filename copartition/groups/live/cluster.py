@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from assignors.errors import GroupNotFoundError, SourceError
+from copartition.groups.live.wire import read_group_version, read_subscriptions
 from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+
+    from copartition.groups.live.wire import Subscribed
 
 TIMEOUT_S = 10.0
 PATIENCE_S = 1.5
@@ -57,6 +62,7 @@ class Cluster:
 
     Attributes:
         counts: how many partitions each topic has that we may see.
+        config: the settings.
 
     Raises:
         SourceError: librdkafka refuses a setting, or the cluster does not let us in.
@@ -71,6 +77,7 @@ class Cluster:
             from partitioning.clients.contact import cluster_metadata  # noqa: PLC0415 - needs it, too
             from partitioning.clients.errors import BrokerUnreachableError  # noqa: PLC0415 - needs it, too
         self._source = source
+        self.config = config
         self._servers = config["bootstrap.servers"]
         self._error = KafkaException
         heard: list[KafkaError] = []
@@ -107,6 +114,31 @@ class Cluster:
         }
         partitions = self._metadata.topics[topic].partitions
         return [brokers.get(partitions[number].leader) for number in range(len(partitions))]
+
+    def subscriptions(self, group: str) -> dict[str, Subscribed]:
+        """What the members of a group of the consumer protocol subscribe to, by member id.
+
+        Raises:
+            SourceError: no broker could be asked that.
+        """
+        return read_subscriptions(group, self.config)
+
+    @cached_property
+    def group_version(self) -> int | None:
+        """The cluster's level of the feature group.version; None where no broker could be asked."""
+        try:
+            return read_group_version(self.config)
+        except SourceError:
+            return None
+
+    def matching(self, topics: Collection[str], pattern: str | None) -> tuple[str, ...] | None:
+        """These topics and those that match a pattern; None where the pattern cannot be read here."""
+        if pattern is None:
+            return tuple(sorted(topics))
+        try:
+            return tuple(sorted({*topics, *filter(re.compile(pattern).fullmatch, self.counts)}))
+        except re.error:
+            return None
 
     def _answer(self, ask: Callable[[], _T]) -> _T:
         """What the group's coordinator answers, once there is one.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from assignors.errors import ProtocolError
+from assignors.errors import ProtocolError, SourceError
 from assignors.protocol import Subscription, decode_subscription
 from assignors.state import MemberIdentity
+from copartition.groups.live.client_bytes import Clients, find_clients
 from copartition.groups.strategy import strategy_name
 from partitioning.topic_partition import TopicPartition
 
@@ -46,6 +47,8 @@ class LiveGroup(NamedTuple):
         has_target: whether the members have targets.
         generation: the lowest that its generation can be; None where nobody tells.
         warnings: what to know about all that.
+        clients: the client libraries of a classic group.
+        group_version: the cluster's level of the feature group.version; None where nobody tells.
     """
 
     name: str
@@ -56,6 +59,8 @@ class LiveGroup(NamedTuple):
     has_target: bool
     warnings: tuple[str, ...] = ()
     generation: int | None = None
+    clients: Clients = Clients(None, ())
+    group_version: int | None = None
 
     @property
     def topics(self) -> set[str]:
@@ -97,10 +102,13 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
 
 
 def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
-    """The group and what its members said when they joined; only stable classic groups tell."""
+    """The group and what its members said when they joined, and who they are.
+
+    A classic group tells it while it is stable, one of the consumer protocol always.
+    """
     if group.protocol == "consumer":
-        return group
-    joined, unreadable = _joined(cluster, group.name)
+        return _with_described(cluster, group)
+    joined, unreadable, clients = _joined(cluster, group.name, group.strategy)
     told = [joined.get(member.identity.id) for member in group.members]
     members = [
         member
@@ -115,10 +123,33 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     # A member says in which generation it was when it joined the one that is now.
     left = [each.generation for each in told if each is not None and each.generation is not None]
     generation = max(left) + 1 if left else None
-    return group._replace(members=members, warnings=(*unreadable, *group.warnings), generation=generation)
+    return group._replace(
+        members=members,
+        warnings=(*unreadable, *group.warnings),
+        generation=generation,
+        clients=clients,
+        group_version=cluster.group_version,
+    )
 
 
-def _joined(cluster: Cluster, group: str) -> tuple[dict[str, Subscription], tuple[str, ...]]:
+def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
+    """The group of the consumer protocol and what its members subscribe to."""
+    try:
+        told = cluster.subscriptions(group.name)
+    except SourceError as error:
+        return group._replace(warnings=(f"subscriptions are unknown: {error}", *group.warnings))
+    members = []
+    for member in group.members:
+        said = told.get(member.identity.id)
+        topics = None if said is None else cluster.matching(said.topics, said.pattern)
+        rack = None if said is None else said.rack
+        members.append(member._replace(identity=member.identity._replace(topics=topics, rack=rack)))
+    return group._replace(members=members, group_version=1)
+
+
+def _joined(
+    cluster: Cluster, group: str, strategy: str | None
+) -> tuple[dict[str, Subscription], tuple[str, ...], Clients]:
     """What the members of a classic group said; the coordinator tells it of stable groups only."""
     found = cluster.classic_group(group)
     said = {}
@@ -130,7 +161,11 @@ def _joined(cluster: Cluster, group: str) -> tuple[dict[str, Subscription], tupl
             said[member.id] = decode_subscription(member.metadata)
         except ProtocolError as error:
             unreadable.append(f"what {member.client_id} said when it joined cannot be read: {error}")
-    return said, tuple(unreadable)
+    members = [] if found is None else found.members
+    clients = find_clients(
+        [member.metadata for member in members], [member.assignment for member in members], strategy
+    )
+    return said, tuple(unreadable), clients
 
 
 def _member(described: Any) -> LiveMember:

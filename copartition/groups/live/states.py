@@ -53,6 +53,9 @@ def _rows(
         strategy=group.strategy,
         protocol=group.protocol,
         generation=group.generation,
+        leading_client=group.clients.leader,
+        clients=group.clients.members,
+        group_version=group.group_version,
         topic_ids=tuple(topics.ids.get(name) for name in state.topics),
         racks=tuple(topics.racks.get(name) for name in state.topics) if topics.racks else (),
     )

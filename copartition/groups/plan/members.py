@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from copartition.groups.plan.what_if import WhatIf
 
 
+EVERYBODY = "*"
+"""What stands for all members in `WhatIf.subscribe`."""
+
+
 class Seat(NamedTuple):
     """A member as the assignor sees it, and as the diff does.
 
@@ -58,9 +62,7 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
         SourceError: the change names a member that is not there, or adds one that is.
     """
     everything = read_topics(state)
-    subscribed = {
-        find_member(state, name, "--subscribe"): topics for name, topics in what_if.subscribe.items()
-    }
+    subscribed = subscribed_members(state, what_if)
     leaving = {find_member(state, name, "--remove-member") for name in what_if.remove_members}
     now = [
         _seat(identity._replace(topics=subscribed.get(number, identity.topics)), everything)
@@ -81,6 +83,22 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
         frozenset(state.members[number].id for number in leaving),
         tuple(assumed),
     )
+
+
+def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[str, ...]]:
+    """What members are said to subscribe to; "*" says it of all that no other name does.
+
+    Raises:
+        SourceError: a name that no member has, or several.
+    """
+    named = {
+        find_member(state, name, "--subscribe"): topics
+        for name, topics in what_if.subscribe.items()
+        if name != EVERYBODY
+    }
+    if EVERYBODY not in what_if.subscribe:
+        return named
+    return dict.fromkeys(range(len(state.members)), what_if.subscribe[EVERYBODY]) | named
 
 
 def read_topics(state: GroupState) -> tuple[str, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,10 +16,10 @@ from assignors.group import Group
 from assignors.registry import get_assignor
 from assignors.settling import settle
 from assignors.state import GroupState
-from copartition.groups.plan.members import find_member, names_of, seat_members
+from copartition.groups.plan.members import EVERYBODY, find_member, names_of, seat_members
 from copartition.groups.plan.new_ids import unknown_places
 from copartition.groups.plan.owners import owners
-from copartition.groups.plan.restart import rolling_restart
+from copartition.groups.plan.restart import deploy
 from copartition.groups.plan.topics import as_complete, plan_topics
 from copartition.groups.plan.what_if import WhatIf
 from partitioning.errors import UnknownStrategyError
@@ -56,7 +57,7 @@ def plan(
 
     Members carry what they own now into it, so sticky strategies keep what they can; for a KIP-848 group that
     is on its way, give its target. What no source tells is in `assumed`. Its `explainer` makes the decisions
-    once more when it is asked why; there is none for a rolling restart, which is many decisions.
+    once more when it is asked why; there is none for a deploy, which is many decisions.
 
     Args:
         state: the group.
@@ -93,14 +94,14 @@ def plan(
     explainer: Explainer | None = Explainer(
         explained, assignment, assignor=get_assignor(assignor, **settings), follow_ups=ROUNDS
     )
-    warnings = [*state.warnings, *_own_decision(state, what_if, assignor)]
-    way: tuple[Event, ...] = ()
-    if what_if.rolling_restart:
+    own = _own_decision(state, what_if, assignor)
+    warnings, way = [*state.warnings, *own.warnings], own.bounce
+    if what_if.deploy is not None:
         explainer = None
-        restarted = rolling_restart(decide, group, assignment, seats, ROUNDS)
-        seats, assignment = restarted.seats, restarted.assignment
-        warnings += restarted.warnings
-        way = restarted.way
+        deployed = deploy(decide, group, assignment, seats, ROUNDS, surge=what_if.deploy == "surge")
+        seats, assignment = deployed.seats, deployed.assignment
+        warnings += deployed.warnings
+        way = way or deployed.way
     broker_side = not strategy.protocols
     planned = _state(state, assignment, seats, topics.all)
     return replace(
@@ -130,11 +131,22 @@ def _own_strategy(state: GroupState) -> str:
     return state.strategy
 
 
-def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> list[str]:
-    """What does not fit when the group's own strategy is asked to decide once more, with nothing changed."""
+class OwnDecision(NamedTuple):
+    """What the group's own strategy says of the group as it is.
+
+    Attributes:
+        warnings: what does not fit when it is asked to decide once more, with nothing changed.
+        bounce: where the plan goes by another strategy, the rebalances of a rolling bounce under the own one.
+    """
+
+    warnings: list[str] = []  # noqa: RUF012 - nobody changes it
+    bounce: tuple[Event, ...] = ()
+
+
+def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> OwnDecision:
     own = state.strategy
     if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
-        return []
+        return OwnDecision()
     warnings = []
     if own != assignor:
         warnings.append(
@@ -144,20 +156,21 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> list[str
     try:
         strategy = get_assignor(own)
     except UnknownStrategyError:
-        return [*warnings, f"nothing is known here of the group's own assignor, {own!r}"]
+        return OwnDecision([*warnings, f"nothing is known here of the group's own assignor, {own!r}"])
     told = {
         name: topics
         for name, topics in what_if.subscribe.items()
-        if state.members[find_member(state, name, "--subscribe")].topics is None
+        if name == EVERYBODY or state.members[find_member(state, name, "--subscribe")].topics is None
     }
     seats = seat_members(state, WhatIf(subscribe=told)).all
     topics = plan_topics(state, WhatIf(), seats, own).all
     now = state.assignment
     group = Group((), [seat.member for seat in seats]).next(now, topics=topics)
     try:
-        _, again = settle(partial(ask, strategy), group, ROUNDS)
+        group, again = settle(partial(ask, strategy), group, ROUNDS)
     except AssignorError as error:
-        return [*warnings, f"the group's own assignor, {own!r}, cannot assign it as it is: {error}"]
+        cannot = f"the group's own assignor, {own!r}, cannot assign it as it is: {error}"
+        return OwnDecision([*warnings, cannot])
     places = {seat.member.id: number for number, seat in enumerate(seats)}
     moved = int(np.count_nonzero(owners(topics, now, places) != owners(topics, again, places)))
     if moved:
@@ -165,14 +178,22 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> list[str
             f"asked again with nothing changed, {own!r} would move {moved} partitions: another client or "
             "assignor decided here, or its members see or subscribe to something else than is known"
         )
-    return warnings
+    bounce: tuple[Event, ...] = ()
+    if own != assignor:
+        with suppress(AssignorError, SourceError):  # too large a group, or a strategy that fails
+            bounce = deploy(partial(ask, strategy), group, again, [*seats], ROUNDS).way
+    return OwnDecision(warnings, bounce)
 
 
 def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | None) -> list[str]:
     if assignor not in _WEIGHED:
         return []
     lag = "" if state.lag is None else ", whatever its lag"
-    weigh = [] if weights is not None else [f"every partition weighs the same{lag}: --weights says otherwise"]
+    weigh = (
+        []
+        if weights is not None
+        else [f"every partition weighs the same{lag}: --weights lag, or a file, says otherwise"]
+    )
     return [*weigh, "every member can carry the same"]
 
 

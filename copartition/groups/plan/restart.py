@@ -1,4 +1,4 @@
-"""A rolling restart: what becomes of a group whose members are restarted one after the other."""
+"""A deploy: what becomes of a group whose members are replaced one after the other."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from copartition.groups.plan.members import Seat
 
 MOST_STEPS = 2**24
-"""Members that are restarted times partitions: each restart is two rebalances of the whole group."""
+"""Members that are replaced times partitions: each is two rebalances of the whole group."""
 
 
-class Restarted(NamedTuple):
-    """A group after its members were restarted.
+class Deployed(NamedTuple):
+    """A group after its members were replaced.
 
     Attributes:
-        seats: its members, those restarted under their new ids.
+        seats: its members, those replaced under their new ids.
         assignment: its answer.
         warnings: what moved on the way.
-        way: the rebalances of every restart.
+        way: the rebalances of every replacement.
     """
 
     seats: list[Seat]
@@ -42,17 +42,19 @@ class Restarted(NamedTuple):
     way: tuple[Event, ...]
 
 
-def rolling_restart(
+def deploy(
     decide: Callable[[Group], Assignment],
     group: Group,
     assignment: Assignment,
     seats: list[Seat],
     follow_ups: int,
-) -> Restarted:
-    """What becomes of the group, one restart after the other.
+    *,
+    surge: bool = False,
+) -> Deployed:
+    """What becomes of the group, one member after the other.
 
     A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
-    group settles, it joins under a new id, and the group settles again.
+    group settles, it joins under a new id, and the group settles again; in a surge it is the other way round.
 
     Args:
         decide: answers one rebalance.
@@ -60,6 +62,7 @@ def rolling_restart(
         assignment: what it has.
         seats: its members.
         follow_ups: the most rebalances after each.
+        surge: whether each new member joins before the one that it replaces leaves.
 
     Raises:
         SourceError: more than is worked on.
@@ -68,7 +71,7 @@ def rolling_restart(
     partitions = sum(topic.partitions for topic in group.topics)
     if len(restarting) * max(partitions, len(seats)) > MOST_STEPS:
         raise SourceError(
-            f"--rolling-restart: {len(restarting)} members without an instance id and {partitions} "
+            f"a deploy of {len(restarting)} members without an instance id and {partitions} "
             f"partitions are too many to go through one by one; their product may be {MOST_STEPS:,}"
         )
     seated = {seat.identity.id: seat for seat in seats}
@@ -82,27 +85,31 @@ def rolling_restart(
         prefix = f"{seat.identity.client_id}-" if seat.identity.client_id else ""
         again = replace(seat.member, id=placeholder(prefix, taken))
         taken.add(again.id)
-        places[again.id] = places[seat.member.id]
+        place = places[seat.member.id]
+        places[again.id] = len(places) if surge else place
         seated[seat.identity.id] = seat._replace(member=again, prefix=prefix)
-        for change in ({"leave": [seat.member.id]}, {"join": [again]}):
+        leave, join = {"leave": [seat.member.id]}, {"join": [again]}
+        for change in (join, leave) if surge else (leave, join):
             group = group.next(assignment, **change)
             assignment = Assignment.of({})
             if group.members:
                 group, assignment = settle(decide, group, follow_ups)
             now = owners(group.topics, assignment, places)
             moved.append(int(np.count_nonzero((now != before) & (now >= 0))))
-            way.append(_rebalance(len(group.members), before, now, gone=places[again.id]))
+            gone = place if change is leave or not surge else -1
+            way.append(_rebalance(len(group.members), before, now, gone))
             before = now
+    order = "joins before the one that it replaces leaves" if surge else "is gone before it is back"
     moves = (
-        f"each member is gone before it is back; on the way partitions are handed over {sum(moved)} times in "
+        f"each member {order}; on the way partitions are handed over {sum(moved)} times in "
         f"{len(moved)} rebalances, {max(moved, default=0)} at most in one"
     )
-    return Restarted([*seated.values()], assignment, (moves,) if restarting else (), tuple(way))
+    return Deployed([*seated.values()], assignment, (moves,) if restarting else (), tuple(way))
 
 
 def _rebalance(members: int, before: NDArray[np.int64], now: NDArray[np.int64], gone: int) -> Event:
-    """One rebalance of a restart: the member leaves, or is back, in which case it has nothing yet."""
-    lost = before == gone
+    """One rebalance of a deploy: the member leaves, or is back, in which case it has nothing yet."""
+    lost = (before == gone) & (before >= 0)
     reading = (before >= 0) & ~lost
     name = "leave" if not (now == gone).any() and lost.any() else "join"
     return Event.of(name, members, members, before, (lost | (before < 0), reading, reading & (now != before)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,10 +34,12 @@ class WhatIf:
         joining: members that join under names of their own.
         remove_members: who leaves, by instance id, client id or member id.
         partitions: new partition counts of topics; also of one that somebody newly subscribes to.
-        subscribe: what members subscribe to, by instance id, client id or member id, where no source tells
-            or to try another subscription.
-        rolling_restart: whether every member is restarted, one after the other: a static one is back before
-            its session ends, the others leave and join.
+        subscribe: what members subscribe to, by instance id, client id or member id, or "*" for all others,
+            where no source tells or to try another subscription.
+        deploy: how every member is replaced, one after the other; None for no deploy. "rolling": each leaves
+            before it joins again, a static one is back before its session ends. "surge": each joins before
+            the one that it replaces leaves, as Kubernetes rolls a Deployment; a static one is replaced as
+            under "rolling", since no two members share an instance id.
     """
 
     add_members: int = 0
@@ -45,7 +47,7 @@ class WhatIf:
     remove_members: tuple[str, ...] = ()
     partitions: Mapping[str, int] = field(default_factory=dict)
     subscribe: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    rolling_restart: bool = False
+    deploy: Literal["rolling", "surge"] | None = None
 
     def __bool__(self) -> bool:
         return self != WhatIf()

@@ -6,8 +6,9 @@ from math import ceil, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.reports.axis import WIDTH, Tick, Window, ticks
-from copartition.reports.diff.model import answer, fates, flow_rows, heading, member_rows, notes, presence
+from copartition.reports.diff.model import flow_rows, member_rows, presence
 from copartition.reports.diff.pictures import FEW, HEIGHT, heat, load, ownership
+from copartition.reports.diff.verdict import answer, fates, heading, notes, stop_remark
 from copartition.reports.page import render
 
 if TYPE_CHECKING:
@@ -44,14 +45,14 @@ class Timeline(NamedTuple):
 
 def timeline(diff: AssignmentDiff) -> Timeline | None:
     """Lay the stops out; None where nothing stops."""
-    stops = diff.stops
+    stops = diff.own_stops
     if not stops:
         return None
-    longest = max((stop.pause_ms for stop in stops if isfinite(stop.pause_ms)), default=0.0) or 1_000.0
+    longest = max((stop.longest_ms for stop in stops if isfinite(stop.longest_ms)), default=0.0) or 1_000.0
     window = Window(0.0, longest * 1.05)
     events: dict[str, list[Lane]] = {}
     for stop in stops:
-        noticed, over = (float(window.x(at)) * 100 / WIDTH for at in (stop.detection_ms, stop.pause_ms))
+        noticed, over = (float(window.x(at)) * 100 / WIDTH for at in (stop.detection_ms, stop.longest_ms))
         events.setdefault(_EVENTS.get(stop.event, stop.event), []).append(
             Lane(stop, min(noticed, over), max(0.0, over - noticed))
         )
@@ -89,6 +90,7 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
         heat=heat(diff) if has_moves and picture is None else None,
         load=load(diff),
         timeline=timeline(diff),
+        stop_remark=stop_remark(diff),
         members=member_rows(diff),
         flows=flow_rows(diff, reasons=reasons),
         reasons=reasons,

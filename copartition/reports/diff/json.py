@@ -20,7 +20,8 @@ from copartition.diff.matching import Rename
 from copartition.diff.members import MemberChange
 from copartition.diff.stops import Consumption
 from copartition.diff.summary import Summary
-from copartition.reports.diff.model import Shown, TopicChange, View, verdict
+from copartition.reports.diff.model import Shown, TopicChange, View
+from copartition.reports.diff.verdict import verdict
 from copartition.reports.json import CheckResult, check_results, dump, json_schema
 from copartition.reports.words import visible
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from copartition.diff.stops import Stop
 
 
-DIFF_FORMAT_VERSION = "1.2"
+DIFF_FORMAT_VERSION = "1.3"
 
 Change = TypedDict(
     "Change",
@@ -124,11 +125,14 @@ class Document(TypedDict):
         verdict: the answer in a sentence.
         consumption: what the way to a plan stops, under the group's own protocol; null where nothing stops or
             nothing was planned.
+        separated: groups of topics of which one member had each number before and no longer has after, so
+            that they cannot be joined by partition any more.
         summary: the diff in numbers, each of which can be checked.
         checks: the limits that were given.
         assumed: what was taken for granted because no source tells.
         warnings: what to know before believing the numbers.
-        stops: what the change costs.
+        protocols: the rebalance protocols that the group may go by; one where a source tells.
+        stops: what the change costs, under every protocol.
         matching: how members were paired.
         filters: what is left out below.
         members: the members.
@@ -144,10 +148,12 @@ class Document(TypedDict):
     statuses: Statuses
     verdict: str
     consumption: Consumption | None
+    separated: list[list[str]]
     summary: Summary
     checks: list[CheckResult]
     assumed: list[str]
     warnings: list[str]
+    protocols: list[str]
     stops: list[StopCost]
     matching: Matching
     filters: Filters
@@ -192,10 +198,12 @@ def diff_json(diff: AssignmentDiff, view: View | None = None, checks: Sequence[C
         "statuses": {"before": diff.before.status, "after": diff.after.status},
         "verdict": verdict(diff),
         "consumption": diff.consumption,
+        "separated": [*map(list, diff.separated)],
         "summary": diff.summary,
         "checks": check_results(checks, diff.summary),
         "assumed": [*diff.assumed],
         "warnings": [*diff.warnings],
+        "protocols": [*diff.protocols],
         "stops": stops,
         "matching": {"rule": diff.matching.rule, "renames": [*diff.matching.renames]},
         "filters": {"topic": _pattern(shown.view.topic), "member": _pattern(shown.view.member)},

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 from copartition.reports.diff.model import (
     Shown,
     View,
-    answer,
-    heading,
-    movement,
     presence,
     reason,
-    reason_counts,
     renames,
-    stop_table,
 )
+from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shorten_list
 from copartition.reports.words import number, partition_ranges
 
@@ -51,6 +47,8 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     stops = stop_table(diff)
     if stops.rows:
         page.add("\n", *(f"{line}\n" for line in markdown_table(stops)))
+    if remark := stop_remark(diff):
+        page.add("\n", markdown_text(remark), "\n")
     if not diff.same:
         _TABLES[shown.view.by or "member"](shown, page)
     return page.ended

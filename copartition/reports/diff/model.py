@@ -1,11 +1,7 @@
-"""A diff as every format shows it: its verdict and figures, and the rows that a view chooses.
-
-The verdict and the numbers are always of the whole.
-"""
+"""The rows of a diff that a view chooses; what is said of the whole is in `verdict`."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -13,16 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from assignors.partition_list import PartitionList
-from assignors.reasons import Reason
 from assignors.state import UNKNOWN_LAG
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
-from copartition.reports.table import Table
-from copartition.reports.words import count, duration, number, partition_ranges
+from copartition.reports.words import partition_ranges
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -276,179 +270,12 @@ def _of_rows(diff: AssignmentDiff, rows: NDArray[np.bool_]) -> AssignmentDiff:
 
 _PRESENCE = {Presence.JOINED: "new", Presence.LEFT: "gone"}
 
-_EXPLAINED = 20_000
-"""Partitions of a group whose plan is explained without being asked to; more take longer than the plan."""
-
-
-def verdict(diff: AssignmentDiff) -> str:
-    """What moved, what is unknown, and what was taken for granted."""
-    return " ".join([answer(diff), *(f"Assumed: {each}." for each in diff.assumed)])
-
-
-def answer(diff: AssignmentDiff) -> str:
-    """The verdict without what was taken for granted, for a report that lists this apart."""
-    return " ".join([*_consumption(diff), *_migration(diff), _counts(diff), *_unknown(diff)])
-
-
-def _migration(diff: AssignmentDiff) -> list[str]:
-    """Whether the group can get to another strategy of a plan while it runs."""
-    if not diff.new_strategy:
-        return []
-    from copartition.migration import migration_verdict  # noqa: PLC0415 - few diffs need the simulator
-
-    return [migration_verdict(diff.before.strategy or "", diff.after.strategy or "")]
-
-
-def _consumption(diff: AssignmentDiff) -> list[str]:
-    """What happens to consumption on the way to a plan."""
-    stops = diff.consumption
-    if stops is None:
-        return []
-    most = count(stops.stopped_at_once, "partition")
-    rebalances = f"{count(stops.rebalances, 'rebalance')} ({stops.protocol})"
-    told = [f"Consumption stops: {rebalances}, at most {most} at once"]
-    if stops.all_stopped:
-        times = "once" if stops.all_stopped == 1 else f"{stops.all_stopped:,} times"
-        told.append(f"everything stopped {times}")
-    if stops.partition_seconds:
-        told.append(f"longest pause {duration(stops.longest_ms)}")
-        told.append(f"{stops.partition_seconds:,.1f} partition-seconds")
-    if stops.static_restarts:
-        whose = count(stops.static_restarts, "static member")
-        told.append(f"{whose} restarting, whose partitions also wait while each is down")
-    return [f"{', '.join(told)}."]
-
-
-def _counts(diff: AssignmentDiff) -> str:
-    numbers = diff.summary
-    if diff.same:
-        kept = f"{count(numbers.kept, 'partition')} kept."
-        if diff.before.status == "planned":
-            return f"The plan came true: {kept}"
-        in_the_end = diff.consumption or diff.new_strategy
-        return f"In the end nothing has moved: {kept}" if in_the_end else f"Nothing changed: {kept}"
-    parts = [f"{number(numbers.moved)} moved", f"{number(numbers.kept)} kept"]
-    parts += [
-        f"{number(value)} {word}"
-        for word, value in (
-            ("assigned", numbers.assigned),
-            ("added", numbers.added),
-            ("removed", numbers.removed),
-            ("in conflict", numbers.conflicts),
-        )
-        if value
-    ]
-    return f"{', '.join(parts)}, {number(numbers.unassigned)} unassigned."
-
-
-def _unknown(diff: AssignmentDiff) -> list[str]:
-    """What cannot be known; of lag the line of numbers tells, as many sources carry none."""
-    numbers = diff.summary
-    sides = {"before": numbers.members_before, "after": numbers.members_after}
-    hidden = [side for side, members in sides.items() if members is None]
-    unknown = [f"members without partitions {' and '.join(hidden)}"] if hidden else []
-    unknown += ["needed moves"] if numbers.needed_moves is None else []
-    return [f"Unknown: {', '.join(unknown)}."] if unknown else []
-
-
-def movement(diff: AssignmentDiff) -> list[str]:
-    """How good the change is: moves against the fewest there can be, balance, idle members, lag."""
-    numbers = diff.summary
-    return [
-        f"avoidable moves {_avoidable(diff)}",
-        f"fullest {_fullest(diff)}",
-        *_peak(diff),
-        f"spread {number(numbers.spread_before)} -> {number(numbers.spread_after)}",
-        f"idle {number(numbers.idle_before)} -> {number(numbers.idle_after)}",
-        f"lag moved {_lag_moved(diff)}",
-    ]
-
-
-def _fullest(diff: AssignmentDiff) -> str:
-    """How many partitions the fullest member has after, and how many it must have."""
-    numbers = diff.summary
-    least = "" if numbers.needed_fullest_exact or numbers.needed_fullest is None else "at least "
-    return f"{number(numbers.fullest)} ({least}{number(numbers.needed_fullest)} needed)"
-
-
-def _peak(diff: AssignmentDiff) -> list[str]:
-    """How much more than the mean the weights put on one member, where there are weights."""
-    numbers = diff.summary
-    if numbers.peak is None:
-        return []
-    return [f"peak {numbers.peak:.2f} (at least {numbers.needed_peak:.2f} needed)"]
-
-
-def reason_counts(diff: AssignmentDiff) -> list[str]:
-    """How many changes each reason set in motion, where an assignor planned them and can be asked soon."""
-    if diff.after.explainer is None or len(diff.action) > _EXPLAINED:
-        return []
-    reasons = Counter(change.reason for change in diff.changes())
-    parts = [
-        f"{times:,} {each.value}"
-        for each, times in reasons.most_common()
-        if each is not None and each is not Reason.NOT_TOLD
-    ]
-    return [f"because {', '.join(parts)}"] if parts else []
-
-
-def _lag_moved(diff: AssignmentDiff) -> str:
-    """Records waiting in moved partitions, and whether there may be more."""
-    least = "" if diff.summary.lag_moved is None or diff.summary.lag_moved_exact else "at least "
-    return f"{least}{number(diff.summary.lag_moved)}"
-
-
-def _avoidable(diff: AssignmentDiff) -> str:
-    numbers = diff.summary
-    if numbers.needed_moves is None:
-        return f"unknown, of {number(numbers.moved)}"
-    most, least = ("", "") if numbers.needed_moves_exact else ("at most ", "at least ")
-    return (
-        f"{most}{number(numbers.avoidable_moves)} of {number(numbers.moved)} "
-        f"({least}{number(numbers.needed_moves)} needed)"
-    )
-
-
-def heading(diff: AssignmentDiff) -> list[str]:
-    """The group, its members and how they were matched."""
-    numbers = diff.summary
-    parts = [diff.after.name or diff.before.name or "group"]
-    statuses = [status for status in (diff.before.status, diff.after.status) if status]
-    if statuses:
-        parts.append(" -> ".join(dict.fromkeys(statuses)))
-    before = sum(member.before_id is not None for member in diff.members)
-    after = sum(member.after_id is not None for member in diff.members)
-    least = [
-        "at least " if known is None else "" for known in (numbers.members_before, numbers.members_after)
-    ]
-    parts.append(f"{least[0]}{before:,} -> {least[1]}{count(after, 'member')}")
-    parts.append(count(numbers.partitions, "partition"))
-    parts.append(f"matched by {diff.matching.rule}")
-    return parts
-
 
 def presence(member: MemberChange) -> str:
     """What is special about a member: that it came or went, or has nothing."""
     if member.presence is Presence.STAYED:
         return "" if member.after else "idle"
     return _PRESENCE.get(member.presence, str(member.presence))
-
-
-def stop_table(diff: AssignmentDiff) -> Table:
-    """What the change costs, a row for each event and protocol."""
-    titles = ("stop on", "protocol", "members", "partitions", "mean pause", "noticed after")
-    rows = [
-        (
-            stop.event,
-            stop.protocol,
-            f"{stop.members:,}",
-            f"{stop.partitions:,}",
-            duration(stop.pause_ms),
-            duration(stop.detection_ms) if stop.detection_ms else "",
-        )
-        for stop in diff.stops
-    ]
-    return Table(titles, rows, range(2, 6))
 
 
 def reason(what: Flow | Change) -> str:
@@ -462,73 +289,6 @@ def renames(diff: AssignmentDiff) -> list[str]:
         f"{rename.before} is taken for {rename.after}: they share {rename.score} % of their partitions"
         for rename in diff.matching.renames
     ]
-
-
-_NOTES = 12
-"""The most notes of one kind."""
-
-
-class Fate(NamedTuple):
-    """What became of some partitions."""
-
-    style: str
-    number: int
-    label: str
-    percent: float
-
-    @property
-    def share(self) -> str:
-        """Its share in words, none and all only where that is so."""
-        if 0 < self.percent < 0.05:
-            return "< 0.1 %"
-        return "> 99.9 %" if 99.95 <= self.percent < 100 else f"{self.percent:.1f} %"
-
-
-class Note(NamedTuple):
-    """Something to know, and what kind of thing it is."""
-
-    kind: str
-    text: str
-
-
-def fates(diff: AssignmentDiff) -> list[Fate]:
-    """Every partition under one of these; what did not happen is left out."""
-    numbers = diff.summary
-    kinds = [
-        ("kept", numbers.kept, "kept"),
-        ("between", numbers.moved, "moved"),
-        ("joined", numbers.assigned, "gained an owner"),
-        ("left", numbers.unassigned, "lost their owner"),
-        ("added", numbers.added, "added"),
-        ("removed", numbers.removed, "removed"),
-        ("conflict", numbers.conflicts, "with two owners"),
-    ]
-    kinds.append(("free", numbers.partitions - sum(number for _, number, _ in kinds), "owned by nobody"))
-    return [
-        Fate(style, number, label, 100 * number / numbers.partitions)
-        for style, number, label in kinds
-        if number
-    ]
-
-
-def notes(diff: AssignmentDiff) -> list[Note]:
-    """What was assumed, what is doubtful, and who is taken for whom."""
-    conflicts = [
-        f"{each.topic}-{each.partition} has two owners: before {', '.join(each.before) or 'nobody'}, "
-        f"after {', '.join(each.after) or 'nobody'}."
-        for each in diff.conflicts[:_NOTES]
-    ]
-    return [
-        *_first_notes("Conflict", conflicts, len(diff.conflicts)),
-        *_first_notes("Assumed", diff.assumed, len(diff.assumed)),
-        *_first_notes("Warning", diff.warnings, len(diff.warnings)),
-        *_first_notes("Matched", renames(diff), len(diff.matching.renames)),
-    ]
-
-
-def _first_notes(kind: str, texts: Sequence[str], number: int) -> list[Note]:
-    shown = [Note(kind, text) for text in texts[:_NOTES]]
-    return [*shown, Note(kind, f"and {number - _NOTES:,} more.")] if number > _NOTES else shown
 
 
 ROWS = 100

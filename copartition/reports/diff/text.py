@@ -8,15 +8,11 @@ from copartition.reports.diff.model import (
     SHOWN,
     Shown,
     View,
-    answer,
-    heading,
-    movement,
     presence,
     reason,
-    reason_counts,
     renames,
-    stop_table,
 )
+from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.grid import Column, Grid, cell
 from copartition.reports.words import (
     CUT,
@@ -52,7 +48,7 @@ _STATISTICS = 9
 
 
 def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
-    """A diff as a table of what a row stands for, what the change costs, and a verdict.
+    """A diff: its verdict, a table of what a row stands for, what the change costs, what was assumed.
 
     Args:
         diff: the diff.
@@ -60,8 +56,8 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
         view: what of it to show.
     """
     shown = Shown(diff, view)
-    first, *rest = map(visible, heading(diff))
-    _fill(console, [first, *rest], "bold")
+    console.print(cell(answer(diff), "bold"))
+    _fill(console, [*map(visible, heading(diff))], "dim")
     _TABLES[shown.view.by or "member"](shown, console)
     _print_conflicts(shown, console)
     _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.every)
@@ -72,16 +68,19 @@ def print_diff(diff: AssignmentDiff, console: Console, view: View | None = None)
             for place, title in enumerate(stops.titles)
         ]
         _show(console, Grid(columns, stops.rows))
+    if remark := stop_remark(diff):
+        console.print(cell(f"  {remark}", "dim"))
     if not diff.same:
         console.print()
         style = "yellow" if diff.summary.avoidable_moves else ""
         _fill(console, [*movement(diff), *reason_counts(diff)], style, bold=0)
-    _conclude(shown, console)
+    _print_remarks(shown, console)
 
 
 def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None) -> None:
     """A diff in a line a member, or a topic: how many partitions changed, as `git diff --stat` has it."""
     shown = Shown(diff, view)
+    console.print(cell(answer(diff), "bold"))
     if shown.view.by == "topic":
         sizes = [
             (each.name, 0, each.changed - each.assigned - each.added, each.assigned + each.added)
@@ -108,12 +107,11 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
         console.print(Grid(columns, rows), crop=False)
     _more(console, left_out, shown.view.by or "member")
     _first(console, [f"  {line}" for line in renames(diff)], "renamed member", full=shown.view.every)
-    _conclude(shown, console)
+    _print_remarks(shown, console)
 
 
-def _conclude(shown: Shown, console: Console) -> None:
-    """The verdict, and what to know before believing it."""
-    console.print(cell(answer(shown.diff), "bold"))
+def _print_remarks(shown: Shown, console: Console) -> None:
+    """What to know before believing the verdict."""
     for assumption in shown.diff.assumed:
         console.print(cell(f"assumed: {assumption}", "yellow"))
     for remark in (*([shown.filters] if shown.filters else []), *shown.diff.warnings):

@@ -35,7 +35,7 @@ def test_loads_and_moves_are_held_against_the_best():
 
 def test_an_assignment_that_is_not_the_best():
     said = quality(GROUP, Assignment.for_group(GROUP, WORSE))
-    assert said == AssignmentQuality((4, 2), (3, 3), 0, 0, 2, None, None, 0)
+    assert said == AssignmentQuality((4, 2), (3, 3), 0, 0, 2, 4, 2, None, None, 0)
     assert said.avoidable_moves == 0
 
 
@@ -50,7 +50,7 @@ def test_what_waits_counts_as_given():
     group = replace(GROUP, members=[replace(a, owned=[("t", number) for number in range(4)]), b])
     answer = get_assignor("cooperative-optimal").assign(group)
     assert answer.transferring
-    assert quality(group, answer) == AssignmentQuality((3, 3), (3, 3), 1, 1, 1, None, None, 0)
+    assert quality(group, answer) == AssignmentQuality((3, 3), (3, 3), 1, 1, 1, 3, 2, None, None, 0)
 
 
 def test_partitions_that_nobody_gets_who_reads_them():

@@ -41,6 +41,21 @@ def test_every_member_has_a_row_with_its_partitions(run):
     ]
 
 
+def test_weights_are_taken(run, tmp_path):
+    (weights := tmp_path / "weights.csv").write_text("topic,partition,weight\nt,0,9\nt,,1\n")
+    arguments = ["weighted", "--topic", "t=4", "--member", "a", "--member", "b"]
+    loads = [line.split()[1] for line in run(*arguments, "--weights", weights).stdout.splitlines()[1:3]]
+    assert sorted(loads) == ["1", "3"]
+    assert "--weights lag" in run(*arguments, "--weights", "lag").stderr
+
+
+@pytest.mark.parametrize("name", ["bad topic", "..", "t" * 250, "a/b"])
+def test_what_no_topic_can_be_called_is_refused(run, name):
+    result = run("range", "--topic", f"{name}=3", "--member", "a")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "no topic can be called" in result.stderr
+
+
 def test_what_nobody_subscribes_to_is_nobodys(run):
     lines = run("range", *TWO[:-2], "--member", "idle@orders").stdout.splitlines()
     assert lines[3].split() == ["nobody", "3", "pay:0-2"]

@@ -304,3 +304,18 @@ def test_a_log_is_no_record(run, scenario, tmp_path):
     result = run("simulate", log)
     assert result.exit_code == 2
     assert "line 1" in result.stderr
+
+
+def test_a_capture_goes_through_a_deploy(run, members):
+    result = run("simulate", members, "--deploy", "rolling", "--assignor", "range", "--assignor", "sticky")
+    assert result.exit_code == 0
+    assert "one member a minute is restarted, and is away for 10 s" in result.stderr
+    assert {"range", "sticky"} <= {*result.stdout.split()}
+    found = run("simulate", members, "--deploy", "rolling", "--assignor", "range", "-o", "json")
+    assert json.loads(found.stdout)
+
+
+def test_a_deploy_is_one_that_there_is(run, members):
+    result = run("simulate", members, "--deploy", "crash", "--assignor", "range")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "quote those with a blank" in result.stderr

@@ -81,6 +81,13 @@ def test_one_source_with_two_states_is_enough(scenario):
     assert (len(pair.before.members), len(pair.after.members)) == (2, 3)
 
 
+def test_one_source_with_one_state_stands_alone():
+    pair = read_pair(MEMBERS)
+    assert pair.alone
+    assert pair.before is pair.after
+    assert "partition counts are unknown" in pair.after.assumed[0]
+
+
 def test_a_step_of_a_scenario_is_a_source(scenario):
     first, last = read_source(f"{scenario}#0").state, read_source(f"{scenario}#-1").state
     assert [member.client_id for member in last.members] == ["worker-0", "worker-1", "new"]
@@ -93,7 +100,6 @@ def test_a_step_of_a_scenario_is_a_source(scenario):
     [
         (("nowhere.txt",), None, "nowhere.txt: no such file; a source is"),
         ((str(CAPTURES),), None, "Is a directory"),
-        ((MEMBERS,), None, "holds one state of the group"),
         ((MEMBERS, MEMBERS), WhatIf(add_members=1), "add plan:ASSIGNOR"),
         (("plan:sticky", "plan:range"), None, "plans from the other side"),
         (("plan:sticky",), None, "plans from the other side"),
@@ -134,6 +140,13 @@ def test_a_group_on_its_way_is_planned_from_its_target():
 def test_a_scenario_is_planned_from_where_it_begins(scenario):
     pair = read_pair(scenario, "plan:range")
     assert len(pair.after.members) == 2
+
+
+def test_two_captures_are_told_what_everybody_reads():
+    told = WhatIf(subscribe={"*": ("orders",)})
+    pair = read_pair(MEMBERS, MEMBERS, what_if=told)
+    assert {member.topics for side in (pair.before, pair.after) for member in side.members} == {("orders",)}
+    assert diff(pair.before, pair.after).summary.needed_moves_exact
 
 
 def test_what_is_kept_is_the_plan_else_the_later_side(snapshot):

@@ -18,6 +18,8 @@ def named(name):
 class Cluster:
     """A cluster with one classic group that reads t, and what it was asked."""
 
+    group_version = 1
+
     def __init__(self):
         self.asked = []
         self.owned = {"a": [0, 1]}

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from copartition.reports.axis import Window, ticks
+from copartition.reports.axis import Window, number_ticks, ticks
 from copartition.reports.words import clock
 
 STEPS = {
@@ -49,3 +49,16 @@ def test_ticks_are_at_times_people_count_in(span):
     marks = ticks(window)
     assert 5 <= len(marks) <= 13
     assert {round(window.at(after.x) - window.at(before.x)) for before, after in pairwise(marks)} <= STEPS
+
+
+def test_a_few_whole_numbers_have_a_mark_each():
+    assert [tick.text for tick in number_ticks(Window(11, 19), least=1)] == [str(n) for n in range(11, 20)]
+    assert [tick.text for tick in number_ticks(Window(0, 120), least=1)] == [
+        "0",
+        "20",
+        "40",
+        "60",
+        "80",
+        "100",
+        "120",
+    ]

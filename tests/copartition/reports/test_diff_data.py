@@ -28,7 +28,7 @@ def any_diff(request):
 def test_json_begins_with_its_version_and_counts_what_the_diff_counts(grown):
     report = json.loads(diff_json(grown))
     assert next(iter(report)) == "format_version"
-    assert report["format_version"] == "1.2"
+    assert report["format_version"] == "1.3"
     assert report["summary"]["moved"] == 30
     assert report["matching"] == {"rule": "member-id", "renames": []}
     assert len(report["members"]) == 8

@@ -9,8 +9,9 @@ import pytest
 
 from copartition.diff import Stop, diff
 from copartition.reports.diff.html import diff_html, ownership_svg, timeline
-from copartition.reports.diff.model import ROWS, fates, flow_rows, member_rows, notes
+from copartition.reports.diff.model import ROWS, flow_rows, member_rows
 from copartition.reports.diff.pictures import groups, heat, load, ownership
+from copartition.reports.diff.verdict import fates, notes
 from tests.support.diffs import joined, shuffled, state
 from tests.support.pages import Page
 

@@ -55,6 +55,12 @@ def test_given_settings_are_those_of_the_model(record):
     assert "heartbeat.interval.ms=60000" in replay.assumed[0]
 
 
+def test_a_group_of_the_consumer_protocol_is_told_the_names_of_the_broker(record):
+    replay = replay_record(record(*left()), "uniform", {"group.consumer.heartbeat.interval.ms": "4000"})
+    told = "group.consumer.heartbeat.interval.ms=4000, group.consumer.session.timeout.ms=45000 (--set)"
+    assert told in replay.assumed[0]
+
+
 def test_each_run_is_a_draw_of_a_seed(record):
     path = record(*left())
     [one], [again], [other] = (

@@ -60,6 +60,13 @@ def test_a_joining_member_reads_its_topics_only():
     assert planned.assumed == ()
 
 
+def test_a_star_says_it_of_everybody_who_is_not_named():
+    told = WhatIf(subscribe={"*": ("clicks",), "b": ("orders",)})
+    planned = plan(both(a=None, b=None, c=None), "range", told)
+    assert [member.topics for member in planned.members] == [("clicks",), ("orders",), ("clicks",)]
+    assert planned.assumed == ()
+
+
 def test_a_joining_member_subscribes_to_all_that_the_group_reads():
     state = both(a=("clicks", "orders"), b=("clicks",))
     planned = plan(state, "range", WhatIf(add_members=1, joining=(Joiner("z"),)))

@@ -11,7 +11,7 @@ from copartition.diff import diff
 from copartition.groups import WhatIf, plan
 from tests.copartition.groups.plan.states import group, lists
 
-ROLLING = WhatIf(rolling_restart=True)
+ROLLING = WhatIf(deploy="rolling")
 
 
 def members(*names, static=False):
@@ -70,6 +70,27 @@ def test_what_a_static_member_has_waits_while_it_is_down():
     assert (stops.all_stopped, stops.partition_seconds) == (0, 0.0)
 
 
+def test_a_surge_hands_over_what_it_needs_and_never_stops_what_nobody_reads():
+    identities = members("a", "b")
+    state = group(identities, owned(identities, [0, 1], [2, 3]), {"t": 4})
+    surge = plan(state, "cooperative-sticky", WhatIf(deploy="surge"))
+    rolling = plan(state, "cooperative-sticky", ROLLING)
+    assert surge.warnings[0].startswith(
+        "each member joins before the one that it replaces leaves; on the way"
+    )
+    names = [[event.name for event in planned.way] for planned in (surge, rolling)]
+    assert names == [["join", "leave", "join", "leave"], ["leave", "join", "leave", "join"]]
+    assert max(event.members for event in surge.way) == 3 > max(event.members for event in rolling.way)
+
+
+def test_another_strategy_costs_rolling_bounces_under_the_own_one():
+    identities = members("a", "b", "c")
+    state = group(identities, owned(identities, [0, 1], [2], [3]), {"t": 4})
+    planned = plan(replace(state, strategy="range", protocol="classic"), "cooperative-sticky")
+    stops = diff(replace(state, strategy="range"), planned, match="member-id").consumption
+    assert (stops.protocol, stops.rebalances, stops.all_stopped) == ("eager", 6, 6)
+
+
 def test_a_plan_that_changes_nothing_stops_nothing():
     state = group(members("a", "b"), owned(members("a", "b"), [0, 1], [2, 3]), {"t": 4})
     assert diff(state, plan(state, "range"), match="member-id").consumption is None
@@ -109,7 +130,7 @@ def test_ids_after_the_restart_are_assumed_where_they_decide():
 def test_who_joins_is_not_restarted():
     identities = members("a", static=True)
     state = group(identities, owned(identities, [0, 1]), {"t": 2})
-    planned = plan(state, "range", WhatIf(add_members=1, rolling_restart=True))
+    planned = plan(state, "range", WhatIf(add_members=1, deploy="rolling"))
     assert planned.warnings == ()
 
 

@@ -1,0 +1,351 @@
+"""Questions to brokers that confluent-kafka does not pass on, over a connection of our own.
+
+`ConsumerGroupDescribe` (KIP-848) tells what each member subscribes to, and `ApiVersions` which features the
+cluster has. Settings are librdkafka's; TLS and users with PLAIN or SCRAM are spoken. The layouts are those of
+Kafka's own message definitions (`clients/src/main/resources/common/message`).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+import socket
+import ssl
+import struct
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from assignors.errors import ProtocolError, SourceError
+from assignors.wire import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_TIMEOUT_S = 5.0
+_LARGEST_ANSWER = 100_000_000
+_MOST_ITERATIONS = 1_000_000
+
+_SASL_HANDSHAKE, _API_VERSIONS, _FIND_COORDINATOR = 17, 18, 10
+_SASL_AUTHENTICATE, _CONSUMER_GROUP_DESCRIBE = 36, 69
+_NO_TAGS = b"\0"
+_GROUP_VERSION = "group.version"
+
+
+class Subscribed(NamedTuple):
+    """What a member of a group of the consumer protocol subscribes to.
+
+    Attributes:
+        topics: names of topics.
+        pattern: a regular expression (RE2), None for none.
+        rack: `client.rack`, None for none.
+    """
+
+    topics: tuple[str, ...]
+    pattern: str | None
+    rack: str | None
+
+
+def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subscribed]:
+    """What the members of a group of the consumer protocol subscribe to, by member id.
+
+    Raises:
+        SourceError: no broker answers, it refuses us, or the settings ask for what is not spoken here.
+    """
+    with _failures():
+        with _bootstrap(config) as connection:
+            host, port = connection.coordinator(group)
+        with _connect(host, port, config) as connection:
+            return connection.subscriptions(group)
+
+
+def read_group_version(config: Mapping[str, str]) -> int:
+    """The level of the feature group.version that the cluster has agreed on; 0 knows no consumer protocol.
+
+    Raises:
+        SourceError: see `read_subscriptions`.
+    """
+    with _failures(), _bootstrap(config) as connection:
+        return connection.group_version()
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Whatever goes wrong between us and a broker, as one kind of error."""
+    try:
+        yield
+    except (OSError, ProtocolError, struct.error, ValueError, KeyError) as error:
+        raise SourceError(f"a broker could not be asked over a connection of our own: {error}") from error
+
+
+class _Answer(Reader):
+    """Reads what flexible versions of messages are made of, too (KIP-482)."""
+
+    def int8(self) -> int:
+        return self._take(1)[0]
+
+    def skip(self, size: int) -> None:
+        self._take(size)
+
+    def uvarint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+            if shift > 28:
+                raise self._fault("a number takes too many bytes")
+
+    def compact(self) -> str | None:
+        size = self.uvarint()
+        return str(self._take(size - 1), "utf-8", "replace") if size else None
+
+    def text(self) -> str:
+        return self.compact() or ""
+
+    def items(self) -> range:
+        """As many turns as a compact array has elements, none of which takes less than a byte."""
+        size = max(self.uvarint() - 1, 0)
+        if size > self.left:
+            raise self._fault(f"an array says it has {size} elements where {self.left} bytes are left")
+        return range(size)
+
+    def tags(self) -> dict[int, _Answer]:
+        found = {}
+        for _ in range(self.uvarint()):
+            tag, size = self.uvarint(), self.uvarint()
+            found[tag] = _Answer(bytes(self._take(size)), self._what)
+        return found
+
+
+class _Connection:
+    """A connection to one broker, one question at a time."""
+
+    def __init__(self, stream: socket.socket) -> None:
+        self._stream = stream
+        self._number = 0
+
+    def ask(
+        self, key: int, version: int, body: bytes, *, flexible: bool = True, tagged: bool = True
+    ) -> _Answer:
+        """The answer to a request.
+
+        Args:
+            key: which request.
+            version: of its layout.
+            body: the request.
+            flexible: whether this version of the request is (KIP-482).
+            tagged: whether the answer's header is, which that of ApiVersions never is.
+        """
+        self._number += 1
+        header = struct.pack(">hhi", key, version, self._number) + _short("copartition")
+        message = header + (_NO_TAGS if flexible else b"") + body
+        self._stream.sendall(struct.pack(">i", len(message)) + message)
+        (size,) = struct.unpack(">i", self._receive(4))
+        if not 4 <= size <= _LARGEST_ANSWER:
+            raise ProtocolError(f"an answer says that it has {size} bytes")
+        answer = _Answer(self._receive(size), "a broker's answer")
+        answer.int32()  # the number of the question
+        if flexible and tagged:
+            answer.tags()
+        return answer
+
+    def coordinator(self, group: str) -> tuple[str, int]:
+        """The address of the broker that coordinates a group."""
+        answer = self.ask(_FIND_COORDINATOR, 3, _compact(group) + b"\0" + _NO_TAGS)
+        answer.int32()
+        error, told = answer.int16(), answer.compact()
+        answer.int32()
+        host, port = answer.text(), answer.int32()
+        _check(error, told)
+        return host, port
+
+    def subscriptions(self, group: str) -> dict[str, Subscribed]:
+        body = b"\x02" + _compact(group) + b"\0" + _NO_TAGS
+        answer = self.ask(_CONSUMER_GROUP_DESCRIBE, 0, body)
+        answer.int32()
+        found = {}
+        for _ in answer.items():
+            error, told = answer.int16(), answer.compact()
+            _check(error, told)
+            answer.text(), answer.text()  # the group's id and state
+            answer.skip(8)  # its epochs
+            answer.text()  # its assignor
+            for _ in answer.items():
+                member, _, rack = answer.text(), answer.compact(), answer.compact()
+                answer.skip(4)  # its epoch
+                answer.text(), answer.text()  # its client id and host
+                topics = tuple(answer.text() for _ in answer.items())
+                pattern = answer.compact()
+                for _ in range(2):  # what it has, and what it is to have
+                    _skip_assignment(answer)
+                answer.tags()
+                found[member] = Subscribed(topics, pattern or None, rack or None)
+            answer.int32()
+            answer.tags()
+        return found
+
+    def group_version(self) -> int:
+        body = _compact("copartition") + _compact("0") + _NO_TAGS
+        answer = self.ask(_API_VERSIONS, 3, body, tagged=False)
+        if answer.int16():  # 35: a broker before 2.4, which answers in a layout of its own
+            return 0
+        keys = set()
+        for _ in answer.items():
+            keys.add(answer.int16())
+            answer.skip(4)
+            answer.tags()
+        answer.int32()
+        finalized = answer.tags().get(2)
+        if _CONSUMER_GROUP_DESCRIBE not in keys or finalized is None:
+            return 0
+        levels = {}
+        for _ in finalized.items():
+            name = finalized.text()
+            levels[name] = finalized.int16()  # the highest level
+            finalized.skip(2)
+            finalized.tags()
+        return levels.get(_GROUP_VERSION, 0)
+
+    def log_in(self, config: Mapping[str, str]) -> None:
+        """Say who we are.
+
+        Raises:
+            SourceError: by a mechanism that is not spoken here.
+            ProtocolError: the broker does not believe us.
+        """
+        mechanism = config.get("sasl.mechanism", config.get("sasl.mechanisms", "")).upper()
+        user, password = config.get("sasl.username", ""), config.get("sasl.password", "")
+        answer = self.ask(_SASL_HANDSHAKE, 1, _short(mechanism), flexible=False)
+        _check(answer.int16(), f"the broker knows no {mechanism}")
+        if mechanism == "PLAIN":
+            self._authenticate(f"\0{user}\0{password}".encode())
+        elif mechanism in {"SCRAM-SHA-256", "SCRAM-SHA-512"}:
+            self._scram(mechanism.removeprefix("SCRAM-").replace("-", "").lower(), user, password)
+        else:
+            raise SourceError(f"{mechanism} is not spoken here, only PLAIN and SCRAM")
+
+    def _authenticate(self, data: bytes) -> bytes:
+        body = struct.pack(">i", len(data)) + data
+        answer = self.ask(_SASL_AUTHENTICATE, 0, body, flexible=False)
+        error, told = answer.int16(), answer.nullable_string()
+        _check(error, told)
+        return answer.data() or b""
+
+    def _scram(self, digest: str, user: str, password: str) -> None:
+        """RFC 5802, without a channel binding."""
+        name = user.replace("=", "=3D").replace(",", "=2C")
+        nonce = secrets.token_hex(16)
+        first = f"n={name},r={nonce}"
+        challenge = self._authenticate(f"n,,{first}".encode()).decode()
+        fields = dict(part.split("=", 1) for part in challenge.split(","))
+        if not fields["r"].startswith(nonce):
+            raise ProtocolError("the broker's nonce does not begin with ours")
+        if int(fields["i"]) > _MOST_ITERATIONS:
+            raise ProtocolError(f"the broker wants a password hashed {fields['i']} times")
+        salted = hashlib.pbkdf2_hmac(
+            digest, password.encode(), base64.b64decode(fields["s"]), int(fields["i"])
+        )
+        key = hmac.digest(salted, b"Client Key", digest)
+        last = f"c=biws,r={fields['r']}"
+        said = f"{first},{challenge},{last}".encode()
+        signature = hmac.digest(hashlib.new(digest, key).digest(), said, digest)
+        proof = bytes(one ^ other for one, other in zip(key, signature, strict=True))
+        self._authenticate(f"{last},p={base64.b64encode(proof).decode()}".encode())
+
+    def _receive(self, size: int) -> bytes:
+        parts = []
+        while size:
+            part = self._stream.recv(min(size, 1 << 16))
+            if not part:
+                raise ProtocolError("the broker hung up")
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+def _skip_assignment(answer: _Answer) -> None:
+    for _ in answer.items():
+        answer.skip(16)  # the topic's id
+        answer.text()
+        answer.skip(4 * len(answer.items()))
+        answer.tags()
+    answer.tags()
+
+
+@contextmanager
+def _bootstrap(config: Mapping[str, str]) -> Iterator[_Connection]:
+    """A connection to the first broker of `bootstrap.servers` that there is."""
+    last: OSError | None = None
+    for server in config.get("bootstrap.servers", "").split(","):
+        host, _, port = server.strip().rpartition("://")[2].rpartition(":")
+        if not host or not port.isdigit():
+            continue
+        try:
+            stream = _open(host.strip("[]"), int(port), config)
+        except OSError as error:
+            last = error
+            continue
+        with stream:
+            yield _ready(stream, config)
+        return
+    raise last or SourceError("bootstrap.servers names no broker")
+
+
+@contextmanager
+def _connect(host: str, port: int, config: Mapping[str, str]) -> Iterator[_Connection]:
+    with _open(host, port, config) as stream:
+        yield _ready(stream, config)
+
+
+def _ready(stream: socket.socket, config: Mapping[str, str]) -> _Connection:
+    connection = _Connection(stream)
+    if config.get("security.protocol", "").upper().startswith("SASL"):
+        connection.log_in(config)
+    return connection
+
+
+def _open(host: str, port: int, config: Mapping[str, str]) -> socket.socket:
+    raw = socket.create_connection((host, port), _TIMEOUT_S)
+    if not config.get("security.protocol", "").upper().endswith("SSL"):
+        return raw
+    try:
+        return _tls(config).wrap_socket(raw, server_hostname=host)
+    except BaseException:
+        raw.close()
+        raise
+
+
+def _tls(config: Mapping[str, str]) -> ssl.SSLContext:
+    context = ssl.create_default_context(
+        cafile=config.get("ssl.ca.location"), cadata=config.get("ssl.ca.pem")
+    )
+    context.check_hostname = config.get("ssl.endpoint.identification.algorithm", "https") == "https"
+    if config.get("enable.ssl.certificate.verification", "true") == "false":
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certificate := config.get("ssl.certificate.location"):
+        context.load_cert_chain(certificate, config.get("ssl.key.location"), config.get("ssl.key.password"))
+    return context
+
+
+def _check(error: int, told: str | None) -> None:
+    if error:
+        raise ProtocolError(f"error {error}{f': {told}' if told else ''}")
+
+
+def _short(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">h", len(data)) + data
+
+
+def _compact(text: str) -> bytes:
+    data = text.encode()
+    size, prefix = len(data) + 1, bytearray()
+    while size >= 0x80:
+        prefix.append(size & 0x7F | 0x80)
+        size >>= 7
+    return bytes([*prefix, size]) + data

@@ -1,0 +1,144 @@
+"""From a group as somebody captured it to a scenario that runs it through a deploy, a crash or a growth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from assignors.errors import SourceError
+from assignors.group import Topic
+from copartition.groups.plan.members import find_member, seat_members
+from copartition.groups.plan.topics import as_complete
+from copartition.groups.plan.what_if import WhatIf
+from copartition.simulation import Consumer, Crash, Deployment, Grow, RollingRestart, Scenario
+from partitioning.kit.limits import MAX_GROUP_PARTITIONS, parse_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assignors.state import GroupState
+    from copartition.simulation.inputs.events import Event
+
+DEPLOYS = ("rolling", "surge", "crash MEMBER", "grow TOPIC=N")
+"""What may happen to a captured group, as people write it."""
+
+_BEGIN_MS = 60_000.0
+_EVERY_MS = 60_000.0
+_DOWN_MS = 10_000.0
+_PROFILES = {"java", "librdkafka", "kafka-python"}
+
+
+class CapturedScenario(NamedTuple):
+    """A scenario made of a group.
+
+    Attributes:
+        scenario: the scenario.
+        assumed: what the group does not tell, and was taken for granted.
+    """
+
+    scenario: Scenario
+    assumed: tuple[str, ...]
+
+
+def scenario_of(
+    state: GroupState, deploy: str | None = None, *, assignor: str | None = None
+) -> CapturedScenario:
+    """The group at rest, and what happens to it.
+
+    Args:
+        state: the group.
+        deploy: what happens, see `DEPLOYS`; None for nothing.
+        assignor: the strategy of the group; None for the one that the group tells.
+
+    Raises:
+        SourceError: the group has no member, tells no strategy, or a deploy makes no sense for it.
+        ScenarioError: no scenario can hold the group.
+    """
+    strategy = assignor or state.strategy
+    if strategy is None:
+        raise SourceError(
+            "the source does not tell which assignor the group uses; add --assignor range, ..., or capture "
+            "--describe --state, too"
+        )
+    state = as_complete(state)
+    seats = seat_members(state, WhatIf())
+    if not seats.all:
+        raise SourceError("the group has no members, so nothing can happen to them")
+    names = _names(state)
+    known = [client for client in state.clients if client in _PROFILES]
+    client = known[0] if len(known) == 1 else "java"
+    consumers = tuple(
+        Consumer(
+            name,
+            static=seat.identity.instance_id is not None,
+            topics=tuple(seat.member.topics),
+            rack=seat.identity.rack,
+            client=client,  # type: ignore[arg-type] # one of the profiles
+        )
+        for name, seat in zip(names, seats.all, strict=True)
+    )
+    event, times = (None, []) if deploy is None else _event(state, names, deploy)
+    assumed = [*state.assumed, *seats.assumed]
+    if not known:
+        assumed.append("clients are Java's")
+    elif len(known) > 1:
+        assumed.append(f"clients are Java's; the group has {' and '.join(known)}")
+    assumed.append(f"the group begins as {strategy!r} assigns it anew, and has been quiet for an hour")
+    return CapturedScenario(
+        Scenario(
+            tuple(_topics(state)),
+            consumers,
+            () if event is None else (event,),
+            assignor=strategy,
+            name=", ".join(filter(None, [state.name or "group", deploy])),
+        ),
+        (*assumed, *times),
+    )
+
+
+def _topics(state: GroupState) -> list[Topic]:
+    counts = state.highest_counts.tolist()
+    racks = state.racks or [None] * len(counts)
+    ids = state.topic_ids or [None] * len(counts)
+    return [
+        Topic(name, count, where if where is not None and len(where) == count else None, id_)
+        for name, count, where, id_ in zip(state.topics, counts, racks, ids, strict=True)
+    ]
+
+
+def _names(state: GroupState) -> list[str]:
+    """What each member is called: its instance id, else its client id, else its member id; none twice."""
+    short = [member.instance_id or member.client_id or member.id for member in state.members]
+    times = Counter(short)
+    return [
+        name if times[name] == 1 else member.id for name, member in zip(short, state.members, strict=True)
+    ]
+
+
+def _event(state: GroupState, names: Sequence[str], deploy: str) -> tuple[Event, list[str]]:
+    """What happens, and what is taken for granted of when it does."""
+    what, _, whom = deploy.strip().partition(" ")
+    match what, whom.strip():
+        case "rolling", "":
+            event = RollingRestart(at_ms=_BEGIN_MS, every_ms=_EVERY_MS, down_ms=_DOWN_MS)
+            return event, ["one member a minute is restarted, and is away for 10 s"]
+        case "surge", "":
+            pods = Deployment(at_ms=_BEGIN_MS, start_ms=_DOWN_MS, ready_ms=_DOWN_MS)
+            return pods, ["one new member at a time, up in 10 s and ready 10 s later"]
+        case "crash", member if member:
+            return Crash(_BEGIN_MS, names[find_member(state, member, "--deploy crash")]), []
+        case "grow", change if change:
+            return _growth(state, change), []
+    known = ", ".join(DEPLOYS)
+    raise SourceError(f"--deploy {deploy!r} is none of {known}; quote those with a blank")
+
+
+def _growth(state: GroupState, change: str) -> Grow:
+    topic, _, digits = change.rpartition("=")
+    count = parse_number(digits, MAX_GROUP_PARTITIONS)
+    if topic not in state.topics or count is None:
+        raise SourceError(
+            f"--deploy 'grow {change}' is not grow TOPIC=N of a topic that the group reads: "
+            f"{', '.join(sorted(state.topics))}"
+        )
+    return Grow(_BEGIN_MS, topic, count)

@@ -1,0 +1,319 @@
+"""What is said of a whole diff: its verdict first, then its figures, its costs, and what to know of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from assignors.reasons import Reason
+from copartition.diff.topic_spread import CO_PARTITIONED
+from copartition.reports.diff.model import renames
+from copartition.reports.table import Table
+from copartition.reports.words import count, duration, list_names, number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from copartition.diff import AssignmentDiff
+
+_TOPICS = 4
+_SEPARATED = 3
+"""So many groups of topics are named that are no longer read together; JSON has all."""
+
+_EXPLAINED = 20_000
+"""Partitions of a group whose plan is explained without being asked to; more take longer than the plan."""
+
+
+def verdict(diff: AssignmentDiff) -> str:
+    """What moved, what is unknown, and what was taken for granted."""
+    return " ".join([answer(diff), *(f"Assumed: {each}." for each in diff.assumed)])
+
+
+def answer(diff: AssignmentDiff) -> str:
+    """The verdict without what was taken for granted, for a report that lists this apart."""
+    if diff.alone:
+        return _balance(diff)
+    return " ".join(
+        [*_consumption(diff), *_migration(diff), _counts(diff), *separated_sentences(diff), *_unknown(diff)]
+    )
+
+
+def _balance(diff: AssignmentDiff) -> str:
+    """Whether the loads of a state are the best there are."""
+    even = diff.balance
+    if even is None:
+        return "Not balanced: partitions have two owners."
+    loads, best = (_from_to(each) for each in (even.loads, even.best_loads))
+    idle = sum(not load for load in even.loads)
+    topic = (
+        f" Of one topic a member has {even.topic_fullest:,} where {even.best_topic_fullest:,} would do."
+        if even.topic_excess and len(diff.topics) > 1
+        else ""
+    )
+    if even.loads == even.best_loads:
+        return f"Balanced: {loads} partitions a member, no assignment is more even.{topic}"
+    without = f", {count(idle, 'member')} without any" if idle else ""
+    return f"Not balanced: {loads} partitions a member{without}, where {best} are possible.{topic}"
+
+
+def _from_to(loads: Sequence[int]) -> str:
+    most, least = max(loads, default=0), min(loads, default=0)
+    return f"{least:,}" if most == least else f"{least:,} to {most:,}"
+
+
+def _migration(diff: AssignmentDiff) -> list[str]:
+    """Whether the group can get to another strategy of a plan while it runs."""
+    if not diff.new_strategy:
+        return []
+    from copartition.migration import migration_verdict  # noqa: PLC0415 - few diffs need the simulator
+
+    before, after = diff.before, diff.after
+    return [
+        migration_verdict(before.strategy or "", after.strategy or "", before.clients, before.group_version)
+    ]
+
+
+def _consumption(diff: AssignmentDiff) -> list[str]:
+    """What happens to consumption on the way to a plan."""
+    stops = diff.consumption
+    if stops is None:
+        return []
+    most = count(stops.stopped_at_once, "partition")
+    rebalances = f"{count(stops.rebalances, 'rebalance')} ({stops.protocol})"
+    when = " in each rolling bounce" if diff.new_strategy and diff.after.way else ""
+    told = [f"Consumption stops{when}: {rebalances}, at most {most} at once"]
+    if stops.all_stopped:
+        times = "once" if stops.all_stopped == 1 else f"{stops.all_stopped:,} times"
+        told.append(f"everything stopped {times}")
+    if stops.partition_seconds:
+        told.append(f"longest pause {duration(stops.longest_ms)}")
+        told.append(f"{stops.partition_seconds:,.1f} partition-seconds")
+    if stops.static_restarts:
+        whose = count(stops.static_restarts, "static member")
+        told.append(f"{whose} restarting, whose partitions also wait while each is down")
+    return [f"{', '.join(told)}."]
+
+
+def separated_sentences(diff: AssignmentDiff) -> list[str]:
+    """Which topics cannot be joined by partition any more, and what would keep that."""
+    planned = diff.after.strategy
+    best = CO_PARTITIONED["consumer" if diff.protocols == ("consumer",) else "classic"]
+    keeps = "" if planned == best else f"; {best} keeps it"
+    ends = [(topics, "ends") for topics in diff.separated]
+    ends += [(topics, f"is nothing that {planned} looks after") for topics in diff.not_kept]
+    return [
+        f"Co-partitioned reading of {list_names(topics, _TOPICS)} {what}{keeps}."
+        for topics, what in ends[:_SEPARATED]
+    ]
+
+
+def _counts(diff: AssignmentDiff) -> str:
+    numbers = diff.summary
+    if diff.same:
+        kept = f"{count(numbers.kept, 'partition')} kept."
+        if diff.before.status == "planned":
+            return f"The plan came true: {kept}"
+        in_the_end = diff.consumption or diff.new_strategy
+        return f"In the end nothing has moved: {kept}" if in_the_end else f"Nothing changed: {kept}"
+    parts = [f"{number(numbers.moved)} moved", f"{number(numbers.kept)} kept"]
+    parts += [
+        f"{number(value)} {word}"
+        for word, value in (
+            ("assigned", numbers.assigned),
+            ("added", numbers.added),
+            ("removed", numbers.removed),
+            ("in conflict", numbers.conflicts),
+        )
+        if value
+    ]
+    return f"{', '.join(parts)}, {number(numbers.unassigned)} unassigned."
+
+
+def _unknown(diff: AssignmentDiff) -> list[str]:
+    """What cannot be known; of lag the line of numbers tells, as many sources carry none."""
+    numbers = diff.summary
+    sides = {"before": numbers.members_before, "after": numbers.members_after}
+    hidden = [side for side, members in sides.items() if members is None]
+    unknown = [f"members without partitions {' and '.join(hidden)}"] if hidden else []
+    unknown += ["needed moves"] if numbers.needed_moves is None else []
+    return [f"Unknown: {', '.join(unknown)}."] if unknown else []
+
+
+def movement(diff: AssignmentDiff) -> list[str]:
+    """How good the change is: moves against the fewest there can be, balance, idle members, lag."""
+    numbers = diff.summary
+    return [
+        f"avoidable moves {_avoidable(diff)}",
+        f"fullest {_fullest(diff)}",
+        *_of_one_topic(diff),
+        *_peak(diff),
+        f"spread {number(numbers.spread_before)} -> {number(numbers.spread_after)}",
+        f"idle {number(numbers.idle_before)} -> {number(numbers.idle_after)}",
+        f"lag moved {_lag_moved(diff)}",
+    ]
+
+
+def _fullest(diff: AssignmentDiff) -> str:
+    """How many partitions the fullest member has after, and how many it must have."""
+    numbers = diff.summary
+    least = "" if numbers.needed_fullest_exact or numbers.needed_fullest is None else "at least "
+    return f"{number(numbers.fullest)} ({least}{number(numbers.needed_fullest)} needed)"
+
+
+def _of_one_topic(diff: AssignmentDiff) -> list[str]:
+    """How many partitions of one topic a member has where that is more than it must be."""
+    numbers = diff.summary
+    if len(diff.topics) < 2 or numbers.topic_fullest == numbers.needed_topic_fullest:
+        return []
+    least = "" if numbers.needed_topic_fullest_exact else "at least "
+    return [
+        f"of one topic {number(numbers.topic_fullest)} ({least}{number(numbers.needed_topic_fullest)} needed)"
+    ]
+
+
+def _peak(diff: AssignmentDiff) -> list[str]:
+    """How much more than the mean the weights put on one member, where there are weights."""
+    numbers = diff.summary
+    if numbers.peak is None:
+        return []
+    return [f"peak {numbers.peak:.2f} (at least {numbers.needed_peak:.2f} needed)"]
+
+
+def reason_counts(diff: AssignmentDiff) -> list[str]:
+    """How many changes each reason set in motion, where an assignor planned them and can be asked soon."""
+    if diff.after.explainer is None or len(diff.action) > _EXPLAINED:
+        return []
+    reasons = Counter(change.reason for change in diff.changes())
+    parts = [
+        f"{times:,} {each.value}"
+        for each, times in reasons.most_common()
+        if each is not None and each is not Reason.NOT_TOLD
+    ]
+    return [f"because {', '.join(parts)}"] if parts else []
+
+
+def _lag_moved(diff: AssignmentDiff) -> str:
+    """Records waiting in moved partitions, and whether there may be more."""
+    least = "" if diff.summary.lag_moved is None or diff.summary.lag_moved_exact else "at least "
+    return f"{least}{number(diff.summary.lag_moved)}"
+
+
+def _avoidable(diff: AssignmentDiff) -> str:
+    numbers = diff.summary
+    if numbers.needed_moves is None:
+        return f"unknown, of {number(numbers.moved)}"
+    most, least = ("", "") if numbers.needed_moves_exact else ("at most ", "at least ")
+    return (
+        f"{most}{number(numbers.avoidable_moves)} of {number(numbers.moved)} "
+        f"({least}{number(numbers.needed_moves)} needed)"
+    )
+
+
+def heading(diff: AssignmentDiff) -> list[str]:
+    """The group, its members and how they were matched."""
+    numbers = diff.summary
+    parts = [diff.after.name or diff.before.name or "group"]
+    statuses = [status for status in (diff.before.status, diff.after.status) if status]
+    if statuses:
+        parts.append(" -> ".join(dict.fromkeys(statuses)))
+    before = sum(member.before_id is not None for member in diff.members)
+    after = sum(member.after_id is not None for member in diff.members)
+    least = [
+        "at least " if known is None else "" for known in (numbers.members_before, numbers.members_after)
+    ]
+    members = f"{least[1]}{count(after, 'member')}"
+    parts.append(members if diff.alone else f"{least[0]}{before:,} -> {members}")
+    parts.append(count(numbers.partitions, "partition"))
+    parts += [] if diff.alone else [f"matched by {diff.matching.rule}"]
+    return parts
+
+
+def stop_table(diff: AssignmentDiff) -> Table:
+    """What the change costs, a row for each event and each protocol that the group may go by."""
+    titles = ("stop on", "protocol", "members", "partitions", "longest pause", "noticed after")
+    rows = [
+        (
+            stop.event,
+            stop.protocol,
+            f"{stop.members:,}",
+            f"{stop.partitions:,}",
+            duration(stop.longest_ms),
+            duration(stop.detection_ms) if stop.detection_ms else "",
+        )
+        for stop in diff.own_stops
+    ]
+    return Table(titles, rows, range(2, 6))
+
+
+def stop_remark(diff: AssignmentDiff) -> str | None:
+    """That the rows of `stop_table` are alternatives, where nobody tells the protocol of the group."""
+    if not diff.own_stops or len(diff.protocols) == 1:
+        return None
+    return "one row of each event applies, that of the group's protocol, which --describe --state tells"
+
+
+_NOTES = 12
+"""The most notes of one kind."""
+
+
+class Fate(NamedTuple):
+    """What became of some partitions."""
+
+    style: str
+    number: int
+    label: str
+    percent: float
+
+    @property
+    def share(self) -> str:
+        """Its share in words, none and all only where that is so."""
+        if 0 < self.percent < 0.05:
+            return "< 0.1 %"
+        return "> 99.9 %" if 99.95 <= self.percent < 100 else f"{self.percent:.1f} %"
+
+
+class Note(NamedTuple):
+    """Something to know, and what kind of thing it is."""
+
+    kind: str
+    text: str
+
+
+def fates(diff: AssignmentDiff) -> list[Fate]:
+    """Every partition under one of these; what did not happen is left out."""
+    numbers = diff.summary
+    kinds = [
+        ("kept", numbers.kept, "kept"),
+        ("between", numbers.moved, "moved"),
+        ("joined", numbers.assigned, "gained an owner"),
+        ("left", numbers.unassigned, "lost their owner"),
+        ("added", numbers.added, "added"),
+        ("removed", numbers.removed, "removed"),
+        ("conflict", numbers.conflicts, "with two owners"),
+    ]
+    kinds.append(("free", numbers.partitions - sum(number for _, number, _ in kinds), "owned by nobody"))
+    return [
+        Fate(style, number, label, 100 * number / numbers.partitions)
+        for style, number, label in kinds
+        if number
+    ]
+
+
+def notes(diff: AssignmentDiff) -> list[Note]:
+    """What was assumed, what is doubtful, and who is taken for whom."""
+    conflicts = [
+        f"{each.topic}-{each.partition} has two owners: before {', '.join(each.before) or 'nobody'}, "
+        f"after {', '.join(each.after) or 'nobody'}."
+        for each in diff.conflicts[:_NOTES]
+    ]
+    return [
+        *_first_notes("Conflict", conflicts, len(diff.conflicts)),
+        *_first_notes("Assumed", diff.assumed, len(diff.assumed)),
+        *_first_notes("Warning", diff.warnings, len(diff.warnings)),
+        *_first_notes("Matched", renames(diff), len(diff.matching.renames)),
+    ]
+
+
+def _first_notes(kind: str, texts: Sequence[str], number: int) -> list[Note]:
+    shown = [Note(kind, text) for text in texts[:_NOTES]]
+    return [*shown, Note(kind, f"and {number - _NOTES:,} more.")] if number > _NOTES else shown

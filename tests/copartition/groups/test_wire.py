@@ -1,0 +1,156 @@
+"""Questions to brokers over a connection of our own."""
+
+import socket
+import struct
+import uuid
+from random import Random
+
+import pytest
+
+from assignors.errors import ProtocolError, SourceError
+from copartition.cli.client_options import client_settings
+from copartition.groups import plan
+from copartition.groups.live import wire
+from copartition.groups.live.wire import read_group_version, read_subscriptions
+from tests.copartition.groups.worker import read_or_nobody, settings, wait_for
+from tests.support import secured as users
+from tests.support.tiers import examples
+
+
+def test_scram_is_spoken_as_rfc_7677_has_it(monkeypatch):
+    monkeypatch.setattr(wire.secrets, "token_hex", lambda _: "rOprNGfwEbeRWgbNEkqO")
+    connection = wire._Connection(socket.socket())
+    said = []
+
+    def answer(data):
+        said.append(data.decode())
+        return b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+
+    monkeypatch.setattr(connection, "_authenticate", answer)
+    connection._scram("sha256", "user", "pencil")
+    connection._stream.close()
+    assert said == [
+        "n,,n=user,r=rOprNGfwEbeRWgbNEkqO",
+        (
+            "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,"
+            "p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+        ),
+    ]
+
+
+class Broker:
+    """A socket from which one answer comes."""
+
+    def __init__(self, answer):
+        self.left = struct.pack(">ii", len(answer) + 4, 1) + answer
+
+    def sendall(self, data):
+        self.asked = data
+
+    def recv(self, size):
+        part, self.left = self.left[:size], self.left[size:]
+        return part
+
+
+FEATURES = bytes.fromhex("0000") + b"\x02" + struct.pack(">hhh", 69, 0, 1) + b"\0" + bytes(4)
+LEVEL = b"\x02\x0egroup.version" + struct.pack(">hh", 1, 1) + b"\0"
+
+
+@pytest.mark.parametrize(
+    ("answer", "level"),
+    [
+        (FEATURES + b"\x01\x02" + bytes([len(LEVEL)]) + LEVEL, 1),
+        (FEATURES + b"\0", 0),
+        (bytes.fromhex("0023"), 0),
+    ],
+)
+def test_the_level_of_a_feature_is_read(answer, level):
+    assert wire._Connection(Broker(answer)).group_version() == level
+
+
+@pytest.mark.parametrize("answer", [b"", b"\0\0\x7f", FEATURES + b"\x01\x02\x7f", b"\0\0" + b"\xff" * 9])
+def test_bytes_that_are_no_answer_are_a_fault(answer):
+    with pytest.raises(ProtocolError):
+        wire._Connection(Broker(answer)).group_version()
+
+
+def test_names_of_any_length_are_written_as_they_are_read():
+    for size in (0, 1, 126, 127, 128, 20_000):
+        assert wire._Answer(wire._compact("x" * size), "it").compact() == "x" * size
+
+
+@pytest.mark.parametrize("config", [{}, {"bootstrap.servers": "nowhere"}])
+def test_settings_without_a_broker_are_refused(config):
+    with pytest.raises(SourceError, match="names no broker"):
+        read_group_version(config)
+
+
+def test_members_of_the_consumer_protocol_tell_what_they_read(broker, workers):
+    topics, group = sorted(broker.create_topic(2) for _ in range(2)), f"wire-{uuid.uuid4()}"
+    new = {"group.protocol": "consumer"}
+    workers(group, topics[:1], "one", **new, **{"client.rack": "r1"})
+    workers(group, [f"^{topics[1]}"], "two", **new)
+    state, _ = wait_for(
+        lambda: read_or_nobody(group, broker),
+        lambda found: found[0].status == "Stable" and (found[0].member >= 0).sum() == 4,
+    )
+    told = {member.client_id: (member.topics, member.rack) for member in state.members}
+    assert told == {"one": ((topics[0],), "r1"), "two": ((topics[1],), None)}
+    assert plan(state, "uniform").assumed == ()
+    assert read_group_version(settings(broker)) >= 1
+
+
+def test_a_user_with_a_password_is_let_in(secured):
+    config = users.settings(secured)
+    assert read_group_version(config) >= 1
+    with pytest.raises(SourceError, match="Authentication failed"):
+        read_group_version(config | {"sasl.password": "hunter2"})
+    with pytest.raises(SourceError, match="error"):
+        read_subscriptions("nobodys", config)
+
+
+def test_tls_is_spoken(encrypted, tmp_path):
+    path = tmp_path / "client.properties"
+    path.write_text("\n".join(f"{name}={value}" for name, value in encrypted.listeners["valid"].items()))
+    assert read_group_version(client_settings(None, (), str(path))) >= 1
+    path.write_text("\n".join(f"{name}={value}" for name, value in encrypted.listeners["expired"].items()))
+    with pytest.raises(SourceError, match="expired"):
+        read_group_version(client_settings(None, (), str(path)))
+
+
+def described(members):
+    """An answer to ConsumerGroupDescribe: one group with these members, each of two topics and a pattern."""
+    member = (
+        wire._compact("m")
+        + b"\0"  # no instance id
+        + wire._compact("r1")
+        + bytes(4)
+        + wire._compact("c")
+        + wire._compact("/h")
+        + b"\x03"
+        + wire._compact("orders")
+        + wire._compact("payments")
+        + wire._compact("clicks.*")
+        + (b"\x02" + bytes(16) + wire._compact("orders") + b"\x03" + bytes(8) + b"\0\0") * 2
+        + b"\0"
+    )
+    names = wire._compact("g") + wire._compact("Stable") + bytes(8) + wire._compact("uniform")
+    group = b"\0\0\0" + names + bytes([members + 1]) + member * members + bytes(4) + b"\0"
+    return b"\0" + bytes(4) + b"\x02" + group + b"\0"
+
+
+def test_subscriptions_are_read_from_an_answer():
+    found = wire._Connection(Broker(described(1))).subscriptions("g")
+    assert found == {"m": wire.Subscribed(("orders", "payments"), "clicks.*", "r1")}
+
+
+@pytest.mark.parametrize("seed", range(examples(200)))
+def test_damaged_answers_are_read_or_are_a_fault(seed):
+    rng, answer = Random(seed), bytearray(described(2))
+    for _ in range(rng.randint(1, 4)):
+        answer[rng.randrange(len(answer))] = rng.randrange(256)
+    try:
+        found = wire._Connection(Broker(bytes(answer[: rng.randint(1, len(answer))]))).subscriptions("g")
+    except ProtocolError:
+        return
+    assert len(found) <= 2
