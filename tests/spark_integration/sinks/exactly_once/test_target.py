@@ -14,12 +14,12 @@ from spark_integration import (
     TopicChangedError,
 )
 from spark_integration.columns import LANES, PARTITIONS
-from spark_integration.sinks.exactly_once.target import Standing, Target, standing, target_of
+from spark_integration.sinks.exactly_once.target import Standing, Target, check_begins, standing, target_of
 from spark_integration.sinks.options import read_options
 
 pytestmark = pytest.mark.needs("time")
 
-TARGET = Target({}, "t", "id", actual=4, partitions=4, rule=None, app_id="app", version=7, first_version=0)
+TARGET = Target({}, "t", "id", actual=4, partitions=4, rule=None, app_id="app", version=7, first_version=None)
 BEFORE = Entry(6, 10, "digest", True, partitions=4, before=4, topic_id="id")
 BEGUN = Entry(7, 10, "digest", False, partitions=4, before=4, topic_id="id")
 
@@ -62,6 +62,17 @@ def test_a_new_ledger_does_not_begin_beside_the_rest_of_an_old_one(
             standing(replace(TARGET, first_version=7), 2, None, anchor)
 
 
+@pytest.mark.parametrize("version", [0, 7])
+def test_records_of_which_no_ledger_tells_are_refused_unless_a_fresh_start_is_meant(version: int) -> None:
+    first = replace(TARGET, version=version)
+    check_begins(first, 2, lambda: False)
+    with pytest.raises(LedgerMissingError, match=f"partition 2 has records.*txnFirstVersion={version}"):
+        check_begins(first, 2, lambda: True)
+    check_begins(replace(first, first_version=version), 2, lambda: True)
+    with pytest.raises(LedgerMissingError):
+        check_begins(replace(first, first_version=version + 1), 2, lambda: True)
+
+
 def test_a_new_partition_does_not_join_a_version_that_began_without_it() -> None:
     with pytest.raises(TopicChangedError, match="a part of it is in, placed for 2 partitions"):
         standing(TARGET, 2, None, replace(BEGUN, partitions=2, done=True))
@@ -99,9 +110,13 @@ ONCE = {"bootstrap.servers": "a:1", "topic": "t", "txnAppId": "app", "txnVersion
         ({"txnAppId": None, "txnVersion": None, "txnFirstVersion": "1"}, "needs 'txnAppId'"),
         ({"txnAppId": " "}, "'txnAppId' is ' '"),
         ({"txnAppId": "a\nb"}, "'txnAppId' is"),
-        ({"txnAppId": "a" * 201}, "1 to 200 printable characters"),
+        ({"txnAppId": "a" * 201}, "1 to 200 printable ASCII"),
+        ({"txnAppId": "caf\u00e9"}, "1 to 200 printable ASCII"),
         ({"exactlyOnce": "yes"}, "'exactlyOnce' is 'yes'"),
-        ({"exactlyOnce": "true"}, "leave out 'txnAppId'"),
+        ({"exactlyOnce": "true"}, "leave out 'txnVersion'"),
+        ({"exactlyOnce": "true", "txnVersion": None, "txnAppId": None}, "'exactlyOnce' needs 'txnAppId'"),
+        ({"exactlyOnce": "true", "txnVersion": None, "txnAppId": "\u00e9"}, "printable ASCII"),
+        ({"txnVersion": None, "exactlyOnce": "false"}, "in writeStream 'txnAppId' goes with 'exactlyOnce'"),
         ({"kafka.acks": "1"}, "'kafka.acks' is '1'"),
         ({"kafka.enable.idempotence": "false"}, "'kafka.enable.idempotence' is 'false'"),
         ({"kafka.transaction.timeout.ms": "3000"}, "'kafka.delivery.timeout.ms' is 9000"),
@@ -121,7 +136,7 @@ def test_options_without_meaning_are_refused(changed: dict[str, str | None], mes
     [
         (ONCE, 3, True, "give 'exactlyOnce' for writeStream"),
         (
-            {"bootstrap.servers": "a:1", "topic": "t", "exactlyOnce": "true"},
+            {"bootstrap.servers": "a:1", "topic": "t", "exactlyOnce": "true", "txnAppId": "app"},
             3,
             False,
             "'txnVersion' for df.write",
