@@ -27,7 +27,7 @@ from spark_integration.sinks.exactly_once.faults import (
 from spark_integration.sinks.exactly_once.partitions import admin_client, committed_reader, end_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from confluent_kafka import Producer
     from confluent_kafka.admin import AdminClient
@@ -41,11 +41,26 @@ SILENT_S = 3.0
 """How long the ledger may not be readable before it is looked at whether a transaction in it is half done."""
 
 
-def fence(target: Target, partitions: Collection[int]) -> None:
-    """End the transactions that dead tasks have left in these partitions: no reader shall wait for them."""
+def fence(target: Target, partitions: Sequence[int], *, within_s: float | None = None) -> None:
+    """End the transactions that dead tasks have left in these partitions: no reader shall wait for them.
+
+    In waves of 16 partitions. A wave takes about a second where the brokers answer, and at most two minutes
+    where they do not.
+
+    Args:
+        target: what is written where.
+        partitions: which.
+        within_s: when the last wave begins, unless it is the first; None for no limit. After
+            `target.longest_transaction_s` the brokers have ended themselves what was open.
+    """
+    began = time.monotonic()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for _ in pool.map(lambda partition: fence_one(target, partition, mend=True), partitions):
-            pass
+        for first in range(0, len(partitions), _AT_ONCE):
+            if first and within_s is not None and time.monotonic() - began > within_s:
+                return
+            wave = partitions[first : first + _AT_ONCE]
+            for _ in pool.map(lambda partition: fence_one(target, partition, mend=True), wave):
+                pass
 
 
 def end_elsewhere(target: Target, partition: int) -> None:

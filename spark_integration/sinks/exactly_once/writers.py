@@ -60,7 +60,7 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
 
     def abort(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
         """A task has failed for good."""
-        fence(self._target, sorted(set(range(self._target.partitions)) - _written(messages)))
+        _fence_rest(self._target, messages)
 
 
 class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
@@ -102,8 +102,12 @@ class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
 
     def abort(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """A task has failed for good."""
-        target = replace(self._target, version=batchId)
-        fence(target, sorted(set(range(target.partitions)) - _written(messages)))
+        _fence_rest(replace(self._target, version=batchId), messages)
+
+
+def _fence_rest(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
+    rest = sorted(set(range(target.partitions)) - _written(messages))
+    fence(target, rest, within_s=target.longest_transaction_s)
 
 
 def _task() -> TaskContext:

@@ -14,6 +14,7 @@ from spark_integration import (
     TopicChangedError,
 )
 from spark_integration.columns import LANES, PARTITIONS
+from spark_integration.sinks.exactly_once import half_done
 from spark_integration.sinks.exactly_once.target import Standing, Target, check_begins, standing, target_of
 from spark_integration.sinks.options import read_options
 
@@ -71,6 +72,15 @@ def test_records_of_which_no_ledger_tells_are_refused_unless_a_fresh_start_is_me
     check_begins(replace(first, first_version=version), 2, lambda: True)
     with pytest.raises(LedgerMissingError):
         check_begins(replace(first, first_version=version + 1), 2, lambda: True)
+
+
+def test_fencing_ends_with_the_wave_in_which_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    fenced: list[int] = []
+    monkeypatch.setattr(half_done, "fence_one", lambda _, partition, **__: fenced.append(partition))
+    half_done.fence(TARGET, range(40), within_s=-1)
+    assert sorted(fenced) == [*range(16)]
+    half_done.fence(TARGET, range(16, 40))
+    assert sorted(fenced) == [*range(40)]
 
 
 def test_a_new_partition_does_not_join_a_version_that_began_without_it() -> None:
