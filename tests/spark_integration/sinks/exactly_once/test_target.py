@@ -1,11 +1,13 @@
 """What a ledger allows to be written, without a cluster."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from pyspark.sql.types import StructType
 
-from partitioning.clients.ledger import Entry
+from partitioning.clients.ledger import Entry, ledger_group
 from spark_integration import (
     ColumnError,
     LedgerMissingError,
@@ -14,7 +16,7 @@ from spark_integration import (
     TopicChangedError,
 )
 from spark_integration.columns import LANES, PARTITIONS
-from spark_integration.sinks.exactly_once import half_done
+from spark_integration.sinks.exactly_once import faults, half_done
 from spark_integration.sinks.exactly_once.target import Standing, Target, check_begins, standing, target_of
 from spark_integration.sinks.options import read_options
 
@@ -72,6 +74,15 @@ def test_records_of_which_no_ledger_tells_are_refused_unless_a_fresh_start_is_me
     check_begins(replace(first, first_version=version), 2, lambda: True)
     with pytest.raises(LedgerMissingError):
         check_begins(replace(first, first_version=version + 1), 2, lambda: True)
+
+
+def test_a_coordinator_that_loads_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults.time, "sleep", lambda _: None)
+    place = TopicPartition("t", 0)
+    loading = KafkaException(KafkaError(KafkaError.COORDINATOR_LOAD_IN_PROGRESS))
+    asked = Mock(**{"result.side_effect": [loading, Mock(topic_partitions=[place])]})
+    admin = Mock(**{"list_consumer_group_offsets.return_value": {ledger_group("app"): asked}})
+    assert half_done._committed(admin, TARGET, place, stable=True) == [place]
 
 
 def test_fencing_ends_with_the_wave_in_which_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
