@@ -117,7 +117,9 @@ def partition_profile(
         kafka_partition("key", grown, profile=profile, nulls="null").alias("new"),
     )
     summed = placed.mapInArrow(_summing(num_partitions, grown, top), SUMS)
-    (row,) = summed.repartition(1).mapInArrow(_adding_up(num_partitions, grown, top), SUMS).collect()
+    added = summed.repartition(1).mapInArrow(_adding_up(num_partitions, grown, top), SUMS).collect()
+    nothing = Row(keys=0, keyless=0, moved=0, old=[0] * num_partitions, new=[0] * grown, hottest=[])
+    row = added[0] if added else nothing  # of no rows an older Spark makes no task
     return _profile(row, growing=grown != num_partitions, sample=sample)
 
 
