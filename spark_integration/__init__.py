@@ -107,6 +107,10 @@ _HOME = {
 __all__ = list(_HOME)
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return version()

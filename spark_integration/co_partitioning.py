@@ -124,6 +124,7 @@ def _sums(places: DataFrame, topics: int) -> DataFrame:
     return places.agg(
         _count(common).alias("common"),
         _count(apart).alias("apart"),
+        _count(keyed & (having == topics)).alias("everywhere"),
         *(_count(keyed & sf.col(low).isNotNull()).alias(f"keys{number}") for number, low in enumerate(lows)),
         *(
             _count(keyed & (sf.col(low) != sf.col(high))).alias(f"scattered{number}")
@@ -149,6 +150,7 @@ def _proof(row: Row, topics: int) -> KeyProof:
         scattered=tuple(row[f"scattered{number}"] for number in range(topics)),
         complete=True,
         hashed=False,
+        everywhere=row.everywhere,
     )
 
 

@@ -33,6 +33,8 @@ from pyspark.sql import Row
 from copartition.topics.join.verdict import JoinVerdict
 
 _RAISED = re.compile(r"\bspark_integration(?:\.\w+)*\.(\w+): (.+)")
+_NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")
+_NO_BYTES = re.compile(r'resolve "(?:CAST\()?(.+?)(?: AS BINARY\))?" due.*?cannot cast "(\w+)" to "BINARY"')
 _OF_A_ROW = re.compile(r"\bcopartition: (.+)")
 """How the columns of this package begin what they raise in the JVM."""
 
@@ -169,6 +171,23 @@ def typed_error(error: BaseException) -> SparkIntegrationError | None:
         kind = next((kind for kind in _kinds(SparkIntegrationError) if kind.__name__ == name), None)
         if kind is not None:
             return _with_cause(kind(message.rstrip()), error)
+    if _NOT_REGISTERED.search(said):
+        return _with_cause(
+            SinkConfigError(
+                "Spark does not know format('copartition') here: call register(spark), and in a thread of "
+                "Python call it in that thread"
+            ),
+            error,
+        )
+    if found := _NO_BYTES.search(said):
+        return _with_cause(
+            ColumnError(
+                f"{found[1]} is of type {found[2].lower()}, and Kafka hashes bytes: give a string or binary "
+                "column, or serialize the key as its producer does by a function of spark_integration.keys, "
+                "such as long_key. Do not turn ANSI mode off"
+            ),
+            error,
+        )
     if found := _OF_A_ROW.search(said):
         return _with_cause(RecordError(found[1].rstrip()), error)
     return None

@@ -1,12 +1,14 @@
 """How a key column would fill a topic, before anything is written."""
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
@@ -14,7 +16,13 @@ from partitioning.errors import InvalidConfigError, InvalidPartitionCountError
 from partitioning.topic_partition import checked_partition_count
 from spark_integration.columns import kafka_partition
 
-SCHEMA = "kind string, partition int, key binary, rows bigint"
+# Executors need not have this project installed.
+cast(Any, cloudpickle).register_pickle_by_value(sys.modules[__name__])
+
+SUMS = (
+    "keys bigint, keyless bigint, moved bigint, old array<bigint>, new array<bigint>, "
+    "hottest array<struct<key: binary, partition: int, rows: bigint>>"
+)
 
 
 class HotKey(NamedTuple):
@@ -75,7 +83,8 @@ def partition_profile(
 ) -> PartitionProfile:
     """How the rows would be spread over the partitions, which keys are hottest, and what growing would move.
 
-    One pass over `df` and one shuffle of its distinct keys.
+    One pass over `df` and one shuffle of its distinct keys. Tasks' sums are added up by one task; one row
+    reaches the driver.
 
     Args:
         df: the rows.
@@ -107,23 +116,26 @@ def partition_profile(
         kafka_partition("key", num_partitions, profile=profile, nulls="null").alias("old"),
         kafka_partition("key", grown, profile=profile, nulls="null").alias("new"),
     )
-    found = placed.mapInArrow(_summing(num_partitions, grown, top), SCHEMA).collect()
-    return _profile(found, num_partitions, grown, top, sample)
+    summed = placed.mapInArrow(_summing(num_partitions, grown, top), SUMS)
+    added = summed.repartition(1).mapInArrow(_adding_up(num_partitions, grown, top), SUMS).collect()
+    nothing = Row(keys=0, keyless=0, moved=0, old=[0] * num_partitions, new=[0] * grown, hottest=[])
+    row = added[0] if added else nothing  # of no rows an older Spark makes no task
+    return _profile(row, growing=grown != num_partitions, sample=sample)
 
 
-def _summing(
-    num_partitions: int, grown: int, top: int
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Sums over some of the keys: a row a partition and count, a row a hot key, and the totals."""
+Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def _summing(num_partitions: int, grown: int, top: int) -> Batches:
+    """A row of sums over some of the keys."""
 
     def summarise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa  # noqa: PLC0415 - on executors
         import pyarrow.compute as pc  # noqa: PLC0415
 
-        kinds = (pa.string(), pa.int32(), pa.binary(), pa.int64())
         old_sizes, new_sizes = np.zeros(num_partitions, np.int64), np.zeros(grown, np.int64)
         keys = keyless = moved = 0
-        hottest = pa.schema([("key", kinds[2]), ("rows", kinds[3]), ("partition", kinds[1])]).empty_table()
+        hottest = _no_keys()
         for batch in batches:
             table = pa.Table.from_batches([batch]).filter(pc.field("old").is_valid())
             rows, old, new = (table[name].to_numpy() for name in ("count", "old", "new"))
@@ -132,41 +144,68 @@ def _summing(
             keys += len(rows)
             keyless += (pc.sum(batch["count"]).as_py() or 0) - int(rows.sum())
             moved += int(rows[old != new].sum())
-            own = pa.Table.from_arrays([table["key"], table["count"], table["old"]], schema=hottest.schema)
+            own = pa.Table.from_arrays([table["key"], table["old"], table["count"]], schema=hottest.schema)
             hottest = pa.concat_tables([hottest, own])
-            hottest = hottest.take(pc.select_k_unstable(hottest, top, [("rows", "descending")]))
-        found: list[tuple[str, int | None, bytes | None, int]]
-        found = [("keys", None, None, keys), ("keyless", None, None, keyless), ("moved", None, None, moved)]
-        found += [("old", partition, None, rows) for partition, rows in enumerate(old_sizes.tolist())]
-        found += [("new", partition, None, rows) for partition, rows in enumerate(new_sizes.tolist())]
-        found += [("hot", row["partition"], row["key"], row["rows"]) for row in hottest.to_pylist()]
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(column, kind) for column, kind in zip(zip(*found, strict=True), kinds, strict=True)],
-            names=["kind", "partition", "key", "rows"],
-        )
+            hottest = hottest.take(pc.select_k_unstable(hottest, top, _MOST_ROWS))
+        sums = {"keys": keys, "keyless": keyless, "moved": moved, "old": old_sizes, "new": new_sizes}
+        yield _row_of_sums(sums, hottest)
 
     return summarise
 
 
-def _profile(found: list[Row], num_partitions: int, grown: int, top: int, sample: float) -> PartitionProfile:
-    sums: dict[str, NDArray[np.int64]] = {
-        "old": np.zeros(num_partitions, np.int64),
-        "new": np.zeros(grown, np.int64),
-        **{kind: np.zeros(1, np.int64) for kind in ("keys", "keyless", "moved")},
-    }
-    hottest = []
-    for row in found:
-        if row.kind == "hot":
-            hottest.append(HotKey(bytes(row.key), row.partition, round(row.rows / sample)))
-        else:
-            sums[row.kind][row.partition or 0] += row.rows
-    scaled = {kind: np.rint(values / sample).astype(np.int64) for kind, values in sums.items()}
-    growing = grown != num_partitions
+def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
+    """The sum of such rows, whose keys are different ones."""
+
+    def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa  # noqa: PLC0415 - on executors
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        sizes = {"old": np.zeros(num_partitions, np.int64), "new": np.zeros(grown, np.int64)}
+        totals = {"keys": 0, "keyless": 0, "moved": 0}
+        hottest = _no_keys()
+        for batch in batches:
+            for name in sizes:
+                sizes[name] += batch[name].flatten().to_numpy().reshape(len(batch), -1).sum(axis=0)
+            for name in totals:
+                totals[name] += pc.sum(batch[name]).as_py() or 0
+            own = pa.Table.from_batches([pa.RecordBatch.from_struct_array(batch["hottest"].flatten())])
+            hottest = pa.concat_tables([hottest, own.cast(hottest.schema)])
+            hottest = hottest.take(pc.select_k_unstable(hottest, top, _MOST_ROWS))
+        yield _row_of_sums(totals | sizes, hottest)
+
+    return add_up
+
+
+_MOST_ROWS = [("rows", "descending"), ("key", "ascending")]
+
+
+def _no_keys() -> pa.Table:
+    import pyarrow as pa  # noqa: PLC0415 - on executors
+
+    return pa.schema([("key", pa.binary()), ("partition", pa.int32()), ("rows", pa.int64())]).empty_table()
+
+
+def _row_of_sums(sums: Mapping[str, Any], hottest: pa.Table) -> pa.RecordBatch:
+    import pyarrow as pa  # noqa: PLC0415 - on executors
+
+    def alone(values: pa.Array) -> pa.Array:
+        return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
+
+    columns = {name: pa.array([sums[name]], pa.int64()) for name in ("keys", "keyless", "moved")}
+    columns |= {name: alone(pa.array(sums[name], pa.int64())) for name in ("old", "new")}
+    columns["hottest"] = alone(hottest.to_struct_array().combine_chunks())
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _profile(row: Row, *, growing: bool, sample: float) -> PartitionProfile:
+    def scaled(rows: Any) -> Any:
+        return np.rint(np.asarray(rows) / sample).astype(np.int64)
+
     return PartitionProfile(
-        sizes=scaled["old"],
-        keyless=int(scaled["keyless"][0]),
-        keys=int(sums["keys"][0]),
-        hottest=tuple(sorted(hottest, key=lambda hot: (-hot.rows, hot.key))[:top]),
-        grown_sizes=scaled["new"] if growing else None,
-        moved=int(scaled["moved"][0]) if growing else None,
+        sizes=scaled(row.old),
+        keyless=int(scaled(row.keyless)),
+        keys=row.keys,
+        hottest=tuple(HotKey(bytes(hot.key), hot.partition, int(scaled(hot.rows))) for hot in row.hottest),
+        grown_sizes=scaled(row.new) if growing else None,
+        moved=int(scaled(row.moved)) if growing else None,
     )

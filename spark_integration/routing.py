@@ -174,7 +174,9 @@ def checked_partition(by: str, num_partitions: int, *, nulls: bool = False) -> C
         )
     )
     fits = (value >= 0) & (value < num_partitions)
-    return sf.when(fits | value.isNull() if nulls else fits, value).otherwise(fault).cast("int")
+    checked = sf.when(fits | value.isNull() if nulls else fits, value).otherwise(fault).cast("int")
+    # Of a column that may be null, Spark filters the nulls before a join, and so hashes every key twice.
+    return checked if nulls else sf.coalesce(checked, sf.lit(0))
 
 
 def _partition_field(df: DataFrame, num_partitions: int, by: str, lanes: int) -> StructField:

@@ -79,17 +79,35 @@ class _Job:
             self._finished(version).touch()
 
     def stream(self) -> None:
-        """Write micro-batch after micro-batch: the source gives out the same numbers when one is repeated."""
+        """Write micro-batch after micro-batch: the source gives out the same numbers when one is repeated.
+
+        Nothing sorts the rows of a stream that goes straight into the sink. There one task reads them, so
+        that after the shuffle they come in the same order each time.
+        """
+        straight = self.plan["straight"]
         numbers = self.spark.readStream.format("rate-micro-batch").options(
-            rowsPerBatch=self.plan["rows"], numPartitions=2, startTimestamp=0, advanceMillisPerBatch=1
+            rowsPerBatch=self.plan["rows"],
+            numPartitions=1 if straight else 2,
+            startTimestamp=0,
+            advanceMillisPerBatch=1,
         )
         last = self._finished(self.plan["batches"] - 1)
         for _ in range(ATTEMPTS):
-            writing = numbers.load().writeStream.option("checkpointLocation", str(self.own / "checkpoint"))
-            query = writing.foreachBatch(self._micro_batch).start()
+            if straight:
+                wanted = numbers.load().where(sf.col("value") < self.plan["batches"] * self.plan["rows"])
+                writing = self._routed(wanted).drop("order").writeStream.format("copartition")
+                writing = writing.options(**self._options(exactlyOnce="true"))
+            else:
+                writing = numbers.load().writeStream.foreachBatch(self._micro_batch)
+            query = writing.option("checkpointLocation", str(self.own / "checkpoint")).start()
             try:
                 while query.isActive and not last.exists():
                     time.sleep(0.1)
+                    if (
+                        straight
+                        and (query.lastProgress or {"batchId": -1})["batchId"] >= self.plan["batches"] - 1
+                    ):
+                        last.touch()
                 if last.exists():
                     query.stop()
                     return
@@ -104,6 +122,16 @@ class _Job:
             self._finished(version).touch()
 
     def _write(self, numbers: DataFrame, version: int) -> None:
+        records = self._routed(numbers).sortWithinPartitions("order").drop("order")
+        options = self._options(txnVersion=str(version))
+        records.write.format("copartition").options(**options).mode("append").save()
+
+    def _options(self, **once: str) -> dict[str, str]:
+        """Those of the sink, and those of exactly once if that is asked for."""
+        options = {"kafka.bootstrap.servers": self.plan["servers"], "topic": self.plan["topic"]}
+        return options | {"txnAppId": self.plan["topic"], **once} if self.plan["exactly_once"] else options
+
+    def _routed(self, numbers: DataFrame) -> DataFrame:
         plan, number = self.plan, sf.col("value")
         keyed = numbers.select(
             sf.concat(sf.lit("key-"), number % plan["keys"]).alias("key"),
@@ -111,11 +139,7 @@ class _Job:
             number.alias("order"),
         )
         placed = keyed.withColumn("partition", kafka_partition("key", plan["partitions"]))
-        records = route(placed, plan["partitions"]).sortWithinPartitions("order").drop("order")
-        options: dict[str, Any] = {"kafka.bootstrap.servers": plan["servers"], "topic": plan["topic"]}
-        if plan["exactly_once"]:
-            options |= {"txnAppId": plan["topic"], "txnVersion": version}
-        records.write.format("copartition").options(**options).mode("append").save()
+        return route(placed, plan["partitions"])
 
     def _meet(self, version: int) -> None:
         """Wait until every driver is about to write this version, or takes too long."""

@@ -144,6 +144,7 @@ def under_way(
         "topic": topic,
         "exactly_once": exactly_once,
         "stream": scenario.stream,
+        "straight": scenario.straight,
         "drivers": scenario.drivers,
         "servers": (environment.proxy if scenario.proxied else broker).bootstrap_servers,
     }

@@ -35,6 +35,7 @@ class Scenario:
         batches: how many are written.
         on_cluster: whether on a cluster of two executors, else in the driver's own process.
         stream: whether `foreachBatch` writes them, else one write after the other.
+        straight: whether the stream goes straight into the sink, without `foreachBatch`.
         drivers: how many do the same work at once.
         racks: of each node of the broker.
         data_node: the one that has all partitions; None where that does not matter.
@@ -48,6 +49,7 @@ class Scenario:
     batches: int = 3
     on_cluster: bool = False
     stream: bool = False
+    straight: bool = False
     drivers: int = 1
     racks: tuple[str, ...] = ("rack0",)
     data_node: int | None = None
@@ -73,6 +75,7 @@ COORDINATOR = 2
 SCENARIOS = {
     "workers killed": Scenario(KILLS * 10, batches=6),
     "workers killed, stream": Scenario(KILLS * 10, batches=6, stream=True),
+    "workers killed, writeStream": Scenario(KILLS * 10, batches=6, stream=True, straight=True),
     "executors killed": Scenario(("kill executor",) * 4, on_cluster=True),
     "driver killed": Scenario(
         ("wait",) * 2, strike=lambda run: run.kill_driver(), mend=lambda run: run.start_drivers()
@@ -83,6 +86,14 @@ SCENARIOS = {
         mend=lambda run: run.start_drivers(),
         batches=3,
         stream=True,
+    ),
+    "driver killed, writeStream": Scenario(
+        ("wait",) * 2,
+        strike=lambda run: run.kill_driver(),
+        mend=lambda run: run.start_drivers(),
+        batches=3,
+        stream=True,
+        straight=True,
     ),
     "speculation": Scenario(("sleep",) * 4, on_cluster=True),
     "two drivers, one id": Scenario((), drivers=2),

@@ -107,8 +107,8 @@ def forget(
 ) -> None:
     """Delete the ledger of APP, for all its topics; records stay.
 
-    After that APP begins a new ledger with version 0, or with the option txnFirstVersion, and a version that
-    was in already is written a second time.
+    After that APP begins a new ledger where the option txnFirstVersion says so, and a version that was in
+    already is then written a second time.
     """
     from copartition.groups.live.ledgers import Ledgers  # noqa: PLC0415 - help does without
 

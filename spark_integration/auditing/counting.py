@@ -59,12 +59,14 @@ FEWEST_BLOCKS = 64
 """Ranges of offsets that a task may keep, however many tasks there are."""
 
 TASKS_MERGED = 32
-"""Counts of so many tasks are merged by one worker."""
+"""Counts of so many tasks are merged by one worker, and those of so many workers by one more."""
 
 PASSES = 3
 """Records are counted so often at most, in the search for the writers of all of them."""
 
 HEAD = "topic string, partition int, offset bigint, key binary, task int"
+"""What a task takes of its first records."""
+
 COUNTED = "topic string, task bigint, highest bigint, rows bigint, tally binary, forms binary"
 
 Batches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
@@ -99,9 +101,8 @@ def count_topics(
         size_of: the partition count of a topic; None for one more than its highest partition with a record.
     """
     records = records.select("*", sf.spark_partition_id().alias("task"))
-    heads = records.where(sf.coalesce(sf.length("key"), sf.lit(0)) <= LONGEST_KEY)
-    seen = heads.mapInArrow(_heads(), HEAD).collect()
-    tasks = 1 + max((row.task for row in seen), default=0)
+    seen = _first_records(records).collect()
+    tasks = 1 + max((row.last_task for row in seen), default=0)
     known: dict[str, Tally] = {}
     for topic in sorted({row.topic for row in seen}):
         own = [row for row in seen if row.topic == topic]
@@ -124,14 +125,26 @@ def count_topics(
     return {topic: counted for topic, (counted, _) in found.items()}
 
 
+def _first_records(records: DataFrame) -> DataFrame:
+    """A row a partition: a few of its records, from the first ones of all tasks alike; and the last task."""
+    short = records.where(sf.coalesce(sf.length("key"), sf.lit(0)) <= LONGEST_KEY)
+    heads = short.mapInArrow(_heads(), HEAD)
+    drawn = sf.collect_list(sf.struct(sf.xxhash64("offset").alias("draw"), "offset", "key"))
+    return heads.groupBy("topic", "partition").agg(
+        sf.slice(sf.sort_array(drawn), 1, HEAD_OF_A_PARTITION).alias("records"),
+        sf.max("task").alias("last_task"),
+    )
+
+
 def _pass(records: DataFrame, known: Mapping[str, Tally], tasks: int) -> dict[str, tuple[Counted, int]]:
     """Count all records; of each topic the counts and its highest partition."""
     started = {topic: tally.dump() for topic, tally in known.items()}
     most_blocks = max(FEWEST_BLOCKS, MOST_BLOCKS // tasks)
     parts = records.mapInArrow(_counting(started, most_blocks), COUNTED)
-    if tasks > TASKS_MERGED:
-        some = sf.floor(sf.col("task") / TASKS_MERGED)
-        parts = parts.groupBy("topic", some).applyInPandas(_merging(), COUNTED)
+    while tasks > TASKS_MERGED:
+        parts = parts.withColumn("task", sf.floor(sf.col("task") / TASKS_MERGED))
+        parts = parts.groupBy("topic", "task").applyInPandas(_merging(), COUNTED)
+        tasks = -(-tasks // TASKS_MERGED)
     merged: dict[str, tuple[Counted, int]] = {}
     for row in parts.collect():
         part = Counted(Tally.load(bytes(row.tally)), FormCounts.load(bytes(row.forms)), row.rows)
@@ -150,11 +163,13 @@ def _both(one: Counted, other: Counted) -> Counted:
 
 
 def _records_of(rows: Sequence[Any]) -> Records:
+    """The records of some rows of `_first_records`."""
+    records = [(row.partition, record) for row in rows for record in row.records]
     return Records(
-        np.array([row.partition for row in rows], np.int32),
-        np.array([row.offset for row in rows], np.int64),
-        np.full(len(rows), -1),
-        key_column([None if row.key is None else bytes(row.key) for row in rows]),
+        np.array([partition for partition, _ in records], np.int32),
+        np.array([record.offset for _, record in records], np.int64),
+        np.full(len(records), -1),
+        key_column([None if record.key is None else bytes(record.key) for _, record in records]),
     )
 
 

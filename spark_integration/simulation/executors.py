@@ -2,52 +2,76 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark import cloudpickle
 
 from partitioning.errors import MissingDependencyError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
 
-def check_executors(spark: SparkSession, task: Callable[..., object], strategies: Iterable[str]) -> None:
-    """Have one executor read a task and look its strategies up.
+class Fault(NamedTuple):
+    """What an executor could not do.
 
-    Raises:
-        MissingDependencyError: it cannot.
+    Attributes:
+        number: the number that it was tried with.
+        text: the error's class and message.
     """
-    faults = lacking(cloudpickle.dumps(task), sorted(strategies))  # type: ignore[no-untyped-call]
-    for row in spark.range(0, 1, 1, 1).mapInArrow(faults, "fault string").collect():
-        raise MissingDependencyError(
-            f"executors cannot run this ({row.fault}): send them this package with ship(spark), or install "
+
+    number: int
+    text: str
+
+    def missing(self) -> MissingDependencyError:
+        """The error where the driver itself can do it."""
+        return MissingDependencyError(
+            f"executors cannot run this ({self.text}): send them this package with ship(spark), or install "
             "what is installed here on them, this package in its version and those of its plug-ins, with "
             "entry points in copartition.assignors"
         )
 
 
-def lacking(
-    task: bytes, strategies: list[str]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What keeps an executor from running this task: a row, or none. It runs where this package is not."""
+def first_fault(
+    spark: SparkSession, task: Callable[..., object], attempt: Callable[[int], object], numbers: int
+) -> Fault | None:
+    """Have executors read a task, and attempt something with each number from 0; the lowest that fails.
+
+    Args:
+        spark: a session.
+        task: what is only read.
+        attempt: what is called.
+        numbers: how many there are.
+    """
+    pickled = cloudpickle.dumps((task, attempt))  # type: ignore[no-untyped-call]
+    found = spark.range(0, numbers).mapInArrow(faults_of(pickled), "number bigint, text string").collect()
+    return min((Fault(row.number, row.text) for row in found), default=None)
+
+
+def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The first fault of each task, or none. It runs where this package is not.
+
+    Args:
+        pickled: a task to be read, and what to attempt.
+    """
 
     def faults(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pickle  # noqa: PLC0415 - on executors
 
         import pyarrow as pa  # noqa: PLC0415
 
-        for _ in batches:
-            try:
-                pickle.loads(task)  # noqa: S301 - Spark will read the same bytes
-                from assignors import get_assignor  # noqa: PLC0415
-
-                for name in strategies:
-                    get_assignor(name)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the driver is told
-                yield pa.RecordBatch.from_pydict({"fault": [f"{type(error).__name__}: {error}"]})
+        attempt = None
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                try:
+                    attempt = attempt or pickle.loads(pickled)[1]  # noqa: S301 - Spark will read the same
+                    attempt(number)
+                except Exception as error:  # noqa: BLE001 - whatever it is, the driver is told
+                    text = f"{type(error).__name__}: {error}"
+                    yield pa.RecordBatch.from_pydict({"number": [number], "text": [text]})
+                    return
 
     return faults

@@ -11,7 +11,7 @@ from assignors import get_assignor
 from assignors.errors import AssignorsError, ScenarioError
 from copartition.simulation import RunSummary, Scenario, simulate_seeds
 from spark_integration.simulation.cells import AXES, cells, in_cell, scenario_of
-from spark_integration.simulation.executors import check_executors
+from spark_integration.simulation.executors import first_fault
 
 FIGURES = {field.name: "bigint" if field.type == "int" else "double" for field in fields(RunSummary)}
 
@@ -40,9 +40,9 @@ def simulate_grid(
 
     Run i of every cell has the seed `scenario.seed + i`, so cells meet the same luck, and the rows and their
     order are the same for any number of tasks, and when a task is run again. (Not so where the scenario's
-    `costs.assignor_ms` is "measured".) Each cell is built and its first run made here, and one executor asked
-    whether it has what it needs, so what cannot be simulated is an error of ours at once. The runs begin when
-    the frame is used; cache it to use it twice. Executors need this package.
+    `costs.assignor_ms` is "measured".) The first run of each cell is made at once, on executors, so what
+    cannot be simulated, or what an executor lacks, is an error of ours here. The other runs begin when the
+    frame is used; cache it to use it twice. Executors need this package.
 
     Args:
         spark: a session, classic or Connect.
@@ -51,8 +51,9 @@ def simulate_grid(
             "static", whether they are static members; "load.rate" and "load.capacity", records a second; or
             a setting such as "session.timeout.ms". Columns have underscores for dots.
         runs: how many runs of each cell, 1 or more.
-        tasks: Spark tasks that share them, by default one a core. Each has runs of all cells. A task costs
-            50 to 80 ms before it does anything, so give it a second of work or more.
+        tasks: Spark tasks that share them, by default one a core. Each has runs of all cells, where it has
+            as many, and builds only cells that it has. A task costs 50 to 80 ms before it does anything, so
+            give it a second of work or more.
 
     Raises:
         ScenarioError: `runs` or `tasks` is below 1, the seeds go beyond 2**63 - 1, the grid has an axis that
@@ -65,9 +66,6 @@ def simulate_grid(
     if scenario.seed + runs > 2**63:
         raise ScenarioError(f"the seed is {scenario.seed}; with {runs} runs it must leave room below 2**63")
     every = cells(grid)
-    strategies: set[str] = set()
-    for cell in every:
-        strategies |= _tried(scenario_of(scenario, cell), cell)
     kinds = {AXES[name].column: AXES[name].kind for name in grid} | {"run": "bigint"} | FIGURES
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -79,8 +77,11 @@ def simulate_grid(
             # Row n is of cell n mod cells: cells differ in what they cost, and every task has its share.
             numbers = batch.column(0).to_pylist()
             rows: dict[int, dict[str, Any]] = {}
-            for place, cell in enumerate(every):
-                own = [number for number in numbers if number % len(every) == place]
+            of_cells: dict[int, list[int]] = {}
+            for number in numbers:
+                of_cells.setdefault(number % len(every), []).append(number)
+            for place, own in of_cells.items():
+                cell = every[place]
                 values = {AXES[name].column: value for name, value in cell.items()}
                 seeds = [scenario.seed + number // len(every) for number in own]
                 results = simulate_seeds(scenario_of(scenario, cell), seeds)
@@ -89,7 +90,12 @@ def simulate_grid(
                     rows[number] = {**values, "run": number // len(every), **figures}
             yield pa.RecordBatch.from_pylist([rows[number] for number in numbers], schema=schema)
 
-    check_executors(spark, run, strategies)
+    def attempt(place: int) -> None:
+        _try_first_run(scenario, every[place])
+
+    if fault := first_fault(spark, run, attempt, len(every)):
+        attempt(fault.number)  # most faults are the cell's own, and the same here
+        raise fault.missing()
     columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
     return spark.range(0, runs * len(every), 1, tasks).mapInArrow(run, columns)
 
@@ -99,13 +105,14 @@ def _check_count(what: str, number: object) -> None:
         raise ScenarioError(f"{what} is {number!r}; give a whole number, 1 or more")
 
 
-def _tried(scenario: Scenario, cell: Mapping[str, Any]) -> set[str]:
-    """The strategies of a cell, whose first run was made."""
+def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
+    """Look up all strategies of a cell, and make its first run."""
+    scenario = scenario_of(whole, cell)
     strategies = {scenario.assignor}
     for each in (*scenario.consumers, *scenario.events):
         strategies |= set(getattr(getattr(each, "consumer", each), "assignors", None) or ())
         strategies |= set(getattr(each, "assignors", None) or ())
-    for name in strategies:
+    for name in sorted(strategies):
         get_assignor(name)
     try:
         next(simulate_seeds(scenario, [scenario.seed]))
@@ -113,4 +120,3 @@ def _tried(scenario: Scenario, cell: Mapping[str, Any]) -> set[str]:
         if not cell:
             raise
         raise in_cell(error, cell) from error
-    return strategies

@@ -1,6 +1,11 @@
 """Writing a DataFrame to Kafka with nothing but pip packages."""
 
+import shutil
+import sys
+import warnings
 from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -8,9 +13,16 @@ from pyspark.sql import SparkSession
 from partitioning.errors import MissingDependencyError
 from spark_integration.errors import SinkConfigError
 
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
 
 def register(spark: SparkSession) -> None:
     """Make `format("copartition")` known to this session, for reading and writing, batch and stream.
+
+    Call it in each thread of Python that writes, too: there classic Spark asks no session for the format
+    (DATA_SOURCE_NOT_FOUND) until one is made the thread's, which this does and an `InheritableThread` does
+    not.
 
     Executors need confluent-kafka and PyArrow, not this package. See `spark_integration.sinks.source` for the
     sink's options and guarantees, `spark_integration.reading.source` for the source's.
@@ -19,6 +31,9 @@ def register(spark: SparkSession) -> None:
         MissingDependencyError: Spark has no Python data sources (before 4.0), or the driver no
             confluent-kafka.
         SinkConfigError: Spark has found another `format("copartition")` in its own Python, and keeps to that.
+
+    Warns:
+        RuntimeWarning: Spark's workers will run another Python than that of the virtual environment.
     """
     if find_spec("pyspark.sql.datasource") is None:
         raise MissingDependencyError(
@@ -29,6 +44,9 @@ def register(spark: SparkSession) -> None:
         raise MissingDependencyError(
             "format('copartition') needs confluent-kafka: pip install 'copartition[kafka]'"
         )
+    if type(spark).__module__ == "pyspark.sql.session":  # classic
+        spark.createDataFrame([], "nothing int")  # makes the session this thread's
+        _check_python(spark.sparkContext)
     # Not before what it needs is there.
     from spark_integration.reading.source import KafkaDataSource  # noqa: PLC0415
 
@@ -45,3 +63,18 @@ def register(spark: SparkSession) -> None:
                 "Spark has found another format('copartition') than this one: install the same version of "
                 "copartition for the driver and for Spark's Python, and no other of that name"
             ) from error
+
+
+def _check_python(context: "SparkContext") -> None:
+    """Warn if a virtual environment is not activated, so that workers on this machine run another Python."""
+    found = shutil.which(context.pythonExec)
+    in_environment = sys.prefix != sys.base_prefix
+    if not in_environment or found is None or not str(context.master).startswith("local"):
+        return
+    if Path(found).parent != Path(sys.executable).parent:
+        warnings.warn(
+            f"Spark's workers run {found}, not this Python's environment in {sys.prefix}, and may lack what "
+            "it has: activate it, or set PYSPARK_PYTHON to sys.executable before the session is made",
+            RuntimeWarning,
+            stacklevel=3,
+        )

@@ -34,12 +34,14 @@ off), and the whole of a micro-batch that the checkpoint does not hold as finish
 other batch is doubled and none is lost. Retries within a task neither double nor reorder (an idempotent
 producer), unless the options `acks` or `retries` are set.
 
-Exactly once, with the options txnAppId and txnVersion for `df.write`, and exactlyOnce=true for `writeStream`:
+Exactly once, with the options txnAppId and txnVersion for `df.write`, and txnAppId and exactlyOnce=true for
+`writeStream`:
 
-    txnAppId: who writes: one application, or one stream with one checkpoint.
+    txnAppId: who writes: one application, or one stream, by a name in ASCII that outlives its checkpoint.
     txnVersion: the number of what is written, above the version before; in `foreachBatch` the batch's id.
-    txnFirstVersion: the version that begins the ledger, 0 unless given.
-    exactlyOnce: "true" takes the id from the checkpoint's query, and the version from the micro-batch.
+    txnFirstVersion: the version that begins a ledger, whatever records are there. Unless given, version 0
+        begins one, in partitions that hold no committed records.
+    exactlyOnce: "true" takes the version from the micro-batch.
 
 Rows are laid out by `route`, without lanes, and sorted by a total order: each task writes the Kafka partition
 of its own number, in transactions of at most a few seconds, and with each commits to the ledger, the consumer
@@ -52,7 +54,9 @@ that finds some of its version in reads these rows, compares them with the diges
 - Consumers that read committed records find each once, in order. Others see those of ended attempts, too.
 - Two that write with one txnAppId end each other's transactions; what is in is still in once.
 - The broker forgets a ledger that no version has renewed for `offsets.retention.minutes`, 7 days by default.
-  A version other than the first is then refused, but not a first one that is repeated after that time.
+  Any version is then refused until txnFirstVersion names it: its records may be there already. So is the
+  first batch of a new stream in a topic that has records, and, with the ledger there, that of a stream whose
+  checkpoint was lost: the ledger is ahead of it.
 - A topic may get more partitions between two versions, not within one.
 - It needs Write, Read and Describe on the topic, Read and Describe on the group, and Write and Describe on
   transactional ids with the prefix `copartition/<txnAppId>/`.

@@ -12,7 +12,7 @@ from tests.spark_integration.conftest import spark  # noqa: F401 - a fixture
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-TOPICS = {"orders": 12, "orders-copy": 24, "payments": 12}
+TOPICS = {"orders": 12, "copies": 12, "orders-copy": 24, "payments": 12}
 
 
 def table(head: str) -> set[str]:

@@ -90,6 +90,7 @@ def test_the_counts_are_those_of_looking_at_every_key(spark: SparkSession) -> No
     proof = compared(*frames)
     assert proof.common == len(common)
     assert proof.apart == sum(len(set.union(*sets)) > 1 for sets in common)
+    assert proof.everywhere == sum(len(sets) == 3 for sets in common)
     assert proof.scattered == tuple(sum(len(found) > 1 for found in places.values()) for places in at)
     assert 0 < len(proof.examples) <= 10
     for key, partitions in proof.examples:
@@ -133,6 +134,13 @@ def test_a_pipeline_ends_where_they_do_not_and_is_told_why(spark: SparkSession) 
 def test_a_pipeline_ends_where_nobody_can_tell(spark: SparkSession) -> None:
     with pytest.raises(NotCoPartitionedError, match="may not join by partition"):
         assert_co_partitioned(topic(spark, "orders", JAVA[:5]), topic(spark, "payments", JAVA[:5]))
+
+
+def test_keys_of_three_topics_that_no_rule_explains_are_proof_enough(spark: SparkSession) -> None:
+    ours = [(key, sum(key) % 6) for key in USERS]
+    verdict = co_partitioned(*(topic(spark, name, ours) for name in ("orders", "payments", "refunds")))
+    assert verdict.proof is not None
+    assert (verdict.answer, verdict.proof.everywhere) == ("yes", len(USERS))
 
 
 def test_unequal_partition_counts_are_a_no(spark: SparkSession) -> None:

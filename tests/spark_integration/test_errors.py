@@ -1,19 +1,23 @@
 """An error of Spark's, turned back into what this package raised."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from partitioning.testing.mock_cluster import MockCluster, MockClusterError
 from spark_integration import (
+    ColumnError,
     DeliveryError,
     PartitionCountError,
     RecordError,
     RoutingError,
+    SinkConfigError,
     kafka_partition,
     register,
     route,
@@ -62,6 +66,43 @@ def test_the_last_error_of_ours_is_found_in_a_traceback(raised: str, kind: type,
 def test_an_error_that_is_ours_already_is_itself() -> None:
     own = RoutingError("here", ())
     assert typed_error(own) is own
+
+
+def test_a_key_that_is_a_number_gets_our_advice(spark: SparkSession) -> None:
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", "true")  # off before Spark 4
+    try:
+        with pytest.raises(AnalysisException) as caught:
+            spark.range(3).select(kafka_partition("id", 3)).collect()
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
+    found = typed_error(caught.value)
+    assert isinstance(found, ColumnError)
+    assert str(found).startswith("id is of type bigint, and Kafka hashes bytes")
+
+
+@pytest.mark.needs("data sources")
+@pytest.mark.needs("classic")
+def test_a_thread_that_writes_registers_first(spark: SparkSession, mock_cluster: MockCluster) -> None:
+    register(spark)
+    mock_cluster.create_topic("threads", 1)
+    options = {"kafka.bootstrap.servers": mock_cluster.bootstrap_servers, "topic": "threads"}
+    rows = spark.range(10).select(sf.lit("v").alias("value"))
+
+    def write_in_thread(*, registered: bool) -> Exception | None:
+        if registered:
+            register(spark)
+        try:
+            rows.write.format("copartition").options(**options).mode("append").save()
+        except Exception as error:  # noqa: BLE001 - what classic Spark raises here is not PySpark's own
+            return error
+        return None
+
+    with ThreadPoolExecutor(1) as pool:
+        refused = pool.submit(write_in_thread, registered=False).result()
+        assert isinstance(typed_error(refused or ValueError()), SinkConfigError)
+        assert "call register(spark), and in a thread of Python" in str(typed_error(refused or ValueError()))
+        assert pool.submit(write_in_thread, registered=True).result() is None
 
 
 def write(spark: SparkSession, servers: str, way: str, folder: Path) -> None:

@@ -15,6 +15,10 @@ def test_a_public_name_is_what_its_module_says(name: str) -> None:
     assert not isinstance(getattr(spark_integration, name), ModuleType)
 
 
+def test_the_names_are_listed_before_any_is_loaded() -> None:
+    assert {*dir(spark_integration)} >= {*spark_integration.__all__}
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'rout'"):
         spark_integration.rout  # noqa: B018

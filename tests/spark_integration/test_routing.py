@@ -8,7 +8,15 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from partitioning.errors import InvalidPartitionCountError
-from spark_integration import ColumnError, PartitionCountError, RoutingError, assert_routed, route
+from spark_integration import (
+    ColumnError,
+    PartitionCountError,
+    RoutingError,
+    assert_routed,
+    hash_columns,
+    kafka_partition,
+    route,
+)
 from spark_integration.columns import LANES, PARTITIONS, PROFILE
 from spark_integration.routing import salt_table
 
@@ -381,6 +389,22 @@ def test_a_join_on_partition_and_key_needs_no_further_exchange(
     joined.explain()
     assert capsys.readouterr().out.count("Exchange") == 2
     assert joined.count() == 6 * 100 * 100
+
+
+@pytest.mark.needs("repartitionById")
+def test_a_join_of_routed_topics_hashes_each_side_once(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hash_columns, "murmur2_expression", lambda _: None)
+    keyed = spark.range(600).select(sf.col("id").cast("string").alias("key"))
+    left, right = (
+        route(keyed.select("key", kafka_partition("key", 6), sf.lit(side).alias(side)), 6) for side in "ab"
+    )
+    joined = left.hint("merge").join(right, ["key", "partition"])
+    joined.explain()
+    plan = capsys.readouterr().out
+    assert (plan.count("ArrowEvalPython"), plan.count("Exchange")) == (2, 2)
+    assert joined.count() == 600
 
 
 def test_a_routed_column_knows_the_count_it_was_routed_to_and_all_it_knew_before(spark: SparkSession) -> None:

@@ -15,7 +15,7 @@ from spark_integration import profile
 from spark_integration.auditing import counting
 from spark_integration.hash_columns import arrow_hash
 from spark_integration.shipping import _packed
-from spark_integration.simulation.executors import lacking
+from spark_integration.simulation.executors import faults_of
 from spark_integration.simulation.runs import simulate_grid
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
@@ -78,10 +78,13 @@ def test_a_profile_runs_without_this_project() -> None:
     code = """
 rows = pa.record_batch({"key": [b"key", None], "count": [5, 2], "old": pa.array([1, None], pa.int32()),
                         "new": pa.array([2, None], pa.int32())})
-(found,) = shipped(iter([rows]))
-print([row["rows"] for row in found.to_pylist() if row["kind"] in ("keys", "keyless", "moved", "hot")])
+summing, adding_up = shipped
+(found,) = summing(iter([rows]))
+(row,) = next(adding_up(iter([found, found]))).to_pylist()
+print([row["keys"], row["keyless"], row["moved"], row["old"], row["new"], row["hottest"][0]["rows"]])
 """
-    assert run_alone(profile._summing(3, 4, 1), code) == str([1, 2, 5, 5])
+    shipped = profile._summing(3, 4, 1), profile._adding_up(3, 4, 1)
+    assert run_alone(shipped, code) == str([2, 4, 10, [0, 10, 0], [0, 0, 10, 0], 5])
 
 
 @pytest.mark.needs("data sources")
@@ -150,10 +153,9 @@ write(iter([rows]), version, 0)
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("task", [print, simulate_grid])
-def test_an_executor_without_this_project_says_so(task: object) -> None:
-    code = "print([batch.to_pylist() for batch in shipped(iter([None]))])"
-    assert "ModuleNotFoundError: " in run_alone(lacking(cloudpickle.dumps(task), ["range"]), code)
+def test_an_executor_without_this_project_says_so() -> None:
+    code = "print([batch.to_pylist() for batch in shipped(iter([pa.record_batch({'id': [0]})]))])"
+    assert "ModuleNotFoundError: " in run_alone(faults_of(cloudpickle.dumps((simulate_grid, abs))), code)
 
 
 @pytest.mark.live

@@ -1,3 +1,4 @@
+import os
 from dataclasses import asdict, replace
 
 import pytest
@@ -10,6 +11,7 @@ from copartition import simulate
 from copartition.simulation import Consumer, Join, Leave, Load, Scenario, rolling_restart
 from partitioning.errors import MissingDependencyError, UnknownStrategyError
 from spark_integration import simulate_grid, simulate_rebalances
+from spark_integration.simulation import runs as simulation_runs
 from spark_integration.simulation.cells import cells, scenario_of
 
 CONSUMERS = tuple(Consumer(f"worker-{number}") for number in range(4))
@@ -64,6 +66,17 @@ def test_the_number_of_tasks_changes_no_byte(spark: SparkSession) -> None:
     by_tasks = [simulate_grid(spark, DEPLOY, GRID, 9, tasks=tasks).collect() for tasks in (1, 3, 64)]
     assert repr(by_tasks[0]) == repr(by_tasks[1]) == repr(by_tasks[2])
     assert len({(row.assignor, row.members, row.rebalancing_ms) for row in by_tasks[0]}) == 4 * 9
+
+
+def test_the_driver_builds_no_cell(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = os.getpid()
+
+    def build(scenario: Scenario, cell: dict[str, object]) -> Scenario:
+        assert os.getpid() != driver
+        return scenario_of(scenario, cell)
+
+    monkeypatch.setattr(simulation_runs, "scenario_of", build)
+    assert simulate_grid(spark, DEPLOY, {"members": [4, 6]}, 1).count() == 2
 
 
 def test_every_task_has_runs_of_every_cell(spark: SparkSession) -> None:

@@ -34,6 +34,19 @@ ROWS = [
         "pass",
         HALF_DONE,
     ),
+    # A version that finds no ledger where records are.
+    (
+        "spark_integration/sinks/exactly_once/partitions.py",
+        "if not fenced or (message.offset() or 0) >= end:",
+        "if True:",
+        "tests/spark_integration/sinks/exactly_once/test_writing.py",
+    ),
+    (
+        "spark_integration/sinks/exactly_once/writing.py",
+        "        if self._last is None:\n",
+        "        if False:\n",
+        "tests/spark_integration/sinks/exactly_once/test_writing.py",
+    ),
     # What Spark's executors do without Spark.
     (
         "spark_integration/sinks/records.py",

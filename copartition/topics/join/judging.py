@@ -27,7 +27,7 @@ ENOUGH_COMMON = 40
 """Keys that must agree to stand for a rule: two rules that differ in a sign agree on half of them."""
 
 _BY_BYTES = "keys are the same where their bytes are"
-_NOT_GROWN = "where no rule explains the records, the topic has not grown since its first record"
+_NOT_GROWN = "where no one rule explains the records, the topic has not grown since its first record"
 _AS_BEFORE = (
     "writers go on as they did: records that come after those that were read are placed by the same rules"
 )
@@ -54,7 +54,11 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
         *_rules(topics, convinced=compared),
         *_coverage(topics),
         *_keys(topics, proof, explained=explained),
-        *(reason for topic in topics for reason in _writers(topic, convinced=compared)),
+        *(
+            reason
+            for topic, alone in zip(topics, _alone(topics, proof), strict=True)
+            for reason in _writers(topic, alone, convinced=compared)
+        ),
         *forms_reasons(audits, proof),
         *_keyless(topics, proof),
     ]
@@ -64,7 +68,7 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
     reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     answer = answer_of(reasons)
     assumed = [_BY_BYTES, _AS_BEFORE]
-    if any(reason.code in {"unexplained", "too-few-keys"} for reason in reasons):
+    if any(reason.code in {"unexplained", "too-few-keys", "mixed"} for reason in reasons):
         assumed.append(_NOT_GROWN)
     if proof is not None and proof.hashed:
         assumed.append(_collisions(proof))
@@ -82,6 +86,14 @@ def _convinces(proof: KeyProof) -> bool:
     """Whether all keys were compared and agree, and enough are in every topic to tell rules apart."""
     everywhere = proof.common if len(proof.keys) == 2 else proof.everywhere or 0
     return proof.complete and not proof.apart and not any(proof.scattered) and everywhere >= ENOUGH_COMMON
+
+
+def _alone(topics: Sequence[Topic], proof: KeyProof | None) -> list[int | None]:
+    """Of each topic, how many of its keys are not in every topic; None where that was not counted."""
+    if proof is None:
+        return [None] * len(topics)
+    everywhere = proof.common if len(topics) == 2 else proof.everywhere
+    return [None if everywhere is None else keys - everywhere for keys in proof.keys]
 
 
 def _all_explained(topics: Sequence[Topic]) -> bool:
@@ -166,8 +178,14 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
         )
 
 
-def _writers(topic: Topic, *, convinced: bool) -> Iterator[Reason]:
-    """What the audit of one topic leaves open."""
+def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Reason]:
+    """What the audit of one topic leaves open, and the keys do not settle.
+
+    Args:
+        topic: the topic.
+        alone: how many of its keys are not in every topic; None where that was not counted.
+        convinced: whether the keys that are agree, and are enough.
+    """
     name = (topic.name,)
     if not topic.rows:
         yield Reason("no-records", name, f"nothing was read of {topic.name}", "open")
@@ -178,8 +196,14 @@ def _writers(topic: Topic, *, convinced: bool) -> Iterator[Reason]:
         return
     certainty = topic.audit.certainty
     if certainty == "mixed":
-        told = f"several clients with different rules write {topic.name} at the same time"
-        yield Reason("mixed", name, told, "open")
+        share = 1 - topic.missed / topic.keyed
+        told = (
+            f"the best rules explain {share:.1%} of the records of {topic.name}: several clients write it at "
+            "the same time, or one with a partitioner of its own"
+        )
+        if convinced and alone:
+            told += f"; {number(alone, 'key')} of it are not in every topic, so nothing shows who places them"
+        yield Reason("mixed", name, told, "for" if convinced and alone == 0 else "open")
     elif certainty == "none":
         told = f"no known rule explains where the records of {topic.name} are"
         yield Reason("unexplained", name, told, "for" if convinced else "open")
@@ -187,10 +211,10 @@ def _writers(topic: Topic, *, convinced: bool) -> Iterator[Reason]:
         told = f"{topic.name} has too few keys to tell by which rule they are placed"
         yield Reason("too-few-keys", name, told, "for" if convinced else "open")
     else:
-        yield from _trusted(topic)
+        yield from _trusted(topic, settled=convinced and alone == 0)
 
 
-def _trusted(topic: Topic) -> Iterator[Reason]:
+def _trusted(topic: Topic, *, settled: bool) -> Iterator[Reason]:
     name = (topic.name,)
     if topic.old_counts:
         counts = listed([str(count) for count in topic.old_counts])
@@ -204,7 +228,7 @@ def _trusted(topic: Topic) -> Iterator[Reason]:
         yield Reason("changed-rule", name, told, "open")
     if topic.missed:
         told = f"{number(topic.missed, 'keyed record')} of {topic.name} are where no known rule puts them"
-        yield Reason("strays", name, told, "open")
+        yield Reason("strays", name, told, "for" if settled else "open")
 
 
 def _coverage(topics: Sequence[Topic]) -> Iterator[Reason]:

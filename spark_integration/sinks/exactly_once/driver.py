@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
@@ -27,7 +28,8 @@ from spark_integration.sinks.exactly_once.faults import (
     topic_refused,
 )
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, fence, fence_one
-from spark_integration.sinks.exactly_once.target import standing
+from spark_integration.sinks.exactly_once.partitions import may_hold_records, with_offsets
+from spark_integration.sinks.exactly_once.target import check_begins, standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -64,6 +66,7 @@ def prepared(target: Target) -> Target:
         UnknownTopicError: the cluster has no such topic.
         PartitionCountError: rows were placed for another count than the topic has.
         ExactlyOnceError: a subclass says why it may not.
+        DeliveryError: the cluster does not say what a partition holds.
     """
     admin = _admin(target)
     target = _described(admin, target)
@@ -72,8 +75,14 @@ def prepared(target: Target) -> Target:
     fence_one(target, 0)
     found = _ledger(admin, target, target.actual)
     anchor = found[0]
-    for partition in range(min(target.partitions, target.actual)):
+    tasks = range(min(target.partitions, target.actual))
+    for partition in tasks:
         standing(target, partition, found[partition], anchor)
+    begins = [partition for partition in tasks if found[partition] is None]
+    for partition in _told(target, lambda: with_offsets(admin, target, begins)) if begins else ():
+        # The transaction of a task that died may be open still, and comes to nothing.
+        holds = partial(may_hold_records, admin, target, partition, fenced=False)
+        check_begins(target, partition, partial(_told, target, holds))
     last = max((entry.version for entry in found.values() if entry is not None), default=target.version)
     behind = [partition for partition, entry in found.items() if entry and entry.version < last]
     if last < target.version and behind:

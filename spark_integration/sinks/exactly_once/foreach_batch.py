@@ -25,7 +25,7 @@ def write_exactly_once(
     config: Mapping[str, str],
     order_by: Sequence[Column | str] = (),
     profile: str = "java",
-    first_version: int = 0,
+    first_version: int | None = None,
 ) -> None:
     """Place, route, sort and write the rows of one version, each once, whatever is run again.
 
@@ -47,13 +47,14 @@ def write_exactly_once(
             placed by their key, for as many partitions as the topic has, or had when this version was begun.
         version: its number, above that of the version before: in `foreachBatch` the batch's id.
         topic: the topic.
-        app_id: who writes: one application, or one stream with one checkpoint. The ledger of what is in is
-            the consumer group `copartition/<app_id>`, which nobody else may use.
+        app_id: who writes: one application, or one stream, by a name that outlives its checkpoint. The ledger
+            of what is in is the consumer group `copartition/<app_id>`, which nobody else may use.
         config: librdkafka's producer settings, "bootstrap.servers" at least.
         order_by: what decides the order in which the records of a partition, and so of a key, are written.
         profile: whose rule places keys.
-        first_version: the version that begins the ledger; any other one is refused where the ledger is
-            missing, which after seven days without a version it is (`offsets.retention.minutes`).
+        first_version: the version that begins a ledger, whatever records are in the topic. Unless given,
+            version 0 begins one, in partitions without records; any other version is refused where the
+            ledger is missing, which after seven days without a version it is (`offsets.retention.minutes`).
 
     Raises:
         ColumnError: no column `key` to place rows by, and no `partition`.
@@ -68,8 +69,9 @@ def write_exactly_once(
         "topic": topic,
         "txnAppId": app_id,
         "txnVersion": str(version),
-        "txnFirstVersion": str(first_version),
     }
+    if first_version is not None:
+        options["txnFirstVersion"] = str(first_version)
     # The count is not known yet.
     count = place_for(target_of(read_options(options, os.environ), 0, None, stream=False))
     if "partition" not in df.columns:

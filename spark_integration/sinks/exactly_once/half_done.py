@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
@@ -25,9 +24,10 @@ from spark_integration.sinks.exactly_once.faults import (
     patiently,
     settled,
 )
+from spark_integration.sinks.exactly_once.partitions import admin_client, committed_reader, end_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Sequence
 
     from confluent_kafka import Producer
     from confluent_kafka.admin import AdminClient
@@ -41,11 +41,26 @@ SILENT_S = 3.0
 """How long the ledger may not be readable before it is looked at whether a transaction in it is half done."""
 
 
-def fence(target: Target, partitions: Collection[int]) -> None:
-    """End the transactions that dead tasks have left in these partitions: no reader shall wait for them."""
+def fence(target: Target, partitions: Sequence[int], *, within_s: float | None = None) -> None:
+    """End the transactions that dead tasks have left in these partitions: no reader shall wait for them.
+
+    In waves of 16 partitions. A wave takes a quarter of a second where the brokers answer (160 partitions of
+    a local broker 2.2 s), and minutes where they do not.
+
+    Args:
+        target: what is written where.
+        partitions: which.
+        within_s: when the last wave begins, unless it is the first; None for no limit. After
+            `target.longest_transaction_s` the brokers have ended themselves what was open.
+    """
+    began = time.monotonic()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for _ in pool.map(lambda partition: fence_one(target, partition, mend=True), partitions):
-            pass
+        for first in range(0, len(partitions), _AT_ONCE):
+            if first and within_s is not None and time.monotonic() - began > within_s:
+                return
+            wave = partitions[first : first + _AT_ONCE]
+            for _ in pool.map(lambda partition: fence_one(target, partition, mend=True), wave):
+                pass
 
 
 def end_elsewhere(target: Target, partition: int) -> None:
@@ -56,10 +71,10 @@ def end_elsewhere(target: Target, partition: int) -> None:
     Raises:
         KafkaException: the cluster refuses, or does not answer.
     """
-    admin = _admin(target)
+    admin = admin_client(target)
     place = confluent_kafka.TopicPartition(target.topic, partition)
     deadline = time.monotonic() + SILENT_S
-    while patiently(lambda _: _is_open(admin, target, place)):
+    while _is_open(admin, target, place):
         if time.monotonic() > deadline:
             fence(target, [partition])
             return
@@ -107,22 +122,22 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
     Raises:
         KafkaException: the cluster refuses, or does not answer.
     """
-    admin = _admin(target)
+    admin = admin_client(target)
     place = confluent_kafka.TopicPartition(target.topic, partition, 0)
     if not _is_open(admin, target, place):
         return
-    readable = _end(admin, place, committed=True)
-    if readable == _end(admin, place, committed=False):
+    readable = end_of(admin, place, committed=True)
+    if readable == end_of(admin, place, committed=False):
         if not _holds_just(target, place, _last(admin, target, place)):
             return
     else:
         _abort_in_partition(producer, place)
         deadline = time.monotonic() + ANSWER_WITHIN_S
-        while _end(admin, place, committed=True) == readable:
+        while end_of(admin, place, committed=True) == readable:
             if time.monotonic() > deadline:
                 return  # it was somebody else's
             time.sleep(0.05)
-    with _reader(target) as group:
+    with committed_reader(target) as group:
         producer.begin_transaction()
         producer.send_offsets_to_transaction([place], group.consumer_group_metadata(), ANSWER_WITHIN_S)
         producer.abort_transaction(ANSWER_WITHIN_S)
@@ -144,17 +159,11 @@ def end_dropped(target: Target, partition: int, producer: Producer, last: Entry 
     Raises:
         KafkaException: the cluster refuses, or does not answer.
     """
-    admin = _admin(target)
+    admin = admin_client(target)
     place = confluent_kafka.TopicPartition(target.topic, partition)
-    hangs = _end(admin, place, committed=True) != _end(admin, place, committed=False)
+    hangs = end_of(admin, place, committed=True) != end_of(admin, place, committed=False)
     if hangs and _holds_just(target, place, last):
         _abort_in_partition(producer, place)
-
-
-def _admin(target: Target) -> AdminClient:
-    from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - its classes cannot be pickled, either
-
-    return AdminClient({**target.config, "log_level": 0})
 
 
 def _abort_in_partition(producer: Producer, place: confluent_kafka.TopicPartition) -> None:
@@ -186,8 +195,12 @@ def _committed(
     group = ledger_group(target.app_id)
     named = confluent_kafka.TopicPartition(place.topic, place.partition)
     asked = confluent_kafka.ConsumerGroupTopicPartitions(group, [named])
-    answer: Any = admin.list_consumer_group_offsets([asked], require_stable=stable)[group]
-    found: Sequence[confluent_kafka.TopicPartition] = answer.result(ANSWER_WITHIN_S).topic_partitions
+
+    def ask(_: float) -> Any:
+        answer: Any = admin.list_consumer_group_offsets([asked], require_stable=stable)[group]
+        return answer.result(ANSWER_WITHIN_S).topic_partitions
+
+    found: Sequence[confluent_kafka.TopicPartition] = patiently(ask)
     return found
 
 
@@ -197,7 +210,7 @@ def _holds_just(target: Target, place: confluent_kafka.TopicPartition, last: Ent
     since = 0 if last is None else last.since
     if since < 0:
         return False
-    with _reader(target) as reader:
+    with committed_reader(target) as reader:
         reader.assign([confluent_kafka.TopicPartition(place.topic, place.partition, since)])
         found = 0
         while found <= known:
@@ -212,35 +225,3 @@ def _holds_just(target: Target, place: confluent_kafka.TopicPartition, last: Ent
             else:
                 raise confluent_kafka.KafkaException(error)
     return False
-
-
-@contextmanager
-def _reader(target: Target) -> Iterator[confluent_kafka.Consumer]:
-    """A reader of committed records that can name the ledger's group."""
-    own = {
-        "group.id": ledger_group(target.app_id),
-        "enable.auto.commit": False,
-        "enable.partition.eof": True,
-        "auto.offset.reset": "earliest",
-    }
-    reader = confluent_kafka.Consumer({**target.config, **own, "log_level": 3})
-    try:
-        yield reader
-    finally:
-        reader.close()
-
-
-def _end(admin: AdminClient, place: confluent_kafka.TopicPartition, *, committed: bool) -> int:
-    """The end of a partition, as readers of committed records see it or as it is."""
-    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # noqa: PLC0415 - not pickled
-
-    level = confluent_kafka.IsolationLevel
-    latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    isolation = level.READ_COMMITTED if committed else level.READ_UNCOMMITTED
-
-    def ask(limit_s: float) -> Any:
-        within_s = min(limit_s, ANSWER_WITHIN_S)
-        asked = admin.list_offsets({place: latest}, isolation_level=isolation, request_timeout=within_s)
-        return asked[place].result()
-
-    return int(patiently(ask).offset)

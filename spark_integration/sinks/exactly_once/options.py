@@ -37,15 +37,16 @@ class OnceOptions:
     """What an exactly-once write is called.
 
     Attributes:
-        app_id: the application; empty for a stream, whose query has an id.
+        app_id: the application.
         version: which version of its records; 0 for a stream, which has a micro-batch.
-        first_version: the only version that may find no ledger.
-        stream: whether application and version are the stream's own.
+        first_version: the version that begins a ledger, whatever records there are; None where none is said
+            to, so that version 0 begins one in partitions without records.
+        stream: whether versions are the stream's micro-batches.
     """
 
     app_id: str
     version: int
-    first_version: int
+    first_version: int | None
     stream: bool
 
 
@@ -58,28 +59,33 @@ def read_once(own: Mapping[str, str]) -> OnceOptions | None:
     Raises:
         SinkConfigError: one has no meaning, or needs another.
     """
-    first_version = _version("txnFirstVersion", own.get("txnfirstversion", "0"))
+    first = own.get("txnfirstversion")
+    first_version = None if first is None else _version("txnFirstVersion", first)
     stream = own.get("exactlyonce", "false").lower()
     if stream not in {"true", "false"}:
         raise SinkConfigError(f"option 'exactlyOnce' is {stream[:40]!r}; give 'true' or 'false'")
     app_id, version = own.get("txnappid"), own.get("txnversion")
     if stream == "true":
-        if app_id is not None or version is not None:
+        if version is not None:
             raise SinkConfigError(
-                "'exactlyOnce' takes id and version from the stream: leave out 'txnAppId' and 'txnVersion'"
+                "'exactlyOnce' takes the version from the micro-batch: leave out 'txnVersion'"
             )
-        return OnceOptions("", 0, first_version, stream=True)
+        if app_id is None:
+            raise SinkConfigError(
+                "'exactlyOnce' needs 'txnAppId': a name of this stream that stays the same when its "
+                "checkpoint is lost, so that what it wrote before is found"
+            )
+        return OnceOptions(_app_id(app_id), 0, first_version, stream=True)
     if app_id is None and version is None:
-        if "txnfirstversion" in own:
+        if first is not None:
             raise SinkConfigError("'txnFirstVersion' needs 'txnAppId' and 'txnVersion', or 'exactlyOnce'")
         return None
     if app_id is None or version is None:
-        raise SinkConfigError("'txnAppId' and 'txnVersion' go together: give both, or neither")
-    if not app_id.strip() or not app_id.isprintable() or len(app_id) > _LONGEST_ID:
         raise SinkConfigError(
-            f"option 'txnAppId' is {app_id[:40]!r}; give a name of 1 to {_LONGEST_ID} printable characters"
+            "'txnAppId' and 'txnVersion' go together: give both, or neither; in writeStream 'txnAppId' goes "
+            "with 'exactlyOnce'"
         )
-    return OnceOptions(app_id, _version("txnVersion", version), first_version, stream=False)
+    return OnceOptions(_app_id(app_id), _version("txnVersion", version), first_version, stream=False)
 
 
 def check_transactional(config: Mapping[str, str]) -> None:
@@ -102,6 +108,14 @@ def check_transactional(config: Mapping[str, str]) -> None:
             f"'kafka.{delivery}' is {patience} and 'kafka.transaction.timeout.ms' {longest}: a transaction "
             "must not end before its records are given up, so raise the second or lower the first"
         )
+
+
+def _app_id(text: str) -> str:
+    if not text.strip() or not text.isascii() or not text.isprintable() or len(text) > _LONGEST_ID:
+        raise SinkConfigError(
+            f"option 'txnAppId' is {text[:40]!r}; give 1 to {_LONGEST_ID} printable ASCII characters"
+        )
+    return text
 
 
 def _version(name: str, text: str) -> int:

@@ -18,7 +18,7 @@ from spark_integration.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from partitioning.clients.ledger import Entry
     from spark_integration.sinks.exactly_once.content import Content
@@ -39,7 +39,8 @@ class Target:
         rule: where keyed rows have to be; None where that is not known.
         app_id: the application.
         version: the version.
-        first_version: the only version that may find no ledger.
+        first_version: the version that begins a ledger, whatever records there are; None where none is said
+            to, so that version 0 begins one in partitions without records.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
@@ -50,7 +51,7 @@ class Target:
     rule: KeyRule | None
     app_id: str
     version: int
-    first_version: int
+    first_version: int | None
 
     @property
     def longest_transaction_s(self) -> float:
@@ -120,7 +121,8 @@ def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry 
     """Where to go on in a partition, by what the ledger says of it.
 
     A version may follow any lower one that is done, and may be run again until a higher one begins. The first
-    version finds no ledger; after that only a partition that the topic has grown by has none.
+    version finds no ledger; after that only a partition that the topic has grown by has none. Either asks
+    that no records are in such a partition: `check_begins`.
 
     Args:
         target: what is to be written.
@@ -146,6 +148,27 @@ def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry 
     return Standing(entry.records, entry.digest, entry.done, entry.before)
 
 
+def check_begins(target: Target, partition: int, holds_records: Callable[[], bool]) -> None:
+    """Raise if a version may be in a partition of which the ledger says nothing.
+
+    Args:
+        target: what is to be written.
+        partition: where.
+        holds_records: whether there may be records; asked where nobody said that this is the first version.
+
+    Raises:
+        LedgerMissingError: there may be.
+    """
+    if target.version != target.first_version and holds_records():
+        raise LedgerMissingError(
+            f"{target}: partition {partition} has records, or had some, of which the ledger says nothing. "
+            "They are somebody else's; or they are this version's, and its ledger was forgotten, or expired "
+            "after offsets.retention.minutes without a new version (7 days unless set). Read the partition "
+            "with isolation.level=read_committed to find out. If no record of this version is there, say so "
+            f"for this one write with the option txnFirstVersion={target.version}"
+        )
+
+
 def _check_follows(target: Target, partition: int, entry: Entry) -> None:
     where = f"partition {partition}"
     if entry.topic_id != target.topic_id:
@@ -156,8 +179,9 @@ def _check_follows(target: Target, partition: int, entry: Entry) -> None:
     if entry.version > target.version:
         raise LedgerAheadError(
             f"{target}: {where} holds version {entry.version} already, so this one would be skipped. A "
-            "deleted checkpoint, an id in use elsewhere, or a number that went back? Give a txnAppId of its "
-            f"own, or go on with version {entry.version} or higher"
+            "checkpoint that was lost, an id in use elsewhere, or a number that went back? Go on with "
+            f"version {entry.version} or higher; a stream without its old checkpoint begins anew, behind "
+            "what it has written, with another txnAppId and the option txnFirstVersion=0"
         )
     if entry.version < target.version and not entry.done:
         raise HalfWrittenError(
@@ -198,7 +222,7 @@ def _check_count_again(target: Target, begun: Entry, *, done: bool) -> None:
 
 def _before(target: Target, partition: int, anchor: Entry | None) -> int:
     """The partition count before this version, for a partition that the ledger does not know."""
-    if target.version == target.first_version and (anchor is None or anchor.version == target.version):
+    if target.version == (target.first_version or 0) and (anchor is None or anchor.version == target.version):
         return 0
     if anchor is not None:
         before = anchor.before if anchor.version == target.version else anchor.partitions
@@ -207,9 +231,10 @@ def _before(target: Target, partition: int, anchor: Entry | None) -> int:
     rest = "" if anchor is None else "forget the rest of it with 'copartition ledger forget', and "
     raise LedgerMissingError(
         f"{target}: the ledger says nothing of partition {partition}, and only version "
-        f"{target.first_version} begins one. The broker forgets it after offsets.retention.minutes without a "
-        "new version (7 days unless set) and when the topic is deleted. Find out whether the version before "
-        f"is in the topic; then {rest}begin a new ledger with the option txnFirstVersion={target.version}"
+        f"{target.first_version or 0} begins one. The broker forgets it after offsets.retention.minutes "
+        "without a new version (7 days unless set) and when the topic is deleted. Read the topic: if the "
+        f"version before is in and this one is not, {rest}begin a new ledger with the option "
+        f"txnFirstVersion={target.version}"
     )
 
 

@@ -21,15 +21,14 @@ from spark_integration.sinks.exactly_once.writing import write_partition
 from spark_integration.sinks.records import as_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
     from spark_integration.sinks.exactly_once.target import Target
 
 _BATCH_ID = "streaming.sql.batchId"
-_QUERY_ID = "sql.streaming.queryId"
-"""Under which names a stream's tasks find their micro-batch and their query, whose id is the checkpoint's."""
+"""Under which name a stream's tasks find their micro-batch."""
 
 # Arrow batches reach a stream's writer since Spark 4.1, rows before.
 _StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", datasource.DataSourceStreamWriter)
@@ -37,10 +36,9 @@ _StreamWriterBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", data
 
 @dataclass(frozen=True)
 class _Written(datasource.WriterCommitMessage):
-    """What a task tells the driver: which partition it wrote, and for whom."""
+    """What a task tells the driver: which partition it wrote."""
 
     partition: int
-    app_id: str
 
 
 class OnceBatchWriter(datasource.DataSourceArrowWriter):
@@ -53,7 +51,7 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
         """One task's rows."""
         partition = _task().partitionId()
         write_partition(as_batches(iterator), self._target, partition)
-        return _Written(partition, self._target.app_id)
+        return _Written(partition)
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
         """All tasks have ended."""
@@ -62,7 +60,7 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
 
     def abort(self, messages: list[datasource.WriterCommitMessage | None]) -> None:
         """A task has failed for good."""
-        fence(self._target, sorted(set(range(self._target.partitions)) - set(_written(messages))))
+        _fence_rest(self._target, messages)
 
 
 class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
@@ -85,41 +83,38 @@ class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
         if self._refused is not None:
             raise self._refused
         task = _task()
-        query, batch = task.getLocalProperty(_QUERY_ID), task.getLocalProperty(_BATCH_ID)
-        if not query or not batch:
+        batch = task.getLocalProperty(_BATCH_ID)
+        if not batch:
             raise SinkConfigError(
-                "this Spark tells a stream's tasks neither query nor micro-batch, which 'exactlyOnce' needs: "
+                "this Spark does not tell a stream's tasks their micro-batch, which 'exactlyOnce' needs: "
                 "write in foreachBatch, with write_exactly_once()"
             )
-        target = replace(self._target, app_id=query, version=int(batch))
+        target = replace(self._target, version=int(batch))
         write_partition(as_batches(iterator), target, task.partitionId())
-        return _Written(task.partitionId(), query)
+        return _Written(task.partitionId())
 
     def commit(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """All tasks have ended."""
-        written = _written(messages)
-        check_all_written(replace(self._target, version=batchId), written)
-        target = self._of_batch(written, batchId)
+        target = replace(self._target, version=batchId)
+        check_all_written(target, _written(messages))
         check_alone(target)
         check_after(target)
 
     def abort(self, messages: list[datasource.WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """A task has failed for good. Where none has ended, time ends their transactions."""
-        if written := _written(messages):
-            target = self._of_batch(written, batchId)
-            fence(target, sorted(set(range(target.partitions)) - set(written)))
+        """A task has failed for good."""
+        _fence_rest(replace(self._target, version=batchId), messages)
 
-    def _of_batch(self, written: Mapping[int, str], number: int) -> Target:
-        [app_id] = set(written.values())
-        return replace(self._target, app_id=app_id, version=number)
+
+def _fence_rest(target: Target, messages: Iterable[datasource.WriterCommitMessage | None]) -> None:
+    rest = sorted(set(range(target.partitions)) - _written(messages))
+    fence(target, rest, within_s=target.longest_transaction_s)
 
 
 def _task() -> TaskContext:
     return cast(TaskContext, TaskContext.get())
 
 
-def _written(messages: Iterable[datasource.WriterCommitMessage | None]) -> dict[int, str]:
-    """By partition, the application that a task wrote it for."""
+def _written(messages: Iterable[datasource.WriterCommitMessage | None]) -> set[int]:
+    """The partitions that tasks have written."""
     # The classes of what was pickled by value are not the same here.
-    found = [cast(_Written, message) for message in messages if message is not None]
-    return {message.partition: message.app_id for message in found}
+    return {cast(_Written, message).partition for message in messages if message is not None}

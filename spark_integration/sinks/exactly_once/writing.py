@@ -29,7 +29,8 @@ from spark_integration.sinks.exactly_once.faults import (
     settled,
 )
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, end_dropped, end_elsewhere, end_half_done
-from spark_integration.sinks.exactly_once.target import Standing, check_same, standing
+from spark_integration.sinks.exactly_once.partitions import admin_client, may_hold_records
+from spark_integration.sinks.exactly_once.target import Standing, check_begins, check_same, standing
 from spark_integration.sinks.records import records
 
 if TYPE_CHECKING:
@@ -137,6 +138,9 @@ class _Attempt:
         held = self._standing(mend=True)
         if not held.done:
             end_dropped(self._target, self._partition, self._producer, self._last)
+        if self._last is None:
+            holds = partial(may_hold_records, admin_client(self._target), self._target, self._partition)
+            check_begins(self._target, self._partition, partial(holds, fenced=True))
         self._before = held.before
         return held
 

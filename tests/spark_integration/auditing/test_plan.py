@@ -11,6 +11,7 @@ from partitioning import partition_batch
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, UnknownStrategyError
 from spark_integration import ColumnError, audit, audit_verdict
 from spark_integration.auditing import counting
+from spark_integration.auditing.plan import checked_records
 
 
 def frame(spark: SparkSession, rows: list[tuple[int, int, bytes | None]]) -> DataFrame:
@@ -51,6 +52,24 @@ def test_profiles_may_be_chosen(spark: SparkSession) -> None:
     rows = written_by("sarama", 3, [b"user-%d" % number for number in range(90)])
     found = audit(frame(spark, rows), counts=[3], profiles=["sarama", "kafka-python"]).collect()
     assert {tuple(row.same_rule) for row in found} == {("sarama",)}
+
+
+def test_what_is_looked_at_before_depends_on_the_partitions_not_on_the_tasks(spark: SparkSession) -> None:
+    rows = written_by("java", 3, [b"user-%d" % number for number in range(900)])
+    records = checked_records(frame(spark, rows).repartition(9)).withColumn("task", sf.spark_partition_id())
+    first = counting._first_records(records).collect()
+    assert sorted(row.partition for row in first) == [0, 1, 2]
+    assert [len(row.records) for row in first] == [counting.HEAD_OF_A_PARTITION] * 3
+    assert {row.last_task for row in first} == {8}
+
+
+def test_counts_of_many_tasks_are_merged_in_turns(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = written_by("java", 3, [b"user-%d" % number for number in range(900)])
+    expected = audit(frame(spark, rows).coalesce(1), counts=[3]).collect()
+    monkeypatch.setattr(counting, "TASKS_MERGED", 2)
+    assert audit(frame(spark, rows).repartition(9), counts=[3]).collect() == expected
 
 
 def test_a_growth_to_a_multiple_is_found_by_tasks_that_read_one_partition_each(spark: SparkSession) -> None:

@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from pyspark.errors import PySparkException
@@ -43,6 +44,19 @@ def test_spark_finds_the_source_where_it_is_installed(spark: SparkSession) -> No
     )
     with pytest.raises(PySparkException, match="no brokers: give the option"):
         other.read.format("copartition").option("subscribe", "orders").load().collect()
+
+
+def test_a_virtual_environment_that_is_not_activated_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = Mock(master="local[2]", pythonExec="python3")
+    monkeypatch.setattr(sinks.sys, "prefix", "/an/environment")
+    monkeypatch.setattr(sinks.sys, "executable", "/an/environment/bin/python")
+    monkeypatch.setattr(sinks.shutil, "which", lambda _: "/an/environment/bin/python3")
+    sinks._check_python(context)
+    monkeypatch.setattr(sinks.shutil, "which", lambda _: "/usr/bin/python3")
+    with pytest.warns(RuntimeWarning, match="Spark's workers run /usr/bin/python3, not"):
+        sinks._check_python(context)
+    context.master = "spark://host:7077"
+    sinks._check_python(context)
 
 
 class ExistingError(PySparkException):

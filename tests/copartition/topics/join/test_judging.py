@@ -75,7 +75,18 @@ ROWS = [
         "unknown",
         "too-few-keys",
     ),
-    ("several clients at once", [ORDERS, replace(ORDERS, name="b", certainty="mixed")], "unknown", "mixed"),
+    (
+        "several clients at once",
+        [ORDERS, topic("b", ("java", 12, USERS + OTHERS), certainty="mixed")],
+        "unknown",
+        "mixed",
+    ),
+    (
+        "several clients at once, as it seems, but every key agrees",
+        [replace(ORDERS, name=name, certainty="mixed") for name in "abc"],
+        "yes",
+        "mixed",
+    ),
     ("nothing written", [ORDERS, Topic("b", (("java", 12, ()),), 12)], "unknown", "no-records"),
     (
         "text and numbers",
@@ -163,8 +174,13 @@ def test_a_record_that_no_rule_explains_leaves_it_open():
     audit = ORDERS.audit
     first, *rest = audit.spans
     strays = replace(audit, spans=(replace(first, explained=first.explained - 1), *rest), certainty="likely")
-    found = judge([strays, replace(audit, topic="b")])
+    audits = [strays, replace(audit, topic="b")]
+    found = judge(audits)
     assert (found.answer, weights(found)["strays"]) == ("unknown", "open")
+    settled = judge(audits, compared([ORDERS, ORDERS]))
+    assert (settled.answer, weights(settled)["strays"]) == ("yes", "for")
+    others = topic("orders", ("java", 12, USERS + OTHERS))
+    assert judge(audits, compared([others, ORDERS])).answer == "unknown"
 
 
 def test_rivals_keep_different_rules_from_being_a_proof():

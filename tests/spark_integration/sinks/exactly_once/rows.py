@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from partitioning.clients.ledger import Entry, entries, ledger_group
 from spark_integration.sinks.exactly_once.driver import described
@@ -52,3 +53,9 @@ def ledger(of: Target, partition: int = 0) -> Entry | None:
         return entries(consumer.committed([TopicPartition(of.topic, partition)], 10))[partition]
     finally:
         consumer.close()
+
+
+def forget(of: Target) -> None:
+    """Have the cluster lose the ledger, as it does by itself after `offsets.retention.minutes`."""
+    admin = AdminClient({"bootstrap.servers": of.config["bootstrap.servers"]})
+    admin.delete_consumer_groups([ledger_group(of.app_id)])[ledger_group(of.app_id)].result(30)

@@ -43,7 +43,7 @@ from spark_integration.sinks.exactly_once.driver import (
 from spark_integration.sinks.exactly_once.half_done import fence
 from spark_integration.sinks.exactly_once.target import Target
 from spark_integration.sinks.exactly_once.writing import write_partition
-from tests.spark_integration.sinks.exactly_once.rows import batches, next_version, target
+from tests.spark_integration.sinks.exactly_once.rows import batches, forget, next_version, target
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
 from tests.support.secured import Secured, settings
@@ -86,6 +86,15 @@ def test_versions_that_do_not_follow_are_refused_before_any_task(first: Target) 
     write(next_version(replace(first, first_version=1)), 0, 1)
     with pytest.raises(LedgerAheadError):
         prepared(first)
+
+
+def test_a_first_version_whose_ledger_is_gone_is_refused_before_any_task(first: Target) -> None:
+    write(first, 0, 1)
+    prepared(first)
+    forget(first)
+    with pytest.raises(LedgerMissingError, match="partition 0 has records"):
+        prepared(first)
+    prepared(replace(first, first_version=0))
 
 
 def test_a_version_is_placed_as_it_was_before(broker: Kafka, first: Target) -> None:

@@ -14,6 +14,8 @@ from pyspark.sql import functions as sf
 
 from spark_integration import (
     ColumnError,
+    LedgerAheadError,
+    LedgerMissingError,
     PartitionCountError,
     RerunDiffersError,
     RoutingError,
@@ -186,15 +188,44 @@ def test_rows_that_are_not_laid_out_as_the_topic_are_refused(
 def test_a_stream_writes_each_micro_batch_once(spark: SparkSession, broker: Kafka, tmp_path: Path) -> None:
     register(spark)
     topic = broker.create_topic(3)
-    options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": topic, "exactlyOnce": "true"}
     for first in (0, ROWS):
         rows(spark, first).coalesce(1).write.mode("append").parquet(str(tmp_path / "in"))
-        stream = spark.readStream.schema("key string, value string").parquet(str(tmp_path / "in"))
-        placed = route(stream.select("*", kafka_partition("key", 3)), 3)
-        writer = placed.writeStream.format("copartition").options(**options).trigger(availableNow=True)
-        writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()
+        run_stream(spark, broker, topic, tmp_path)
         for newest in sorted((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))[-1:] * (first == 0):
             newest.with_name(f".{newest.name}.crc").unlink()
             newest.unlink()  # as if the driver had died before it was written
     read = read_topic(broker.bootstrap_servers, topic)
     assert Counter(int(record.value or b"") for record in read) == Counter(range(2 * ROWS))
+
+
+def run_stream(
+    spark: SparkSession, broker: Kafka, topic: str, folder: Path, checkpoint: str = "checkpoint", **more: str
+) -> None:
+    """Write the files of `folder / "in"` that the checkpoint does not know."""
+    stream = spark.readStream.schema("key string, value string").parquet(str(folder / "in"))
+    placed = route(stream.select("*", kafka_partition("key", 3)), 3)
+    options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": topic, "exactlyOnce": "true"}
+    writer = placed.writeStream.format("copartition").options(**options, **{"txnAppId": topic} | more)
+    writer = writer.option("checkpointLocation", str(folder / checkpoint)).trigger(availableNow=True)
+    writer.start().awaitTermination()
+
+
+def test_a_stream_that_lost_its_checkpoint_doubles_nothing(
+    spark: SparkSession, broker: Kafka, tmp_path: Path
+) -> None:
+    register(spark)
+    topic = broker.create_topic(3)
+
+    def refused(checkpoint: str, **more: str) -> SparkIntegrationError | None:
+        with pytest.raises(Exception, match=r"\S") as caught:
+            run_stream(spark, broker, topic, tmp_path, checkpoint, **more)
+        return typed_error(caught.value)
+
+    for first in (0, ROWS):
+        rows(spark, first).coalesce(1).write.mode("append").parquet(str(tmp_path / "in"))
+        run_stream(spark, broker, topic, tmp_path)
+    assert isinstance(refused("lost"), LedgerAheadError)
+    assert isinstance(refused("another id", txnAppId=uuid.uuid4().hex), LedgerMissingError)
+    assert len(read_topic(broker.bootstrap_servers, topic)) == 2 * ROWS
+    run_stream(spark, broker, topic, tmp_path, "meant", txnAppId=uuid.uuid4().hex, txnFirstVersion="0")
+    assert len(read_topic(broker.bootstrap_servers, topic)) == 4 * ROWS

@@ -1,11 +1,13 @@
 """What a ledger allows to be written, without a cluster."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from pyspark.sql.types import StructType
 
-from partitioning.clients.ledger import Entry
+from partitioning.clients.ledger import Entry, ledger_group
 from spark_integration import (
     ColumnError,
     LedgerMissingError,
@@ -14,12 +16,13 @@ from spark_integration import (
     TopicChangedError,
 )
 from spark_integration.columns import LANES, PARTITIONS
-from spark_integration.sinks.exactly_once.target import Standing, Target, standing, target_of
+from spark_integration.sinks.exactly_once import faults, half_done
+from spark_integration.sinks.exactly_once.target import Standing, Target, check_begins, standing, target_of
 from spark_integration.sinks.options import read_options
 
 pytestmark = pytest.mark.needs("time")
 
-TARGET = Target({}, "t", "id", actual=4, partitions=4, rule=None, app_id="app", version=7, first_version=0)
+TARGET = Target({}, "t", "id", actual=4, partitions=4, rule=None, app_id="app", version=7, first_version=None)
 BEFORE = Entry(6, 10, "digest", True, partitions=4, before=4, topic_id="id")
 BEGUN = Entry(7, 10, "digest", False, partitions=4, before=4, topic_id="id")
 
@@ -62,6 +65,35 @@ def test_a_new_ledger_does_not_begin_beside_the_rest_of_an_old_one(
             standing(replace(TARGET, first_version=7), 2, None, anchor)
 
 
+@pytest.mark.parametrize("version", [0, 7])
+def test_records_of_which_no_ledger_tells_are_refused_unless_a_fresh_start_is_meant(version: int) -> None:
+    first = replace(TARGET, version=version)
+    check_begins(first, 2, lambda: False)
+    with pytest.raises(LedgerMissingError, match=f"partition 2 has records.*txnFirstVersion={version}"):
+        check_begins(first, 2, lambda: True)
+    check_begins(replace(first, first_version=version), 2, lambda: True)
+    with pytest.raises(LedgerMissingError):
+        check_begins(replace(first, first_version=version + 1), 2, lambda: True)
+
+
+def test_a_coordinator_that_loads_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults.time, "sleep", lambda _: None)
+    place = TopicPartition("t", 0)
+    loading = KafkaException(KafkaError(KafkaError.COORDINATOR_LOAD_IN_PROGRESS))
+    asked = Mock(**{"result.side_effect": [loading, Mock(topic_partitions=[place])]})
+    admin = Mock(**{"list_consumer_group_offsets.return_value": {ledger_group("app"): asked}})
+    assert half_done._committed(admin, TARGET, place, stable=True) == [place]
+
+
+def test_fencing_ends_with_the_wave_in_which_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    fenced: list[int] = []
+    monkeypatch.setattr(half_done, "fence_one", lambda _, partition, **__: fenced.append(partition))
+    half_done.fence(TARGET, range(40), within_s=-1)
+    assert sorted(fenced) == [*range(16)]
+    half_done.fence(TARGET, range(16, 40))
+    assert sorted(fenced) == [*range(40)]
+
+
 def test_a_new_partition_does_not_join_a_version_that_began_without_it() -> None:
     with pytest.raises(TopicChangedError, match="a part of it is in, placed for 2 partitions"):
         standing(TARGET, 2, None, replace(BEGUN, partitions=2, done=True))
@@ -99,9 +131,13 @@ ONCE = {"bootstrap.servers": "a:1", "topic": "t", "txnAppId": "app", "txnVersion
         ({"txnAppId": None, "txnVersion": None, "txnFirstVersion": "1"}, "needs 'txnAppId'"),
         ({"txnAppId": " "}, "'txnAppId' is ' '"),
         ({"txnAppId": "a\nb"}, "'txnAppId' is"),
-        ({"txnAppId": "a" * 201}, "1 to 200 printable characters"),
+        ({"txnAppId": "a" * 201}, "1 to 200 printable ASCII"),
+        ({"txnAppId": "caf\u00e9"}, "1 to 200 printable ASCII"),
         ({"exactlyOnce": "yes"}, "'exactlyOnce' is 'yes'"),
-        ({"exactlyOnce": "true"}, "leave out 'txnAppId'"),
+        ({"exactlyOnce": "true"}, "leave out 'txnVersion'"),
+        ({"exactlyOnce": "true", "txnVersion": None, "txnAppId": None}, "'exactlyOnce' needs 'txnAppId'"),
+        ({"exactlyOnce": "true", "txnVersion": None, "txnAppId": "\u00e9"}, "printable ASCII"),
+        ({"txnVersion": None, "exactlyOnce": "false"}, "in writeStream 'txnAppId' goes with 'exactlyOnce'"),
         ({"kafka.acks": "1"}, "'kafka.acks' is '1'"),
         ({"kafka.enable.idempotence": "false"}, "'kafka.enable.idempotence' is 'false'"),
         ({"kafka.transaction.timeout.ms": "3000"}, "'kafka.delivery.timeout.ms' is 9000"),
@@ -121,7 +157,7 @@ def test_options_without_meaning_are_refused(changed: dict[str, str | None], mes
     [
         (ONCE, 3, True, "give 'exactlyOnce' for writeStream"),
         (
-            {"bootstrap.servers": "a:1", "topic": "t", "exactlyOnce": "true"},
+            {"bootstrap.servers": "a:1", "topic": "t", "exactlyOnce": "true", "txnAppId": "app"},
             3,
             False,
             "'txnVersion' for df.write",

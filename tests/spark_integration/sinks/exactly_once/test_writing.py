@@ -12,6 +12,8 @@ from threading import Event
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import OFFSET_END, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from partitioning.clients.ledger import Entry
 from spark_integration import (
@@ -28,12 +30,12 @@ from spark_integration import (
     TopicChangedError,
 )
 from spark_integration.sinks.exactly_once import writing
-from spark_integration.sinks.exactly_once.driver import described
+from spark_integration.sinks.exactly_once.driver import described, prepared
 from spark_integration.sinks.exactly_once.faults import patiently
 from spark_integration.sinks.exactly_once.half_done import fence
 from spark_integration.sinks.exactly_once.target import Target
 from spark_integration.sinks.exactly_once.writing import write_partition
-from tests.spark_integration.sinks.exactly_once.rows import batches, ledger, next_version, target
+from tests.spark_integration.sinks.exactly_once.rows import batches, forget, ledger, next_version, target
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
 
@@ -185,6 +187,48 @@ def test_a_version_without_a_ledger_is_refused(first: Target) -> None:
         write_partition(batches(range(3)), next_version(first), 0)
     write_partition(batches(range(3)), replace(next_version(first), first_version=1), 0)
     assert written(first) == [0, 1, 2]
+
+
+def test_a_first_version_whose_ledger_is_gone_is_refused(first: Target) -> None:
+    write_partition(batches(range(250)), first, 0)
+    forget(first)
+    with pytest.raises(LedgerMissingError, match=r"partition 0 has records.*txnFirstVersion=0"):
+        write_partition(batches(range(250)), first, 0)
+    assert written(first) == [*range(250)]
+    write_partition(batches(range(2)), replace(first, first_version=0), 0)
+    assert written(first) == [*range(250), 0, 1]
+
+
+def test_records_that_are_deleted_count_as_well(broker: Kafka, first: Target) -> None:
+    write_partition(batches(range(250)), first, 0)
+    forget(first)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    for deleted in admin.delete_records([TopicPartition(first.topic, 0, OFFSET_END)]).values():
+        deleted.result(30)
+    with pytest.raises(LedgerMissingError, match="has records, or had some"):
+        write_partition(batches(range(250)), first, 0)
+
+
+def test_somebody_elses_open_transaction_counts_as_well(first: Target) -> None:
+    servers = {"bootstrap.servers": first.config["bootstrap.servers"]}
+    other = Producer({**servers, "transactional.id": first.topic})
+    other.init_transactions(30)
+    other.begin_transaction()
+    other.produce(first.topic, b"theirs", partition=0)
+    other.flush()
+    with pytest.raises(LedgerMissingError, match="partition 0 has records"):
+        write_partition(batches(range(3)), first, 0)
+    other.abort_transaction(30)
+    write_partition(batches(range(3)), first, 0)
+    assert written(first) == [0, 1, 2]
+
+
+def test_an_attempt_that_came_to_nothing_leaves_no_records(first: Target) -> None:
+    with pytest.raises(AttemptError):
+        write_partition(dying_after(range(150)), first, 0)
+    prepared(first)
+    write_partition(batches(range(150)), first, 0)
+    assert written(first) == [*range(150)]
 
 
 def test_a_topic_of_the_same_name_is_another_topic(first: Target) -> None:

@@ -1,0 +1,135 @@
+"""What a partition holds: where it ends, and whether readers of committed records find any there."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import confluent_kafka  # the module, since its classes cannot be pickled
+
+from partitioning.clients.ledger import ledger_group
+from spark_integration.sinks.exactly_once.faults import ANSWER_WITHIN_S, patiently
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from confluent_kafka.admin import AdminClient
+
+    from spark_integration.sinks.exactly_once.target import Target
+
+_TIMED_OUT = confluent_kafka.KafkaError._TIMED_OUT
+
+_OPEN_S = 3.0
+"""How long a transaction may be open before it counts as one that nobody ends soon."""
+
+
+def admin_client(target: Target) -> AdminClient:
+    """A client that asks what committed offsets and partitions' ends are."""
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - its classes cannot be pickled, either
+
+    return AdminClient({**target.config, "log_level": 0})
+
+
+@contextmanager
+def committed_reader(target: Target) -> Iterator[confluent_kafka.Consumer]:
+    """A reader of committed records that can name the ledger's group."""
+    own = {
+        "group.id": ledger_group(target.app_id),
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+    }
+    reader = confluent_kafka.Consumer({**target.config, **own, "log_level": 3})
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+def end_of(admin: AdminClient, place: confluent_kafka.TopicPartition, *, committed: bool) -> int:
+    """The end of a partition, as readers of committed records see it or as it is.
+
+    Raises:
+        KafkaException: the cluster refuses, or does not answer.
+    """
+    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # noqa: PLC0415 - not pickled
+
+    latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    return _offsets(admin, [place], latest, committed=committed)[0]
+
+
+def with_offsets(admin: AdminClient, target: Target, partitions: Sequence[int]) -> list[int]:
+    """Those of the partitions to which anybody has ever written, be it in vain.
+
+    Raises:
+        KafkaException: the cluster refuses, or does not answer.
+    """
+    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # noqa: PLC0415 - not pickled
+
+    latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in partitions]
+    ends = _offsets(admin, places, latest, committed=False)
+    return [partition for partition, end in zip(partitions, ends, strict=True) if end]
+
+
+def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenced: bool) -> bool:
+    """Whether committed records are in a partition, or were, or may come to be by an open transaction.
+
+    Records of aborted transactions do not count: an attempt may have died in its first one.
+
+    Args:
+        admin: a client.
+        target: what is written where.
+        partition: the partition.
+        fenced: whether this application has no transaction open there any more, so that one that is open is
+            somebody else's.
+
+    Raises:
+        KafkaException: the cluster refuses, or does not answer.
+    """
+    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # noqa: PLC0415 - not pickled
+
+    place = confluent_kafka.TopicPartition(target.topic, partition)
+    end = end_of(admin, place, committed=False)
+    if not end:
+        return False
+    earliest: Any = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+    if _offsets(admin, [place], earliest, committed=False)[0]:
+        return True  # deleted by age or by hand
+    with committed_reader(target) as reader:
+        reader.assign([confluent_kafka.TopicPartition(target.topic, partition, 0)])
+        read_to, deadline = -1, time.monotonic() + ANSWER_WITHIN_S
+        while time.monotonic() < deadline:
+            message = reader.poll(0.1)
+            if message is None:
+                continue
+            error = message.error()
+            if error is None:
+                return True
+            if error.name() != "_PARTITION_EOF":
+                raise confluent_kafka.KafkaException(error)
+            if not fenced or (message.offset() or 0) >= end:
+                return False
+            if read_to < 0:
+                deadline = time.monotonic() + _OPEN_S
+            read_to = message.offset() or 0
+    if read_to < 0:
+        raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(_TIMED_OUT))
+    return True
+
+
+def _offsets(
+    admin: AdminClient, places: Sequence[confluent_kafka.TopicPartition], spec: Any, *, committed: bool
+) -> list[int]:
+    level = confluent_kafka.IsolationLevel
+    isolation = level.READ_COMMITTED if committed else level.READ_UNCOMMITTED
+
+    def ask(limit_s: float) -> Any:
+        within_s = min(limit_s, ANSWER_WITHIN_S)
+        asked = admin.list_offsets(
+            dict.fromkeys(places, spec), isolation_level=isolation, request_timeout=within_s
+        )
+        return [asked[place].result() for place in places]
+
+    return [int(found.offset) for found in patiently(ask)]
