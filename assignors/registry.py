@@ -7,6 +7,7 @@ from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssign
 from assignors.strategies import (
     BrokerRangeAssignor,
     CooperativeStickyAssignor,
+    LibrdkafkaCooperativeStickyAssignor,
     RangeAssignor,
     RoundRobinAssignor,
     StickyAssignor,
@@ -20,6 +21,7 @@ _BUILT_IN: dict[str, type[Assignor]] = {
     "roundrobin": RoundRobinAssignor,
     "sticky": StickyAssignor,
     "cooperative-sticky": CooperativeStickyAssignor,
+    "librdkafka-cooperative-sticky": LibrdkafkaCooperativeStickyAssignor,
     "optimal": OptimalAssignor,
     "cooperative-optimal": CooperativeOptimalAssignor,
     "weighted": WeightedAssignor,
@@ -34,9 +36,11 @@ _REGISTRY: Registry[Assignor] = Registry("assignor", "copartition.assignors", As
 def get_assignor(name: str, **config: object) -> Assignor:
     """A new assignor: one leader's lifetime.
 
-    Client side: "range", "roundrobin", "sticky", "cooperative-sticky", and, better than any of the JVM's,
-    "optimal", "cooperative-optimal", "weighted", "cooperative-weighted". Broker side (KIP-848): "uniform",
-    "broker-range". And those of installed packages (entry points `copartition.assignors`).
+    Client side: "range", "roundrobin", "sticky", "cooperative-sticky" as Java's clients decide,
+    "librdkafka-cooperative-sticky", which is what clients on librdkafka do under the name
+    "cooperative-sticky", and, better than any of these, "optimal", "cooperative-optimal", "weighted",
+    "cooperative-weighted". Broker side (KIP-848): "uniform", "broker-range". And those of installed packages
+    (entry points `copartition.assignors`).
 
     Raises:
         UnknownStrategyError: there is none of this name.

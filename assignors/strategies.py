@@ -18,6 +18,7 @@ from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_
 from assignors.rules import cooperative_sticky, sticky
 from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.cooperative_sticky import assign_cooperative_sticky
+from assignors.rules.librdkafka_sticky import assign_librdkafka_cooperative_sticky
 from assignors.rules.range import assign_range
 from assignors.rules.round_robin import assign_round_robin
 from assignors.rules.sticky import DEFAULT_GENERATION, assign_sticky, max_generation_of
@@ -149,6 +150,32 @@ class CooperativeStickyAssignor(_StickyLeader):
     def user_data(self, owned: PartitionList, generation: int) -> bytes | None:  # noqa: ARG002 - KIP-429 sends it
         """What Java's CooperativeStickyAssignor sends: the generation of the claim that travels beside it."""
         return encode_cooperative_user_data(generation)
+
+
+class LibrdkafkaCooperativeStickyAssignor:
+    """What confluent-kafka and others on librdkafka do as "cooperative-sticky": as even, placed otherwise.
+
+    librdkafka goes by the order in which the broker lists topics to the leader: that of `Group.topics`.
+    """
+
+    name: ClassVar[str] = "librdkafka-cooperative-sticky"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.COOPERATIVE})
+
+    def assign(self, group: Group) -> Assignment:
+        """Who gets what, in the order of librdkafka's lists.
+
+        Raises:
+            AssignorError: where librdkafka aborts or reads memory that it has freed.
+        """
+        return assign_librdkafka_cooperative_sticky(group)
+
+    def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
+        """As `assign`, telling each step."""
+        return assign_librdkafka_cooperative_sticky(group, record)
+
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
+        """What librdkafka sends, and does not read: nothing before the first assignment, then all of it."""
+        return encode_sticky_user_data(owned, generation) if generation >= 0 else b""
 
 
 class UniformAssignor(_Stateless):

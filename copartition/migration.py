@@ -14,6 +14,7 @@ from assignors.errors import MigrationError
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.diff.topic_spread import CO_PARTITIONED
+from copartition.groups.plan.leader import name_in_group
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import UnknownStrategyError
 
@@ -121,7 +122,7 @@ def plan_migration(
         if value not in known:
             meant = f"; did you mean {_MEANT[value]}?" if value in _MEANT else ""
             raise MigrationError(f"{value!r} is none of {', '.join(known)}{meant}")
-    old, new = (_checked(tuple(each)) for each in (before, after))
+    old, new = (_checked(tuple(map(name_in_group, each))) for each in (before, after))
     if fault := _refused(clients, old):
         raise MigrationError(f"{fault}, so no member can have {', '.join(old)} now")
     if old == new:

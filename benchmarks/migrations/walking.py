@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -51,7 +52,7 @@ class Walk:
 
 def walk(way: Walk, migration: Migration, kafka: Kafka, folder: Path) -> dict[str, Any]:
     """What became of the group: `fault` is None where all members lived and read everything in the end."""
-    group = _Group(way, kafka, folder)
+    group = WalkingGroup(way, kafka, folder)
     try:
         lists = [(way.before,), *(bounce.strategies for bounce in migration.bounces)]
         for number in range(MEMBERS):
@@ -70,13 +71,15 @@ def walk(way: Walk, migration: Migration, kafka: Kafka, folder: Path) -> dict[st
     return {"clients": way.clients, "before": way.before, "after": way.after, "fault": fault}
 
 
-class _Group:
+class WalkingGroup:
     """The members of a way, each a process."""
 
     def __init__(self, way: Walk, kafka: Kafka, folder: Path) -> None:
         self._way, self._kafka, self._folder = way, kafka, folder
-        self._topic = kafka.create_topic(PARTITIONS)
-        self._running: dict[int, Member] = {}
+        self.topic = kafka.create_topic(PARTITIONS)
+        self.partitions = PARTITIONS
+        self.running: dict[int, Member] = {}
+        self._gone: list[Member] = []
         self._started = 0
 
     def start(self, number: int, strategies: Sequence[str]) -> None:
@@ -84,15 +87,30 @@ class _Group:
         member = self._process(number, strategies)
         member.wait_until_ready()
         member.tell("start")
-        self._running[number] = member
+        self.running[number] = member
 
     def restart(self, number: int, strategies: Sequence[str]) -> None:
         """Close a member, and let it come back with these strategies."""
-        member = self._running.pop(number)
+        self.close(number)
+        self.start(number, strategies)
+
+    def close(self, number: int) -> None:
+        """Let a member leave."""
+        member = self.running.pop(number)
         member.tell("close")
         member.wait_until_over()
-        member.events()
-        self.start(number, strategies)
+        self._gone.append(member)
+
+    def grow(self, partitions: int) -> None:
+        """Give the topic more partitions."""
+        self._kafka.grow_topic(self.topic, partitions)
+        self.partitions = partitions
+
+    def given_up(self) -> Counter[int]:
+        """How often each partition was revoked or lost so far, by the members' own words."""
+        members = (*self.running.values(), *self._gone)
+        told = (each for member in members for each in member.said() if each["event"] in {"revoke", "lost"})
+        return Counter(partition for each in told for partition in each["partitions"])
 
     def settled(self, members: int) -> GroupState:
         """The group, once so many members live and share all partitions.
@@ -108,7 +126,7 @@ class _Group:
             with suppress(SourceError):  # a coordinator that has not heard of the group yet
                 state, _ = read_live(self._way.name, {"bootstrap.servers": self._kafka.bootstrap_servers})
                 owners = state.member[state.member >= 0].tolist()
-                if state.status == "Stable" and (len(set(owners)), len(owners)) == (members, PARTITIONS):
+                if state.status == "Stable" and (len(set(owners)), len(owners)) == (members, self.partitions):
                     return state
             time.sleep(0.2)
         told = "nobody" if state is None else f"{state.status}, {len(state.members)} members"
@@ -116,11 +134,11 @@ class _Group:
 
     def end(self) -> None:
         """End what still runs."""
-        for member in self._running.values():
+        for member in (*self.running.values(), *self._gone):
             member.events()
 
     def _check_members(self) -> None:
-        for number, member in self._running.items():
+        for number, member in self.running.items():
             client = self._client(number)
             told = [each["error"] for each in member.said() if each["event"] == "error"]
             if faults := [each for each in told if each not in _HARMLESS]:
@@ -138,6 +156,7 @@ class _Group:
             "bootstrap.servers": self._kafka.bootstrap_servers,
             "group.id": self._way.name,
             "client.id": f"m{number}",
+            "topic.metadata.refresh.interval.ms": 3000,
         }
         if strategies[0] in _REMOTE:
             config |= {"group.protocol": "consumer", "group.remote.assignor": _REMOTE[strategies[0]]}
@@ -146,5 +165,5 @@ class _Group:
             config["partition.assignment.strategy"] = ",".join(f"{own}{name}" for name in strategies)
         folder = self._folder / self._way.name / str(self._started)
         folder.mkdir(parents=True)
-        settings = {"topics": [self._topic], "config": client.named(config)}
+        settings = {"topics": [self.topic], "config": client.named(config)}
         return Member(f"m{number}", settings, folder, client.command())

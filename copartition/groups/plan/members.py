@@ -65,7 +65,7 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
     subscribed = subscribed_members(state, what_if)
     leaving = {find_member(state, name, "--remove-member") for name in what_if.remove_members}
     now = [
-        _seat(identity._replace(topics=subscribed.get(number, identity.topics)), everything)
+        _seat(state, identity._replace(topics=subscribed.get(number, identity.topics)), everything)
         for number, identity in enumerate(state.members)
     ]
     seats = [seat for number, seat in enumerate(now) if number not in leaving]
@@ -138,11 +138,11 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
         )
         taken.update(identity[:3])
         instances.update(filter(None, [joiner.instance_id]))
-        yield _seat(identity, everything, prefix)
+        yield _seat(state, identity, everything, prefix)
     free = (name for number in count() if (name := f"new-{number}") not in taken)
     for _ in range(what_if.add_members):
         topics = _read_by("--add-members", everything)
-        yield _seat(MemberIdentity(next(free), topics=topics), everything, "")
+        yield _seat(state, MemberIdentity(next(free), topics=topics), everything, "")
 
 
 def _read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
@@ -155,9 +155,13 @@ def _read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
     return everything
 
 
-def _seat(identity: MemberIdentity, everything: tuple[str, ...], prefix: str | None = None) -> Seat:
+def _seat(
+    state: GroupState, identity: MemberIdentity, everything: tuple[str, ...], prefix: str | None = None
+) -> Seat:
     topics = everything if identity.topics is None else identity.topics
-    member = Member(identity.id, topics, instance_id=identity.instance_id, rack=identity.rack)
+    no_rack = "" if state.clients == ("librdkafka",) else None  # what its clients send
+    rack = identity.rack or no_rack
+    member = Member(identity.id, topics, instance_id=identity.instance_id, rack=rack)
     return Seat(member, identity, prefix)
 
 

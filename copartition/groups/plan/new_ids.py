@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from copartition.groups.plan.members import Seat
 
-_BY_ID = {"sticky", "cooperative-sticky"}
-"""Strategies that go by the order of ids, and among members that own something by that of a HashMap."""
+_BY_ID = {"sticky", "cooperative-sticky", "librdkafka-cooperative-sticky"}
+"""Strategies that go by the order of ids, Java's among members that own something by that of a HashMap."""
 
 _BY_INSTANCE = {"range", "roundrobin", "broker-range"}
 """Strategies that put static members first, by instance id, then the others by id."""

@@ -16,6 +16,7 @@ from assignors.group import Group
 from assignors.registry import get_assignor
 from assignors.settling import settle
 from assignors.state import GroupState
+from copartition.groups.plan.leader import leaders_rule, name_in_group
 from copartition.groups.plan.members import EVERYBODY, find_member, names_of, seat_members
 from copartition.groups.plan.new_ids import unknown_places
 from copartition.groups.plan.owners import owners
@@ -76,13 +77,15 @@ def plan(
     check_members(len(state.members) + joining, SourceError, f"with {joining} joining members the group")
     state = as_complete(state)
     assignor = _own_strategy(state) if assignor == CURRENT else assignor
-    settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
-    strategy = get_assignor(assignor, **settings)
     seated = seat_members(state, what_if)
     seats = seated.all
+    leader = leaders_rule(state, assignor, seats)
+    settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
+    strategy = get_assignor(leader.rule, **settings)
     if not seats:
         raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
-    topics = plan_topics(state, what_if, seats, assignor)
+    topics = plan_topics(state, what_if, seats, leader.rule)
+    assignor = name_in_group(assignor)
     group = Group((), seated.now).next(
         state.assignment,
         leave=seated.leaving,
@@ -92,10 +95,10 @@ def plan(
     explained, decide = group, partial(ask, strategy)
     group, assignment = settle(decide, group, ROUNDS)
     explainer: Explainer | None = Explainer(
-        explained, assignment, assignor=get_assignor(assignor, **settings), follow_ups=ROUNDS
+        explained, assignment, assignor=get_assignor(leader.rule, **settings), follow_ups=ROUNDS
     )
     own = _own_decision(state, what_if, assignor)
-    warnings, way = [*state.warnings, *own.warnings], own.bounce
+    warnings, way = [*state.warnings, *leader.warnings, *own.warnings], own.bounce
     if what_if.deploy is not None:
         explainer = None
         deployed = deploy(decide, group, assignment, seats, ROUNDS, surge=what_if.deploy == "surge")
@@ -115,7 +118,8 @@ def plan(
             *state.assumed,
             *seated.assumed,
             *topics.assumed,
-            *_unknown_ids(state, seats, assignor, broker_side=broker_side),
+            *leader.assumed,
+            *_unknown_ids(state, seats, leader.rule, broker_side=broker_side),
             *_unknown_weights(state, assignor, weights),
         ),
         explainer=explainer,
@@ -153,17 +157,18 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> OwnDecis
             f"the group uses {own!r}; planned as if all members went over to {assignor!r} at once, under the "
             "ids that they have"
         )
-    try:
-        strategy = get_assignor(own)
-    except UnknownStrategyError:
-        return OwnDecision([*warnings, f"nothing is known here of the group's own assignor, {own!r}"])
     told = {
         name: topics
         for name, topics in what_if.subscribe.items()
         if name == EVERYBODY or state.members[find_member(state, name, "--subscribe")].topics is None
     }
     seats = seat_members(state, WhatIf(subscribe=told)).all
-    topics = plan_topics(state, WhatIf(), seats, own).all
+    rule = leaders_rule(state, own, seats).rule
+    try:
+        strategy = get_assignor(rule)
+    except UnknownStrategyError:
+        return OwnDecision([*warnings, f"nothing is known here of the group's own assignor, {own!r}"])
+    topics = plan_topics(state, WhatIf(), seats, rule).all
     now = state.assignment
     group = Group((), [seat.member for seat in seats]).next(now, topics=topics)
     try:

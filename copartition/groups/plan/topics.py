@@ -112,7 +112,7 @@ def _racks(
     if everywhere.isdisjoint(seat.member.rack for seat in seats) or placed == {tuple(sorted(everywhere))}:
         return {}, []
     assumed = []
-    if any(seat.prefix is not None and seat.member.rack is None for seat in seats):
+    if any(seat.prefix is not None and not seat.member.rack for seat in seats):
         assumed.append("the racks of joining members are unknown; taken for none")
     grown = sorted(topic for topic in read if len(racks[topic]) < counts[topic])
     if grown:

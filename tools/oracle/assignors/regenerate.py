@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.support.oracle import Oracle
-from tools.oracle.assignors import protocol_cases
+from tools.oracle.assignors import librdkafka, protocol_cases
 from tools.oracle.assignors.hash_orders import hash_orders
 from tools.oracle.assignors.heartbeats import FAMILIES, heartbeats
 from tools.oracle.assignors.scenarios import ASSIGNORS, families, scenarios
@@ -111,6 +111,8 @@ def _files(oracle: Oracle) -> Iterator[tuple[str, Iterator[Json]]]:
     yield "protocol/bytes", _protocol(oracle)
     for family in FAMILIES:
         yield f"coordinator/{family}", _heartbeats(oracle, family)
+    for family in librdkafka.FAMILIES:
+        yield f"librdkafka-{librdkafka.STRATEGY}/{family}", librdkafka.scenarios(family)
     for assignor in ASSIGNORS:
         for family in families(assignor):
             yield f"{assignor}/{family}", (answered(oracle, asked) for asked in scenarios(assignor, family))
@@ -128,7 +130,7 @@ def main(chosen: list[str]) -> None:
             sys.stdout.write(f"{name}{' written' if is_new else ' unchanged'}\n")
             sys.stdout.flush()
         if changed:
-            versions = json.dumps(oracle.versions(), indent=2) + "\n"
+            versions = json.dumps(oracle.versions() | librdkafka.versions(), indent=2) + "\n"
             (GOLDEN / "versions.json").write_text(versions, encoding="utf-8")
 
 

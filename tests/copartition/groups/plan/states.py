@@ -12,7 +12,7 @@ def group(members, owned, counts, **more):
         members: identities, or member ids of members that subscribe to every topic.
         owned: partitions by member id, as (topic, number).
         counts: partition counts by topic.
-        more: other fields of the state.
+        more: other fields of the state; its clients are Java's where they do not say otherwise.
     """
     identities = tuple(
         each if isinstance(each, MemberIdentity) else MemberIdentity(each, topics=tuple(counts))
@@ -30,7 +30,7 @@ def group(members, owned, counts, **more):
         for partition in range(counts[topic])
     ]
     columns = np.array(rows, np.int32).reshape(-1, 3).T
-    return GroupState(identities, topics, *columns, complete=True, **more)
+    return GroupState(identities, topics, *columns, complete=True, **{"clients": ("java",)} | more)
 
 
 def lists(state):

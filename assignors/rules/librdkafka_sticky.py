@@ -1,0 +1,430 @@
+"""How librdkafka's "cooperative-sticky" decides: another algorithm than Java's, under the same name.
+
+librdkafka 2.14 to 2.16, so confluent-kafka, and the clients for Go, .NET, Node and others that stand on it:
+`rdkafka_sticky_assignor.c`, and for step 5 `rdkafka_cgrp.c`. It follows the Java clients before 2.4, so that
+it knows no quotas: who has the fewest gets the next partition, and then partitions move one by one.
+
+1. Claims: the latest generation that claims a partition has it; none does where two claim it in the same one.
+2. Sort: the order in which partitions are looked at, those without an owner last.
+3. Assign: what nobody has goes to the subscriber with the fewest, near ones first.
+4. Balance: partitions move while somebody has two more than a subscriber that could have them.
+5. Hand over: what another member owns waits until that member has given it up (KIP-429).
+
+Texts are compared as bytes. Where librdkafka aborts, or reads memory that it has freed, this raises.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+from assignors.assignment import Assignment
+from assignors.errors import AssignorError
+from assignors.partition_list import PartitionList
+from assignors.reasons import Reason, Recorder, unrecorded
+from assignors.rules.sticky_structures import RackInfo
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from assignors.group import Group
+
+Lists = dict[str, list[TopicPartition]]
+"""The partitions of each member, by id."""
+
+
+def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
+    """Who gets what in this round; what waits for the next one is in the assignment's `transferring`.
+
+    Quirk: a member that subscribes to nothing is left out by the leader, what it owns included.
+
+    Args:
+        group: the group; topics in the order in which the broker lists them to the leader, which decides.
+        record: is told each step.
+
+    Raises:
+        AssignorError: librdkafka would abort or read freed memory, or no member subscribes to anything.
+    """
+    leader = _Leader(group, record)
+    leader.settle_claims()
+    order = leader.sort_partitions()
+    unassigned, revocation_required = leader.keep_valid(order)
+    leader.balance(order, unassigned, revocation_required=revocation_required)
+    lists, transferring = _hand_over(leader)
+    for partition, consumer in transferring.items():
+        record(partition, Reason.HELD_BACK, consumer)
+    return Assignment.for_group(group, lists, transferring=transferring)
+
+
+class _Leader:
+    """A leader at work.
+
+    Attributes:
+        members: those that subscribe to something, by id, in the order of JoinGroup.
+        owned: what each says it owns.
+        current: what each has so far.
+    """
+
+    def __init__(self, group: Group, record: Recorder) -> None:
+        self.members = {member.id: member for member in group.members if member.topics}
+        if not self.members:
+            raise AssignorError("the group has no member with a subscription; add one")
+        self.owned = {name: PartitionList.of(member.owned) for name, member in self.members.items()}
+        self.current: Lists = {name: [] for name in self.members}
+        self._record = record
+        self._topics_of = {name: set(member.topics) for name, member in self.members.items()}
+        self._potential = {
+            topic.name: consumers
+            for topic in group.topics
+            if (consumers := [name for name in self.members if topic.name in self._topics_of[name]])
+        }
+        topics = [topic for topic in group.topics if topic.name in self._potential]
+        self._counts = {topic.name: topic.partitions for topic in topics}
+        self._most = {
+            name: sum(self._counts.get(topic, 0) for topic in self._topics_of[name]) for name in self.members
+        }
+        self._racks = RackInfo(topics, self.members.values())
+        self._consumer_of: dict[TopicPartition, str] = {}
+        self._previous: dict[TopicPartition, str] = {}
+        self._order: list[tuple[int, bytes, str]] = []
+        self._movements = _Movements()
+        self._doubled = False  # whether a partition is with two members
+
+    # 1. Claims -----------------------------------------------------------------------------------------
+
+    def settle_claims(self) -> None:
+        """Step 1 (`prepopulateCurrentAssignments`).
+
+        Quirk: the consumer of a partition is who claims it last in the order of JoinGroup, whatever its
+        generation, so that balancing can take the partition from somebody who does not have it.
+        Quirk: two claims of one generation spoil a later one, too.
+        """
+        claims: dict[TopicPartition, list[tuple[int, str]]] = {}
+        for name, member in self.members.items():
+            generation = -1 if member.generation is None else member.generation
+            for partition in self.owned[name]:
+                claims.setdefault(partition, []).append((generation, name))
+                self._consumer_of[partition] = name
+        for partition in reversed(claims):  # librdkafka's maps give back first what came last
+            claimants = sorted(claims[partition], key=lambda claim: claim[0])
+            if len({generation for generation, _ in claimants}) < len(claimants):
+                del self._consumer_of[partition]
+                for _, name in claimants:
+                    self._record(partition, Reason.CONTESTED, name)
+                continue
+            *outdated, (_, latest) = claimants
+            self.current[latest].append(partition)
+            if outdated:
+                self._previous[partition] = outdated[-1][1]
+            for _, name in outdated:
+                self._record(partition, Reason.OUTDATED, name)
+
+    # 2. Sort -------------------------------------------------------------------------------------------
+
+    def sort_partitions(self) -> list[TopicPartition]:
+        """Step 2 (`sortPartitions`): those that the fewest can have first, if subscriptions differ.
+
+        If they do not, one after the other of whoever has the most, those that another one had before first,
+        and then those without an owner, of the last topic first and from the highest number down.
+        """
+        everything = [
+            TopicPartition(topic, number) for topic, count in self._counts.items() for number in range(count)
+        ]
+        if not self._subscriptions_identical():
+            return sorted(
+                everything,
+                key=lambda partition: (len(self._potential[partition.topic]), _key(partition)),
+            )
+        left: list[tuple[int, bytes, list[TopicPartition]]] = []
+        for name, partitions in self.current.items():
+            partitions.sort(key=_key)
+            valid = [partition for partition in partitions if self._exists(partition)]
+            if valid:  # what is taken first comes last
+                valid.sort(key=lambda partition: partition not in self._previous)
+                insort(left, (len(valid), name.encode(), valid[::-1]))
+        order: dict[TopicPartition, None] = {}
+        while left:
+            size, name_bytes, partitions = left.pop()
+            order[partitions.pop()] = None
+            if size > 1:
+                insort(left, (size - 1, name_bytes, partitions))
+        if not order:
+            return sorted(everything, key=_key)
+        order.update(dict.fromkeys(reversed(everything)))
+        return list(order)
+
+    def _subscriptions_identical(self) -> bool:
+        topics = [topic for topic, count in self._counts.items() if count]
+        return all(len(self._potential[topic]) == len(self.members) for topic in topics)
+
+    def _exists(self, partition: TopicPartition) -> bool:
+        return 0 <= partition.partition < self._counts.get(partition.topic, 0)
+
+    # 3. Assign -----------------------------------------------------------------------------------------
+
+    def keep_valid(self, order: Sequence[TopicPartition]) -> tuple[list[TopicPartition], bool]:
+        """What nobody keeps, in this order, and whether anybody has to give up what it could have had."""
+        unassigned = dict.fromkeys(order)
+        revocation_required = False
+        for name, partitions in self.current.items():
+            kept = []
+            for partition in partitions:
+                reason = Reason.KEPT
+                if not self._exists(partition):
+                    reason = Reason.UNSUBSCRIBED
+                    self._consumer_of.pop(partition, None)
+                elif partition.topic not in self._topics_of[name]:
+                    reason, revocation_required = Reason.UNSUBSCRIBED, True
+                elif self._is_far(name, partition):
+                    reason, revocation_required = Reason.FAR, True
+                else:
+                    kept.append(partition)
+                    unassigned.pop(partition, None)
+                self._record(partition, reason, name)
+            partitions[:] = kept
+        return list(unassigned), revocation_required
+
+    def _is_far(self, name: str, partition: TopicPartition) -> bool:
+        """Quirk: the empty rack, which clients on librdkafka send for none, is far from everything."""
+        if self._racks.consumer_racks and self.members[name].rack == "":
+            return True
+        return self._racks.racks_mismatch(name, partition)
+
+    def _assign(self, unassigned: Iterable[TopicPartition], *, near: bool) -> list[TopicPartition]:
+        """Gives each to the subscriber with the fewest, only near ones where asked to; what is left."""
+        left = []
+        for partition in unassigned:
+            for place, (size, key, name) in enumerate(self._order):
+                subscribed = partition.topic in self._topics_of[name]
+                if subscribed and not (near and self._is_far(name, partition)):
+                    del self._order[place]
+                    insort(self._order, (size + 1, key, name))
+                    self.current[name].append(partition)
+                    self._consumer_of[partition] = name
+                    is_near = self._racks.is_near(name, partition)
+                    self._record(partition, Reason.NEAR if is_near else Reason.FILLED, name)
+                    break
+            else:
+                left.append(partition)
+        return left
+
+    # 4. Balance ----------------------------------------------------------------------------------------
+
+    def balance(
+        self,
+        order: Sequence[TopicPartition],
+        unassigned: Sequence[TopicPartition],
+        *,
+        revocation_required: bool,
+    ) -> None:
+        """Steps 3 and 4 (`balance`)."""
+        self._sort()
+        initializing = self._order[-1][0] == 0
+        left = self._assign(unassigned, near=True) if self._racks.consumer_racks else unassigned
+        self._assign(left, near=False)
+        # Only what two members can have moves, and only between members that can have or lose something.
+        fixed = {name: self.current.pop(name) for name in list(self.current) if self._is_fixed(name)}
+        self._sort()
+        before = {name: list(partitions) for name, partitions in self.current.items()}
+        consumer_before = dict(self._consumer_of)
+        if not revocation_required:
+            self._perform([partition for partition in unassigned if self._can_move(partition)])
+        performed = self._perform([partition for partition in order if self._can_move(partition)])
+        # Quirk: only moves of the second run lead to a look at the score, but those of both are undone.
+        if performed and not initializing and _score(self.current) >= _score(before):
+            self.current, self._consumer_of = before, consumer_before
+            for partition in self._movements.of:
+                self._record(partition, Reason.UNDONE, self._consumer_of[partition])
+        self.current |= fixed
+
+    def _sort(self) -> None:
+        self._order = sorted((len(self.current[name]), name.encode(), name) for name in self.current)
+
+    def _can_move(self, partition: TopicPartition) -> bool:
+        return len(self._potential[partition.topic]) > 1
+
+    def _is_fixed(self, name: str) -> bool:
+        partitions = self.current[name]
+        return len(partitions) >= self._most[name] and not any(map(self._can_move, partitions))
+
+    def _perform(self, partitions: Sequence[TopicPartition]) -> bool:
+        """Goes over the partitions again and again until none moves (`performReassignments`)."""
+        performed = False
+        while self._go_over(partitions):
+            performed = True
+        return performed
+
+    def _go_over(self, partitions: Sequence[TopicPartition]) -> bool:
+        modified = False
+        for partition in partitions:
+            name = self._consumer_of[partition]
+            size = len(self.current[name])
+            subscribers = self._potential[partition.topic]
+            target, reason = self._previous.get(partition), Reason.STOLEN_BACK
+            if target is None or (target in self.current and not self._has_fewer(target, size)):
+                if not any(self._has_fewer(other, size) for other in subscribers):
+                    continue
+                # Quirk: whoever has fewer, near or not, the first one in order gets it.
+                target = next(each for _, _, each in self._order if partition.topic in self._topics_of[each])
+                reason = Reason.BALANCED
+            # librdkafka asks before it looks at any partition; but one that does not move changes nothing,
+            # and that a subscriber has fewer says the same.
+            # Quirk: the previous consumer need not subscribe to the topic any more.
+            if (target not in subscribers or self._doubled) and self._is_balanced():
+                break
+            if target not in self.current:
+                raise AssignorError(
+                    f"member {target!r} takes no part in balancing, but {partition} could go to it: "
+                    "librdkafka crashes here; drop what the member claims from an earlier generation"
+                )
+            moved = self._move(partition, name, target)
+            self._record(moved, reason if moved == partition else Reason.SWAPPED, target)
+            modified = True
+        return modified
+
+    def _has_fewer(self, other: str, size: int) -> bool:
+        return len(self.current[other]) + 1 < size
+
+    def _is_balanced(self) -> bool:
+        """Whether nobody who can have more could take a partition from somebody with more (`isBalanced`)."""
+        if self._order[0][0] >= self._order[-1][0] - 1:
+            return True
+        owners = {partition: name for name in reversed(self.current) for partition in self.current[name]}
+        for size, _, name in self._order:
+            if size == self._most[name]:
+                continue
+            own = set(self.current[name])
+            for partition, owner in owners.items():
+                wanted = partition.topic in self._topics_of[name] and partition not in own
+                if wanted and size < len(self.current[owner]):
+                    return False
+        return True
+
+    def _move(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
+        """Moves a partition or another one of its topic; which one (`processPartitionMovement`)."""
+        moved = self._movements.write_down(partition, source, target, self._consumer_of)
+        self.current[target].append(moved)
+        if moved in self.current[source]:
+            self.current[source].remove(moved)
+        else:
+            self._doubled = True
+        self._consumer_of[moved] = target
+        self._sort()
+        return moved
+
+
+class _Movements:
+    """Where partitions moved from and to (`PartitionMovements`), with what librdkafka does wrong about it."""
+
+    def __init__(self) -> None:
+        self.of: dict[TopicPartition, _Way] = {}
+        self._lists: dict[_Way, list[TopicPartition]] = {}
+        self._first: dict[_Way, TopicPartition] = {}  # whose record is the key of the list
+        self._freed: set[_Way] = set()
+
+    def write_down(
+        self,
+        partition: TopicPartition,
+        source: str,
+        target: str,
+        consumer_of: Mapping[TopicPartition, str],
+    ) -> TopicPartition:
+        """Writes a move down; which partition moves.
+
+        Where others of the topic moved the opposite way before, one of those is to move back instead.
+        Quirk: it is the second of them, since librdkafka drops the first from the list that it points into.
+        """
+        topic = partition.topic
+        opposite = self._list(_Way(topic, target, source))
+        if opposite:
+            if consumer_of[opposite[0]] != source:
+                raise _crash(partition)
+            self._drop(opposite[0], _Way(topic, target, source))
+            if not opposite:
+                raise _crash(partition)
+            return opposite[0]
+        way = _Way(topic, source, target)
+        if (before := self.of.get(partition)) is not None:
+            if before.target != source:
+                raise _crash(partition)
+            self._drop(partition, before)
+            way = _Way(topic, before.source, target)
+        if way.source != target:
+            self._add(partition, way)
+        return partition
+
+    def _list(self, way: _Way) -> list[TopicPartition]:
+        if way in self._freed:
+            raise _crash(next(iter(self._lists[way])))
+        return self._lists.get(way, [])
+
+    def _drop(self, partition: TopicPartition, way: _Way) -> None:
+        """Quirk: the partition's own record stays."""
+        partitions = self._list(way)
+        if not partitions:
+            raise _crash(partition)
+        if partition in partitions:
+            partitions.remove(partition)
+        if not partitions:
+            del self._lists[way]
+
+    def _add(self, partition: TopicPartition, way: _Way) -> None:
+        before = self.of.get(partition)
+        if before is not None and before in self._lists and self._first[before] == partition:
+            self._freed.add(before)
+        self.of[partition] = way
+        partitions = self._list(way)
+        if not partitions:
+            self._lists[way], self._first[way] = partitions, partition
+        partitions.append(partition)
+
+
+class _Way(NamedTuple):
+    topic: str
+    source: str
+    target: str
+
+
+def _crash(partition: TopicPartition) -> AssignorError:
+    return AssignorError(
+        f"to balance the group, {partition} would cross the way of partitions that moved before, and there "
+        "librdkafka aborts or reads memory that it has freed; let members subscribe to the same topics"
+    )
+
+
+def _key(partition: TopicPartition) -> tuple[bytes, int]:
+    return partition.topic.encode(), partition.partition
+
+
+def _score(lists: Lists) -> int:
+    """How far the sizes are apart, summed over all pairs of members."""
+    return sum(abs(a - b) for a, b in combinations(map(len, lists.values()), 2))
+
+
+# 5. Hand over ------------------------------------------------------------------------------------------
+
+
+def _hand_over(leader: _Leader) -> tuple[Lists, dict[TopicPartition, str]]:
+    """What each gets now, and what waits (`rd_kafka_cooperative_protocol_adjust_assignment`).
+
+    Each list has what the member keeps, then what nobody owns, then what it owns and nobody was assigned.
+    Quirk: so partitions of a topic that is gone, or that nobody subscribes to any more, stay where they are.
+    """
+    assigned = {partition: name for name in leader.members for partition in leader.current[name]}
+    owner = {partition: name for name in leader.members for partition in leader.owned[name]}
+    lists: Lists = {name: [] for name in leader.members}
+    transferring = {}
+    for partition, name in assigned.items():
+        if owner.get(partition) == name:
+            lists[name].append(partition)
+        elif partition in owner:
+            transferring[partition] = name
+    for partition, name in assigned.items():
+        if partition not in owner:
+            lists[name].append(partition)
+    for partition, name in owner.items():
+        if partition not in assigned:
+            lists[name].append(partition)
+    return lists, transferring
