@@ -1,6 +1,5 @@
 """What changes between two assignments of a group: which partitions move, and how many had to."""
 
-from assignors.errors import DiffError
 from copartition.diff.changes import Action, Change, Conflict, Flow
 from copartition.diff.checks import Check, parse_check
 from copartition.diff.compare import AssignmentDiff, diff
@@ -8,6 +7,7 @@ from copartition.diff.matching import MATCH_RULES, Matching, Rename
 from copartition.diff.members import MemberChange, Presence
 from copartition.diff.stops import Stop
 from copartition.diff.summary import Summary
+from partitioning.errors import DiffError
 
 __all__ = [
     "MATCH_RULES",

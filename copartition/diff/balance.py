@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assignors.errors import InvalidGroupError
 from assignors.group import Group, Member, Topic
 from assignors.optimal.quality import quality
+from partitioning.errors import InvalidGroupError
 
 if TYPE_CHECKING:
     from assignors.optimal.quality import AssignmentQuality

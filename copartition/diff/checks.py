@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import Protocol
 
 from assignors.comparison import COMPARISON, COMPARISONS
-from assignors.errors import DiffError
 from copartition.diff.summary import Summary
+from partitioning.errors import DiffError
 
 _CHECK = re.compile(rf"\s*(\w+)\s*({COMPARISON})\s*(-?\d+(?:\.\d+)?)\s*")
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from assignors.errors import SourceError
 from assignors.state import GroupState, MemberIdentity
+from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
     from copartition.simulation import Consumer, Scenario, SimulationResult

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from assignors.errors import ScenarioError
 from copartition.simulation.inputs import unfolding
 from copartition.simulation.inputs.checks import LOOK_MS
 from copartition.simulation.inputs.durations import Distribution, Duration, draw
@@ -45,6 +44,7 @@ from copartition.simulation.inputs.order import (
     running_already,
 )
 from copartition.simulation.inputs.unfolding import Step
+from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members
 
 if TYPE_CHECKING:

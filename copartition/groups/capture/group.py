@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.errors import SourceError
 from assignors.member_ids import name_in
 from assignors.state import UNKNOWN_LAG, GroupState
 from copartition.groups.capture.members import Given, identities, read_members
 from copartition.groups.capture.table import AGAIN, beyond_end
 from copartition.groups.strategy import strategy_name
+from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, parse_number
 
 if TYPE_CHECKING:

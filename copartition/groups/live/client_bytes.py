@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.errors import ProtocolError
 from assignors.protocol import decode_assignment, decode_subscription
+from partitioning.errors import ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

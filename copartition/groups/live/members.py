@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from assignors.errors import ProtocolError, SourceError
 from assignors.protocol import Subscription, decode_subscription
 from assignors.state import MemberIdentity
 from copartition.groups.live.client_bytes import Clients, find_clients
 from copartition.groups.strategy import strategy_name
+from partitioning.errors import ProtocolError, SourceError
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

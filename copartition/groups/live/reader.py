@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.errors import GroupNotFoundError
 from assignors.state import GroupState
 from copartition.groups.live.cluster import connect
 from copartition.groups.live.members import describe_group, with_subscriptions
 from copartition.groups.live.states import states
 from copartition.groups.live.topics import read_topics
+from partitioning.errors import GroupNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

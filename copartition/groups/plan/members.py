@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.errors import SourceError
 from assignors.group import Member
 from assignors.state import MemberIdentity
 from copartition.groups.plan.new_ids import placeholder
+from partitioning.errors import SourceError
 from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:

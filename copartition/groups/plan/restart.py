@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.errors import SourceError
 from assignors.settling import settle
 from copartition.diff.stops import Event
 from copartition.groups.plan.new_ids import placeholder
 from copartition.groups.plan.owners import owners
+from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from assignors.errors import ScenarioError
 from assignors.strategies import BrokerRangeAssignor, UniformAssignor
 from copartition.simulation.inputs.events import (
     Autoscaler,
@@ -26,6 +25,7 @@ from copartition.simulation.inputs.events import (
 from copartition.simulation.inputs.kinds import check_fields, kind_of, near, plain, refused
 from copartition.simulation.inputs.order import check_order, occurrence
 from copartition.simulation.inputs.settings import dotted
+from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_SCENARIO_EVENTS, MAX_SCENARIO_LOOKS, check_members, check_partitions
 
 if TYPE_CHECKING:

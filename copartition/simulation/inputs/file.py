@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assignors.errors import ScenarioError
 from assignors.files import read_text
 from assignors.group import Topic
 from assignors.registry import get_assignor
@@ -29,7 +28,7 @@ from copartition.simulation.inputs.events import (
 from copartition.simulation.inputs.kinds import MEMBERS, RACKS, kind_of, kinds_of, near, refused, shown
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
-from partitioning.errors import UnknownStrategyError
+from partitioning.errors import ScenarioError, UnknownStrategyError
 from partitioning.kit.extras import needs
 from partitioning.kit.formats import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml
 from partitioning.kit.limits import MAX_FILE_BYTES, check_members

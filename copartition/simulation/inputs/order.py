@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from assignors.errors import ScenarioError
 from copartition.simulation.inputs.conditions import write_condition
 from copartition.simulation.inputs.durations import Distribution
 from copartition.simulation.inputs.events import (
@@ -30,6 +29,7 @@ from copartition.simulation.inputs.events import (
     ScaleTo,
 )
 from copartition.simulation.inputs.kinds import near, plain
+from partitioning.errors import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.comparison import COMPARISON, COMPARISONS
-from assignors.errors import ScenarioError
 from copartition.reports.words import count, duration
+from partitioning.errors import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

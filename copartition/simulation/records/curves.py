@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from assignors.errors import ScenarioError
 from copartition.simulation.records.sharing import behind_at
+from partitioning.errors import ScenarioError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

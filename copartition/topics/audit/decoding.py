@@ -14,8 +14,7 @@ from confluent_kafka.serialization import (
 )
 
 from copartition.topics.audit.logical import LogicalKey, logical_value
-from partitioning.clients.errors import RegistryError
-from partitioning.errors import InvalidConfigError, MissingDependencyError
+from partitioning.errors import InvalidConfigError, MissingDependencyError, RegistryError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

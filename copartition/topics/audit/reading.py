@@ -15,8 +15,12 @@ from copartition.topics.audit.messages import Messages
 from copartition.topics.audit.records import joined
 from copartition.topics.audit.topic_audit import Coverage
 from copartition.topics.audit.topic_state import QUIET, TopicState, refusal
-from partitioning.clients.errors import BrokerUnreachableError, TopicChangedError, UnknownTopicError
-from partitioning.errors import InvalidConfigError
+from partitioning.errors import (
+    BrokerUnreachableError,
+    InvalidConfigError,
+    TopicChangedError,
+    UnknownTopicError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
