@@ -235,7 +235,7 @@ ROWS = [
         "tests/copartition/groups/test_client_bytes.py",
     ),
     (
-        "copartition/diff/needed.py",
+        "copartition/diff/compare.py",
         "len(np.unique(owners)) > 1 and",
         "len(owners) > 1 and",
         "tests/copartition/diff/test_topic_spread.py",
