@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from assignors.errors import MigrationError
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
-from copartition.diff.topic_spread import CO_PARTITIONED
+from copartition.diff.needed import CO_PARTITIONED
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import UnknownStrategyError
 

@@ -2,12 +2,11 @@
 
 from assignors.errors import DiffError
 from copartition.diff.changes import Action, Change, Conflict, Flow
-from copartition.diff.checks import Check, parse_check
 from copartition.diff.compare import AssignmentDiff, diff
 from copartition.diff.matching import MATCH_RULES, Matching, Rename
 from copartition.diff.members import MemberChange, Presence
 from copartition.diff.stops import Stop
-from copartition.diff.summary import Summary
+from copartition.diff.summary import Check, Summary, parse_check
 
 __all__ = [
     "MATCH_RULES",

@@ -1,4 +1,4 @@
-"""Collects a group state row by row, from inputs that come that way."""
+"""A group state row by row, from inputs that come that way."""
 
 from __future__ import annotations
 
@@ -80,3 +80,8 @@ class Rows:
             status=status,
             warnings=warnings,
         )
+
+
+def strategy_name(told: str | None, protocol: str | None) -> str | None:
+    """The strategy that Kafka tells; the coordinator's "range" is not the clients' (KIP-848)."""
+    return "broker-range" if (told, protocol) == ("range", "consumer") else told or None

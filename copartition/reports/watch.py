@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from assignors.state import GroupState
     from copartition.groups.record import Step
     from copartition.watch import Change
-    from copartition.watch.replaying import Bounds, Compared, Replay, Spread
+    from copartition.watch.replay import Bounds, Compared, Replay, Spread
 
 
 _MEMBERS = (Kind.JOINED, Kind.LEFT, Kind.RESTARTED)

@@ -13,7 +13,7 @@ from rich.table import Table
 from assignors import AssignorsError
 from copartition import simulate
 from copartition.diff import AssignmentDiff, diff
-from copartition.groups.replay import step_state
+from copartition.groups.source import step_state
 from copartition.reports.diff.text import print_diff
 from examples.flights.audit import Audit, audit, place_with_librdkafka, read_topic
 from examples.flights.cluster import Cluster, cluster, topic_name

@@ -1,5 +1,6 @@
 """Writing a DataFrame to Kafka with nothing but pip packages."""
 
+import os
 import shutil
 import sys
 import warnings
@@ -66,9 +67,9 @@ def register(spark: SparkSession) -> None:
 
 
 def _check_python(context: "SparkContext") -> None:
-    """Warn if a virtual environment is not activated, so that workers on this machine run another Python."""
+    """Warn if nobody chose the workers' Python, and it is not that of the virtual environment in use."""
     found = shutil.which(context.pythonExec)
-    in_environment = sys.prefix != sys.base_prefix
+    in_environment = sys.prefix != sys.base_prefix and "PYSPARK_PYTHON" not in os.environ
     if not in_environment or found is None or not str(context.master).startswith("local"):
         return
     if Path(found).parent != Path(sys.executable).parent:

@@ -1,4 +1,4 @@
-"""What a planned group reads: how many partitions its topics have, their ids, and where the replicas are."""
+"""The topics of a planned group, and what no source says about them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assignors.state import GroupState, TopicRacks
-    from copartition.groups.plan.members import Seat
-    from copartition.groups.plan.what_if import WhatIf
+    from copartition.groups.plan.members import Seat, WhatIf
+
 
 _WITHOUT_RACKS = {"roundrobin", "uniform", "broker-range"}
 """Strategies to which racks are nothing."""

@@ -6,7 +6,7 @@ import pytest
 
 from assignors.errors import ScenarioError, SourceError
 from copartition.groups.record import Step, record_line
-from copartition.watch.replaying import replay_record
+from copartition.watch.replay import replay_record
 from partitioning.errors import UnknownStrategyError
 from tests.copartition.watch.groups import group
 

@@ -48,6 +48,7 @@ def test_spark_finds_the_source_where_it_is_installed(spark: SparkSession) -> No
 
 def test_a_virtual_environment_that_is_not_activated_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     context = Mock(master="local[2]", pythonExec="python3")
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     monkeypatch.setattr(sinks.sys, "prefix", "/an/environment")
     monkeypatch.setattr(sinks.sys, "executable", "/an/environment/bin/python")
     monkeypatch.setattr(sinks.shutil, "which", lambda _: "/an/environment/bin/python3")
@@ -55,6 +56,9 @@ def test_a_virtual_environment_that_is_not_activated_is_noticed(monkeypatch: pyt
     monkeypatch.setattr(sinks.shutil, "which", lambda _: "/usr/bin/python3")
     with pytest.warns(RuntimeWarning, match="Spark's workers run /usr/bin/python3, not"):
         sinks._check_python(context)
+    monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/python3")  # chosen
+    sinks._check_python(context)
+    monkeypatch.delenv("PYSPARK_PYTHON")
     context.master = "spark://host:7077"
     sinks._check_python(context)
 

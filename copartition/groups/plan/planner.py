@@ -16,12 +16,16 @@ from assignors.group import Group
 from assignors.registry import get_assignor
 from assignors.settling import settle
 from assignors.state import GroupState
-from copartition.groups.plan.members import EVERYBODY, find_member, names_of, seat_members
-from copartition.groups.plan.new_ids import unknown_places
-from copartition.groups.plan.owners import owners
-from copartition.groups.plan.restart import deploy
+from copartition.groups.plan.members import (
+    EVERYBODY,
+    WhatIf,
+    find_member,
+    names_of,
+    seat_members,
+    unknown_places,
+)
+from copartition.groups.plan.restart import deploy, owners
 from copartition.groups.plan.topics import as_complete, plan_topics
-from copartition.groups.plan.what_if import WhatIf
 from partitioning.errors import UnknownStrategyError
 from partitioning.kit.limits import check_members
 

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from copartition.topics.audit.topic import audit_topic
 from copartition.topics.join.facts import checked_topics
-from copartition.topics.join.judging import judge
+from copartition.topics.join.judge import judge
 from copartition.topics.join.proof import KeyComparison, KeyPairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from copartition.topics.audit.logical import LogicalKey
-    from copartition.topics.audit.reading import Selection
-    from copartition.topics.audit.topic_audit import TopicAudit
+    from copartition.topics.audit.reader import Selection
+    from copartition.topics.audit.topic_audit import LogicalKey, TopicAudit
     from copartition.topics.join.verdict import JoinVerdict
 
 _UNCOMMITTED = (

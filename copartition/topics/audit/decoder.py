@@ -13,7 +13,8 @@ from confluent_kafka.serialization import (
     StringDeserializer,
 )
 
-from copartition.topics.audit.logical import LogicalKey, logical_value
+from copartition.topics.audit.logical import logical_value
+from copartition.topics.audit.topic_audit import LogicalKey
 from partitioning.clients.errors import RegistryError
 from partitioning.errors import InvalidConfigError, MissingDependencyError
 
