@@ -20,10 +20,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.assignment import Assignment
-from assignors.errors import AssignorError
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.sticky_structures import RackInfo
+from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
