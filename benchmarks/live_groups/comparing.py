@@ -125,7 +125,7 @@ def generations(run: Run) -> list[Led]:
     for row in run["led"]:
         client = run["clients"][row["leader"].partition(".")[0]]
         highest = max((number for numbers in row["assigned"].values() for number in numbers), default=0)
-        answer = ours(row, GROWN if highest >= PARTITIONS else PARTITIONS, plain=client == "aiokafka")
+        answer = ours(row, GROWN if highest >= PARTITIONS else PARTITIONS, client)
         found.append(Led(run["group"], row["generation"], client, row["assignor"], answer == row["assigned"]))
     return found
 
@@ -178,8 +178,7 @@ log, against our assignor of that name, given the same bytes:
 |---|---|--:|--:|
 {led}
 
-librdkafka's `cooperative-sticky` hands free partitions out in an order of its own; who keeps what, and how
-many each has, is as with ours.
+librdkafka's `cooperative-sticky` is another algorithm than Java's; ours is `librdkafka-cooperative-sticky`.
 
 ## Recovery
 

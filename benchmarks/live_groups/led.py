@@ -58,19 +58,20 @@ def led(group: str, log: Iterable[Request | Decision], since: Callable[[float], 
     ]
 
 
-def ours(row: Row, partitions: int, *, plain: bool) -> dict[str, list[int]]:
+def ours(row: Row, partitions: int, client: str) -> dict[str, list[int]]:
     """What our assignor answers for the group as the leader was told it.
 
     Args:
         row: a generation.
         partitions: of the topic.
-        plain: whether the leader is aiokafka, which tells assignors no instance ids and no owned partitions.
+        client: of the leader; aiokafka tells assignors no instance ids and no owned partitions, librdkafka
+            has a "cooperative-sticky" of its own.
     """
     members, topics = [], set()
     for member_id, instance, _, metadata in row["members"]:
         said = decode_subscription(base64.b64decode(metadata))
         topics.update(said.topics)
-        if plain:
+        if client == "aiokafka":
             members.append(Member(member_id, said.topics, user_data=said.user_data or None))
         else:
             members.append(
@@ -84,7 +85,8 @@ def ours(row: Row, partitions: int, *, plain: bool) -> dict[str, list[int]]:
                 )
             )
     group = Group([Topic(name, partitions) for name in sorted(topics)], members)
-    answer = get_assignor(row["assignor"]).assign(group)
+    own = "librdkafka-" if (client, row["assignor"]) == ("librdkafka", "cooperative-sticky") else ""
+    answer = get_assignor(f"{own}{row['assignor']}").assign(group)
     process_of = {member_id: process for member_id, _, process, _ in row["members"]}
     return {process_of[member_id]: sorted(number for _, number in answer[member_id]) for member_id in answer}
 

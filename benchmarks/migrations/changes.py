@@ -169,20 +169,23 @@ def main() -> None:
         ):
             kafka = Kafka(broker.bootstrap_servers)
 
-            def one(way: Walk) -> list[Json]:
-                lines = _Life(way, kafka, Path(folder)).run()
+            def one(way: Walk) -> None:
+                lines = measured[way.name] = _Life(way, kafka, Path(folder)).run()
                 print(way.name, [line["fault"] for line in lines], flush=True)
-                return lines
+                _save(measured)
 
-            measured |= {
-                way.name: lines for way, lines in zip(ways, side_by_side.map(one, ways), strict=True)
-            }
-        texts = (
-            f"{json.dumps(name)}: [\n" + ",\n".join(map(json.dumps, measured[name])) + "\n]"
-            for name in sorted(measured)
-        )
-        MEASURED.write_text("{\n" + ",\n".join(texts) + "\n}\n")
+            for finished in [side_by_side.submit(one, way) for way in reversed(ways)]:
+                finished.result()
     PAGE.write_text(page(measured))
+
+
+def _save(measured: dict[str, list[Json]]) -> None:
+    """Write a change a line, of the groups that are over."""
+    texts = (
+        f"{json.dumps(name)}: [\n" + ",\n".join(map(json.dumps, lines)) + "\n]"
+        for name, lines in sorted(measured.copy().items())
+    )
+    MEASURED.write_text("{\n" + ",\n".join(texts) + "\n}\n")
 
 
 # The page ----------------------------------------------------------------------------------------------
