@@ -33,7 +33,7 @@ class Assignment(Mapping[str, PartitionList]):
     """The partitions of every member of a group, in the JVM's list order.
 
     Args:
-        members: every member of the group, also those that got nothing.
+        members: every member of the group, also without a partition.
         topics: topic names.
         counts: partitions of each topic, shape (len(topics),).
         offsets: member m has rows `offsets[m]:offsets[m + 1]`, shape (len(members) + 1,).

@@ -90,19 +90,19 @@ class Explanation:
     def __str__(self) -> str:
         if self.reason is Reason.NOBODY:
             return f"nobody subscribes to {self.partition}, or it does not exist"
-        sentence = self._not_told() if self.reason is Reason.NOT_TOLD else self._told()
+        sentence = self._no_step_sentence() if self.reason is Reason.NOT_TOLD else self._sentence()
         if self.owner is None:
             return sentence
         share = "" if self.share is None else f" of a share of {' or '.join(map(str, self.share))}"
         return f"{sentence} ({self.owner!r} has {self.size}{share})"
 
-    def _not_told(self) -> str:
+    def _no_step_sentence(self) -> str:
         given = f"{self.partition} is given to {'nobody' if self.owner is None else repr(self.owner)}"
         if self.steps:
             return f"{given}, which is not what a fresh leader decides for this group"
         return f"{given}, and the assignor does not tell why"
 
-    def _told(self) -> str:
+    def _sentence(self) -> str:
         returns = self.previous == self.owner
         holder = self._holder()
         placed = _PLACED[self.reason].format(
@@ -120,7 +120,7 @@ class Explanation:
         return "; ".join(dict.fromkeys([placed, *lost]))
 
     def _losses(self) -> list[Step]:
-        """The steps that took it from a member, without those that took nothing in the end.
+        """The steps that took it from a member, if it did not return there in the end.
 
         These are contests that a claim of a later generation won, and an earlier claim of its owner.
         """

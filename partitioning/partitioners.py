@@ -36,7 +36,7 @@ def get_partitioner(name: str, **config: object) -> Partitioner:
 
 
 def list_partitioners() -> list[StrategyInfo]:
-    """Every partitioner by name, also those that are broken, each with its fault."""
+    """Every partitioner by name; a broken one with its fault."""
     return _REGISTRY.infos()
 
 

@@ -115,7 +115,7 @@ class Registry(Generic[S]):
         return sorted({*self._registered, *self._installed} - self._built_in.keys())
 
     def infos(self) -> list[StrategyInfo]:
-        """Every strategy by name, also those that are broken, each with its fault."""
+        """Every strategy by name; a broken one with its fault."""
         infos = [
             StrategyInfo(name, "built-in", _summary(factory)) for name, factory in self._built_in.items()
         ]

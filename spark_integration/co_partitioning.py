@@ -82,7 +82,7 @@ def assert_co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | No
         num_partitions: as for `co_partitioned`.
 
     Raises:
-        NotCoPartitionedError: they cannot, or it cannot be told; its `verdict` says why.
+        NotCoPartitionedError: they cannot, or it is unknown; its `verdict` says why.
     """
     verdict = co_partitioned(*frames, num_partitions=num_partitions)
     if verdict.answer == "yes":

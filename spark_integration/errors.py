@@ -59,7 +59,7 @@ class RoutingError(SparkIntegrationError, ValueError):
 
 
 class NotCoPartitionedError(SparkIntegrationError, ValueError):
-    """DataFrames that cannot be joined by their Kafka partitions, or of which that cannot be told.
+    """DataFrames that cannot be joined by their Kafka partitions, or of which that is unknown.
 
     Attributes:
         verdict: the answer with its reasons, the ways out and the comparison of keys.

@@ -144,7 +144,7 @@ class Seats:
     def round_robin(self) -> NDArray[np.int32]:
         """Who gets the next partition, the one after it, and so on.
 
-        Members below the share take turns until all have it. Then those that have it get an extra each: first
+        Members below the share take turns until all have it. Then members with it get an extra each: first
         `exact`, then the others in the order in which they reached it.
         """
         under = np.array(self.under, np.int32)
@@ -165,7 +165,7 @@ def assign_nearby(
     """Gives partitions to members in a rack of theirs as far as seats last; `seats` is brought up to date.
 
     Each partition goes to the next member below its share after the last one served, going round; else to the
-    first of those that may get an extra.
+    first of the members that may get an extra.
 
     Returns:
         The receivers, the partitions they get, and the partitions left for anybody.

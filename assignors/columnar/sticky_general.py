@@ -458,8 +458,8 @@ class Load:
     Attributes:
         size: the same, brought up to date.
         takes_part: the same as a list.
-        least: the smallest size of those that take part.
-        most: the largest size of those that take part.
+        least: the smallest size of a member that takes part.
+        most: the largest size of a member that takes part.
     """
 
     def __init__(self, size: NDArray[np.int64], takes_part: NDArray[np.bool_], readers: Readers) -> None:

@@ -102,7 +102,7 @@ def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Ta
 def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
     """Which members get one partition more than the quota.
 
-    Those that have more already keep one while extras last; the last members take the extras that are left.
+    Members that have more already keep one while extras last; the last members take the extras that are left.
 
     Args:
         above: whether a member has more than the quota.
@@ -142,7 +142,7 @@ def _revoked_runs(slots: Slots, staying: NDArray[np.intp], sizes: NDArray[np.int
 
 
 def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
-    """Gives partitions out, first those that are free, until members lack nothing."""
+    """Gives partitions out, free ones first, until members lack nothing."""
     partition = join(free.partition, revoked.partition)
     ends = np.cumsum(lacks)
     run_ends = np.cumsum(np.concatenate([free.sizes, revoked.sizes]))

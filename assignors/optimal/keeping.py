@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Claims(NamedTuple):
-    """What members would rather not lose: partitions of a topic, in rows of those that are alike.
+    """What members would rather not lose: partitions of a topic, in rows of equal ones.
 
     Attributes:
         member: who has them.

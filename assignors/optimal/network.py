@@ -50,7 +50,7 @@ class Arcs(NamedTuple):
 
 
 class Network:
-    """A flow that sends what nodes have too much to those that have too little, as cheaply as possible.
+    """The cheapest flow from nodes that have too much to nodes that have too little.
 
     Primal-dual: potentials say what a unit at a node costs on its way, and only arcs on cheapest ways are
     used, so the flow is a cheapest one of its size at any time. Each wave goes down the layers of a

@@ -37,13 +37,13 @@ class StickyGroup:
 
     Args:
         group: the group to assign.
-        record: is told each step.
+        record: is called with each step.
 
     Attributes:
         subscriptions: the members by id.
         partitions_per_topic: the partitions of each subscribed topic, by number.
         rack_info: racks of consumers and partitions.
-        record: is told each step.
+        record: is called with each step.
     """
 
     def __init__(self, group: Group, record: Recorder) -> None:
@@ -258,7 +258,7 @@ class SortedSubscriptions:
 
     Java's `sortedCurrentSubscriptions` with its `SubscriptionComparator`.
 
-    Java searches a TreeSet from its start for a consumer that subscribes to a topic. Here those that do are
+    Java searches a TreeSet from its start for a consumer that subscribes to a topic. Here subscribers are
     in a heap of their own, one for each rack; topics with the same consumers share it.
 
     Args:

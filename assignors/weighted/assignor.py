@@ -103,7 +103,7 @@ class CooperativeWeightedAssignor(_Weighted):
 
     What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
     In the second round nothing is taken from anybody: an answer is given only if that is so. Partitions that
-    nobody has count as moves, because a round later those that were moved are such.
+    nobody has count as moves, because a round later moved partitions have none.
     """
 
     name: ClassVar[str] = "cooperative-weighted"

@@ -23,7 +23,7 @@ CLOSE = 1 + 2.0**-10
 _LIGHTEST = 32
 """How many members a step looks at first."""
 _FEW = 32
-"""So few partitions of a member are not looked through for those that are alike."""
+"""With so few partitions, a member's are not searched for equal ones."""
 _SAMPLE = 64
 """How many partitions of a member a step looks at first."""
 _CELLS = 1 << 22

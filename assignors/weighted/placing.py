@@ -21,7 +21,7 @@ _RUN = 1024
 
 
 def place(problem: Problem, owner: NDArray[np.intp]) -> None:
-    """Give owners to all partitions without one; those that weigh nothing go where the fewest are.
+    """Give owners to all partitions without one; partitions that weigh nothing go where the fewest are.
 
     Args:
         problem: the group.

@@ -43,9 +43,9 @@ class PartitioningProducer(Producer):
     - `produce()` may block for `max_block_ms` when it meets a topic for the first time.
     - A record that nobody watches, with neither a delivery callback of its own nor `on_delivery` in the
       configuration, is not lost unnoticed: `poll`, `flush`, `close` and the end of a `with` block raise a
-      DeliveryError for those that were not acknowledged. What the caller purged or aborted is not among them.
-      None of them waits for ever: where librdkafka is silent a minute after `delivery.timeout.ms` is over,
-      `flush` raises one, and so do `close` and the end of `with`, which give the records up first.
+      DeliveryError for records that were not acknowledged. What the caller purged or aborted is not among
+      them. None of these calls waits for ever: where librdkafka is silent a minute after
+      `delivery.timeout.ms` is over, `flush` raises one, and so do `close` and the end of `with`, which give the records up first.
 
     Args:
         config: librdkafka's configuration, without its `partitioner`; what lets us in may be as Java's
@@ -98,14 +98,14 @@ class PartitioningProducer(Producer):
         known = None
         key, value = encoded(key), encoded(value)
         if partition == ANY_PARTITION:
-            known = self._known(topic)
+            known = self._current_topic(topic)
             partition = known.place(key)
         try:
             super().produce(
                 topic, value, key, partition, on_delivery=watcher, timestamp=timestamp, headers=headers
             )
         except KafkaException as error:
-            self._topics.heard(topic, error.args[0])
+            self._topics.invalidate(topic, error.args[0])
             raise
         self._deliveries.queued()
         if known is not None:
@@ -137,7 +137,7 @@ class PartitioningProducer(Producer):
             chosen = message.get("partition", partition)
             if chosen == ANY_PARTITION:
                 key = encoded(message.get("key"))
-                known = self._known(topic)
+                known = self._current_topic(topic)
                 chosen = known.place(key)
                 known.sent(chosen, key, encoded(message.get("value")))
             groups.setdefault(chosen, []).append(message)
@@ -152,10 +152,10 @@ class PartitioningProducer(Producer):
 
     def _watcher(self, own: DeliveryCallback | None) -> DeliveryCallback:
         # Not bound to the producer, which would then outlive its last reference until the next collection.
-        return partial(_told, self._topics, self._deliveries, own or self._deliveries.report)
+        return partial(_on_delivery_report, self._topics, self._deliveries, own or self._deliveries.report)
 
-    def _known(self, topic: str) -> Topic:
-        return self._topics.fresh(topic) or self._topics.refreshed(topic, self.list_topics)
+    def _current_topic(self, topic: str) -> Topic:
+        return self._topics.fresh(topic) or self._topics.refresh(topic, self.list_topics)
 
     def poll(self, timeout: float = -1) -> int:
         """Serve delivery reports, as the base does.
@@ -267,7 +267,7 @@ class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # typ
     __exit__ = PartitioningProducer.__exit__
 
 
-def _told(
+def _on_delivery_report(
     topics: Topics,
     deliveries: Deliveries,
     watcher: Callable[[KafkaError | None, Message], None],
@@ -277,6 +277,6 @@ def _told(
     """A record's report: what it means for the topic, and then whoever watches the record."""
     topic = message.topic()
     if error is not None and topic is not None:
-        topics.heard(topic, error)
+        topics.invalidate(topic, error)
     watcher(error, message)
     deliveries.settled()

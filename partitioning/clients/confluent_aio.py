@@ -18,7 +18,7 @@ except ImportError as missing:
         "install it with: pip install --upgrade 'copartition[kafka]'"
     ) from missing
 
-from partitioning.clients.delivery import TAKEN_ALONG, said
+from partitioning.clients.delivery import TAKEN_ALONG, describe_error
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
 from partitioning.errors import DeliveryError
@@ -41,9 +41,9 @@ class PartitioningAIOProducer(AIOProducer):
     used after that long at the latest. They are asked for at once when librdkafka says that a partition is
     gone.
 
-    Every future that `produce` gave ends, also those that a fatal error took along; `flush`, `close` and the
-    end of `async with` raise a DeliveryError for these. None of them waits for ever: it is raised, too, where
-    librdkafka is silent a minute after `delivery.timeout.ms` is over.
+    Every future that `produce` gave ends, also where a fatal error took its record along; `flush`, `close`
+    and the end of `async with` raise a DeliveryError for these. None of them waits for ever: it is raised
+    also where librdkafka is silent a minute after `delivery.timeout.ms` is over.
 
     Args:
         producer_conf: librdkafka's configuration, without its `partitioner`; what lets us in may be as Java's
@@ -95,7 +95,7 @@ class PartitioningAIOProducer(AIOProducer):
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
         if partition == ANY_PARTITION:
-            known = self._topics.fresh(topic) or await self._refreshed(topic)
+            known = self._topics.fresh(topic) or await self._refresh(topic)
             key, value = encoded(key), encoded(value)
             partition = known.place(key)
             known.sent(partition, key, value)
@@ -103,14 +103,14 @@ class PartitioningAIOProducer(AIOProducer):
         outer: Future[Message] = inner.get_loop().create_future()
         self._unresolved.add(outer)
         outer.add_done_callback(self._unresolved.discard)
-        inner.add_done_callback(partial(self._told, topic, outer))
+        inner.add_done_callback(partial(self._on_delivery_report, topic, outer))
         return outer
 
-    def _told(self, topic: str, outer: Future[Message], inner: Future[Message]) -> None:
+    def _on_delivery_report(self, topic: str, outer: Future[Message], inner: Future[Message]) -> None:
         """A record's report, passed on to the future that the caller has."""
         error = None if inner.cancelled() else inner.exception()
         if isinstance(error, KafkaException):
-            self._topics.heard(topic, error.args[0])
+            self._topics.invalidate(topic, error.args[0])
             self._taken_along += error.args[0].code() in TAKEN_ALONG
         if outer.done():
             return
@@ -150,7 +150,7 @@ class PartitioningAIOProducer(AIOProducer):
         for future in cut_off:
             future.set_exception(fatal or DeliveryError("a fatal error cut off the report of this record"))
         if fatal is not None and (lost := taken_along + len(cut_off)):
-            why = said(fatal.args[0])
+            why = describe_error(fatal.args[0])
             raise DeliveryError(f"{lost} records were not acknowledged; the first: {why}") from fatal
         return 0
 
@@ -168,10 +168,10 @@ class PartitioningAIOProducer(AIOProducer):
         finally:
             await super().close()
 
-    async def _refreshed(self, topic: str) -> Topic:
+    async def _refresh(self, topic: str) -> Topic:
         loop = asyncio.get_running_loop()
 
         def ask(name: str, within_s: float) -> Any:
             return asyncio.run_coroutine_threadsafe(self.list_topics(name, within_s), loop).result()
 
-        return await asyncio.to_thread(self._topics.refreshed, topic, ask)
+        return await asyncio.to_thread(self._topics.refresh, topic, ask)

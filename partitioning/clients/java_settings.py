@@ -1,4 +1,4 @@
-"""Who we are and whom we trust, as Java's clients are told, in librdkafka's words.
+"""Java's settings of TLS and SASL, translated into librdkafka's.
 
 Values are never shown, as they may be secret. Spark's drivers may get this module by value.
 """

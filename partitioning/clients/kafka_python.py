@@ -51,7 +51,7 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
             InvalidLayoutError: the client knows only some of the topic's partitions.
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
-        placer, known = self._known(topic, cluster)
+        placer, known = self._placer_and_layout(topic, cluster)
         refused, self._thread.refused = self._thread.refused, None
         if refused is not None and not placer.minds_batches:
             return refused
@@ -68,11 +68,11 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
         The client asks for that record's partition once more, right after this. A strategy that knows nothing
         of batches gives the same answer again: to it, this is no new record (as KAFKA-9965 wants).
         """
-        placer, known = self._known(topic, cluster)
+        placer, known = self._placer_and_layout(topic, cluster)
         placer.batch_ended(prev_partition, known)
         self._thread.refused = prev_partition
 
-    def _known(self, topic: str, cluster: Any) -> tuple[TopicPlacer, TopicLayout]:
+    def _placer_and_layout(self, topic: str, cluster: Any) -> tuple[TopicPlacer, TopicLayout]:
         partitions = cluster.partitions_for_topic(topic)
         if not partitions:
             raise UnknownTopicError(f"kafka-python knows no topic {topic!r}: create it first")

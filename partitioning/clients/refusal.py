@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from partitioning.clients.delivery import told
+from partitioning.clients.delivery import describe_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -40,7 +40,7 @@ def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
         config: the settings that it said it to.
     """
     heard = [*faults]
-    said = [told(heard)]
+    said = [describe_errors(heard)]
     if any(each.name() == "_AUTHENTICATION" for each in heard):
         said.append(_LOGIN)
     elif "certificate verify failed" in said[0]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from partitioning.clients.delivery import Deliveries, milliseconds, said
+from partitioning.clients.delivery import Deliveries, describe_error, milliseconds
 from partitioning.clients.placing import TopicPlacer, layout_of, strategy
 from partitioning.clients.refusal import why_refused
 from partitioning.errors import BrokerUnreachableError, DeliveryError, InvalidConfigError, UnknownTopicError
@@ -117,13 +117,13 @@ class Topics:
         topic = self._topics.get(name)
         return topic if topic is not None and monotonic() < topic.fresh_until else None
 
-    def heard(self, name: str, error: KafkaError) -> None:
+    def invalidate(self, name: str, error: KafkaError) -> None:
         """A record of this topic was refused; its layout is not trusted where a partition is gone."""
         topic = self._topics.get(name)
         if topic is not None and error.code() in _PARTITION_IS_GONE:
             topic.fresh_until = -math.inf
 
-    def refreshed(self, name: str, ask: Ask) -> Topic:
+    def refresh(self, name: str, ask: Ask) -> Topic:
         """A topic, after asking the cluster for its layout.
 
         Args:
@@ -155,7 +155,7 @@ class Topics:
 
     def _first_layout(self, name: str, ask: Ask) -> TopicLayout:
         deadline = monotonic() + self._max_block_s
-        while (found := self._asked(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
+        while (found := self._fetch(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
             if monotonic() + _ASK_AGAIN_S > deadline:
                 raise UnknownTopicError(
                     f"the cluster has had no topic {name!r} for {self._max_block_s:g} s: create it first"
@@ -163,7 +163,7 @@ class Topics:
             sleep(_ASK_AGAIN_S)
         return found
 
-    def _asked(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
+    def _fetch(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
         try:
             return _layout(name, ask, within_s)
         except KafkaException as error:
@@ -193,7 +193,7 @@ def _layout(name: str, ask: Ask, within_s: float) -> TopicLayout | None:
     """The layout as of now; None where the topic is not there, or not yet."""
     topic = ask(name, within_s).topics[name]
     if topic.error is not None and topic.error.code() not in _MAYBE_SOON:
-        raise UnknownTopicError(f"topic {name!r} cannot be used: {said(topic.error)}")
+        raise UnknownTopicError(f"topic {name!r} cannot be used: {describe_error(topic.error)}")
     if not topic.partitions:
         return None
     available = tuple(number for number, partition in topic.partitions.items() if partition.leader >= 0)

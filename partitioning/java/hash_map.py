@@ -36,9 +36,9 @@ H = TypeVar("H", bound=Hashable)
 class HashMap(MutableMapping[K, V]):
     """`java.util.HashMap`; keys are texts, integers, UUIDs or `TopicPartition`s.
 
-    Java cannot compare partitions. Where two share a hash, and a bin so crowded that it is a tree, it goes by
-    `System.identityHashCode`, which every run of a JVM has anew. Such a map has no order, so it can be filled
-    and asked, but not iterated over.
+    Java cannot compare partitions. Where two share a hash, and a bin so crowded that it is a tree, it orders
+    by `System.identityHashCode`, which every run of a JVM has anew. Such a map has no order, so it can be
+    filled and asked, but not iterated over.
 
     Args:
         entries: `new HashMap(map)`: what it holds to begin with.
@@ -157,11 +157,11 @@ class HashTable(Generic[H]):
         """The keys in the order Java gives them."""
         if self._has_ties:
             raise TreeBinError(
-                "keys with one hash met in a bin of a Java HashMap that was a red-black tree: Java goes by "
+                "keys with one hash met in a bin of a Java HashMap that was a red-black tree: Java orders by "
                 "System.identityHashCode there, which no two runs of a JVM have alike; change the names"
             )
         bins = self._bins
-        # Java looks at every bin; where most are empty, those that are not are sorted instead.
+        # Java looks at every bin; where most are empty, the others are sorted instead.
         for index in range(self._length) if self._length < 4 * len(bins) else sorted(bins):
             yield from bins.get(index, ())
 

@@ -80,7 +80,7 @@ def sized_map_order(hashes: NDArray[np.int32], length: int) -> tuple[NDArray[np.
     """The order of a map that was made long enough, and whether so crowded that Java's may be another.
 
     Args:
-        hashes: what `spread` makes of each key's hash code, in the order the keys were put.
+        hashes: `spread` of each key's hash code, in the order the keys were put.
         length: length of its table.
     """
     buckets = hashes & (length - 1)

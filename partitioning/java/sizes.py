@@ -1,6 +1,6 @@
 """How long the table of a Java `HashMap` is: every rule of capacity, threshold and length.
 
-Names say which constructor a capacity comes from. A capacity is what a constructor is told; the length of the
+Names say which constructor a capacity comes from. A capacity is a constructor's argument; the length of the
 table it leads to is a power of two. Functions with a plural in their name take one number a map.
 """
 

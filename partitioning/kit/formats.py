@@ -24,7 +24,7 @@ MAX_SLOW_BYTES = 2**19
 _MAX_DEPTH = 20
 """A scenario has four levels."""
 _MAX_VALUES = 100_000
-"""Values of a YAML file, with those that aliases repeat."""
+"""Values of a YAML file, repeats by aliases included."""
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 
 

@@ -54,7 +54,7 @@ def check_partitioner(factory: Factory, *, keys: KeyList | None = None) -> None:
 
     Args:
         factory: makes a new instance, always with the same settings. A strategy that draws at random takes a
-            seeded source, or it cannot be told from one that is wrong. The other process is asked only where
+            seeded source, or nothing distinguishes it from a wrong one. The other process is asked only where
             the factory can be pickled, as a class or function of a module can.
         keys: keys to place, for a strategy that takes only some, such as text; any bytes and None by default.
     """

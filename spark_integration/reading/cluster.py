@@ -9,7 +9,7 @@ import confluent_kafka
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from partitioning.clients.contact import cluster_metadata
-from partitioning.clients.delivery import told
+from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Cluster:
         except confluent_kafka.KafkaException as error:
             fault: confluent_kafka.KafkaError = error.args[0]
             self._consumer.poll(0)  # lets it tell what it heard
-            heard = told(self._heard)
+            heard = describe_errors(self._heard)
             raise BrokerUnreachableError(
                 f"the brokers at {self._servers!r} do not tell about {of!r}: {fault.str()}"
                 + (f" ({heard})" if heard else "")

@@ -115,7 +115,7 @@ def _config(given: Mapping[str, str], servers: str | None, environment: Mapping[
         )
     for name in FIXED.keys() & config.keys():
         raise InvalidConfigError(
-            f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka is told "
+            f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka gets "
             "nothing ('startingOffsets' says where to begin)"
         )
     return DEFAULTS | config | FIXED

@@ -9,7 +9,7 @@ import confluent_kafka
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
-from partitioning.clients.delivery import told
+from partitioning.clients.delivery import describe_errors
 from spark_integration.errors import DataLossError, ReadError
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class _RangeReader:
         if self._range.partition in partitions_of(self._consumer, self._range.topic, SILENT_S):
             self._go_to(self._position)
         else:
-            self._gone()
+            self._skip_partition()
         while self._position < end:
             before = self._position
             # No more than the range holds, for to wait for more would take the whole poll.
@@ -147,13 +147,13 @@ class _RangeReader:
         if fault.code() == KafkaError._PARTITION_EOF:
             self._position = max(self._position, message.offset())
         elif fault.code() in _OUT_OF_RANGE:
-            self._lost(f"it no longer has offset {self._position:,}")
+            self._report_data_loss(f"it no longer has offset {self._position:,}")
             first, last = self._consumer.get_watermark_offsets(
                 confluent_kafka.TopicPartition(topic, partition), timeout=SILENT_S, cached=False
             )
             self._go_to(end if first >= end or self._position > last else max(first, self._position))
         elif fault.code() in _TOPIC_GONE:
-            self._gone()
+            self._skip_partition()
         elif fault.code() in _REFUSED:
             raise ReadError(
                 f"topic {topic!r}, partition {partition}, may not be read by us: {fault.str()}. This "
@@ -162,11 +162,11 @@ class _RangeReader:
         else:
             self._heard.append(fault)
 
-    def _gone(self) -> None:
-        self._lost("the cluster no longer has it")
+    def _skip_partition(self) -> None:
+        self._report_data_loss("the cluster no longer has it")
         self._position = self._range.end
 
-    def _lost(self, what: str) -> None:
+    def _report_data_loss(self, what: str) -> None:
         if self._fails:
             topic, partition, start, end = self._range
             raise DataLossError(
@@ -178,7 +178,7 @@ class _RangeReader:
 
     def _silence(self) -> str:
         topic, partition, _, end = self._range
-        heard = told(self._heard) or "no error was heard"
+        heard = describe_errors(self._heard) or "no error was heard"
         return (
             f"topic {topic!r}, partition {partition}: no record from offset {self._position:,} on for "
             f"{SILENT_S:g} s, and it is to be read up to {end - 1:,} ({heard}). Is a broker down, or, with "

@@ -118,7 +118,7 @@ def _with_members(scenario: Scenario, members: int) -> Scenario:
 
 
 def _with_static(scenario: Scenario, static: bool) -> Scenario:
-    """Every consumer, those that join later too, as a static member or as a dynamic one."""
+    """Every consumer, also one that joins later, as a static member or as a dynamic one."""
     return replace(
         scenario,
         consumers=tuple(replace(consumer, static=static) for consumer in scenario.consumers),

@@ -16,7 +16,7 @@ def percentiles(runs: DataFrame, *, by: Sequence[str] | None = None) -> DataFram
 
     Args:
         runs: rows of `simulate_grid` or `simulate_rebalances`, or a part of them.
-        by: columns that make a cell; by default those that the grid varied.
+        by: columns that make a cell; by default the axes of the grid.
 
     Returns:
         A row for each cell and figure that has a value: the columns of `by`, `figure`, and `runs` (how many

@@ -21,7 +21,7 @@ def progress(spark: SparkSession, tell: Callable[[int, int], None] | None = None
 
     Spark knows of tasks only, so give `simulate_grid` more of them than there are cores. On classic Spark it
     is what the status tracker says of the stages that run, those of other threads too; on Connect, what the
-    server sends while a result is awaited, from Spark 4.0 on: before, nothing is told.
+    server sends while a result is awaited, from Spark 4.0 on: before, nothing is shown.
 
     Args:
         spark: the session.

@@ -72,7 +72,7 @@ one task. In which order that task gets them is Spark's to say:
 - In `foreachBatch`, and for `df.write`, follow `route` with `sortWithinPartitions`: then a key's records are
   in order.
 - Written straight through `writeStream`, where Spark sorts nothing, they are in the order in which they were
-  read, as far as one task read them: a Kafka partition, a file too small to be split. Between those that
+  read, as far as one task read them: a Kafka partition, a file too small to be split. Between partitions that
   several tasks of a micro-batch read there is no order, neither at the first attempt nor when repeated.
 
 What is sent again is sent in the same way, so of sorted rows the last copies of a key's records are in order,

@@ -34,7 +34,7 @@ _PRODUCER_MUST = {
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """What one process of a loop is told.
+    """The settings of one process of a loop.
 
     Attributes:
         topics: to read.
@@ -52,7 +52,7 @@ class LoopSettings:
     def of(
         cls, topics: Sequence[str], consumer: Mapping[str, Any], producer: Mapping[str, Any], batch: int
     ) -> LoopSettings:
-        """The settings with those that the guarantee rests on.
+        """The settings, completed by what the guarantee rests on.
 
         Raises:
             InvalidConfigError: one is missing, has no meaning, or contradicts them.

@@ -72,10 +72,12 @@ def prepared(target: Target) -> Target:
     for partition in tasks:
         standing(target, partition, found[partition], anchor)
     begins = [partition for partition in tasks if found[partition] is None]
-    for partition in _told(target, lambda: with_offsets(admin, target, begins)) if begins else ():
+    for partition in (
+        _ask_while_coordinators_move(target, lambda: with_offsets(admin, target, begins)) if begins else ()
+    ):
         # The transaction of a task that died may be open still, and comes to nothing.
         holds = partial(may_hold_records, admin, target, partition, fenced=False)
-        check_begins(target, partition, partial(_told, target, holds))
+        check_begins(target, partition, partial(_ask_while_coordinators_move, target, holds))
     last = max((entry.version for entry in found.values() if entry is not None), default=target.version)
     behind = [partition for partition, entry in found.items() if entry and entry.version < last]
     if last < target.version and behind:
@@ -147,7 +149,7 @@ def check_all_written(target: Target, written: Collection[int]) -> None:
 
 def _described(admin: AdminClient, target: Target) -> Target:
     asked = confluent_kafka.TopicCollection([target.topic])
-    found = _told(
+    found = _ask_while_coordinators_move(
         target,
         lambda: admin.describe_topics(asked, include_authorized_operations=True)[target.topic].result(
             ANSWER_WITHIN_S
@@ -183,7 +185,7 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
 
 def _check_group(admin: AdminClient, target: Target) -> None:
     group = ledger_group(target.app_id)
-    found = _told(
+    found = _ask_while_coordinators_move(
         target,
         lambda: admin.describe_consumer_groups([group], include_authorized_operations=True)[group].result(
             ANSWER_WITHIN_S
@@ -202,17 +204,24 @@ def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int,
     """The entries of so many partitions, once no transaction is open, or was ended, that would change one."""
     group = ledger_group(target.app_id)
     places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in range(partitions)]
-    asked = confluent_kafka.ConsumerGroupTopicPartitions(group, places)
+    request = confluent_kafka.ConsumerGroupTopicPartitions(group, places)
 
-    def told() -> Any:
-        answer = admin.list_consumer_group_offsets([asked], require_stable=True)[group]
+    def committed() -> Any:
+        answer = admin.list_consumer_group_offsets([request], require_stable=True)[group]
         return answer.result(ANSWER_WITHIN_S).topic_partitions
 
     try:
-        found = patiently(lambda _: settled(told()), SILENT_S)
+        found = patiently(lambda _: settled(committed()), SILENT_S)
     except confluent_kafka.KafkaException:
-        fence(target, [place.partition for place in _told(target, told) if place.error is not None])
-        found = _told(target, lambda: settled(told()))
+        fence(
+            target,
+            [
+                place.partition
+                for place in _ask_while_coordinators_move(target, committed)
+                if place.error is not None
+            ],
+        )
+        found = _ask_while_coordinators_move(target, lambda: settled(committed()))
     try:
         return entries(found)
     except ValueError as error:
@@ -245,7 +254,7 @@ def _allowed(described: Any) -> set[str]:
     return {"READ", "WRITE"} if operations is None else {operation.name for operation in operations}
 
 
-def _told(target: Target, ask: Callable[[], Any]) -> Any:
+def _ask_while_coordinators_move(target: Target, ask: Callable[[], Any]) -> Any:
     """What the cluster answers, waited for while its coordinators move."""
     try:
         return patiently(lambda _: ask(), target.longest_transaction_s + _SLACK_S)

@@ -36,7 +36,7 @@ _FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PROD
 
 
 def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any:
-    """What a call gives, which is told how many seconds it may take, once the cluster can answer it.
+    """The result of a call, which gets the seconds it may take, once the cluster can answer it.
 
     Raises:
         KafkaException: it failed for good, or for too long.
@@ -52,7 +52,7 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
 
 
 def limited(call: Callable[[], Any], within_s: float) -> Any:
-    """What a call gives that may not come back although it was told when to.
+    """The result of a call that may not return although it got a timeout.
 
     librdkafka may wait without end for a group's coordinator that went away (confluentinc/librdkafka issues
     5456 and 5511). The call is left behind, and what it holds.
@@ -100,7 +100,7 @@ def begin(producer: Producer, topic: str) -> int:
 
 
 def settled(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
-    """Committed offsets, each of which could be told.
+    """Committed offsets, each of which could be read.
 
     Raises:
         KafkaException: one could not, as while a transaction is open that would change it.
@@ -113,7 +113,7 @@ def settled(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
 
 def close(producer: Producer) -> None:
     """Leave no connection; what is still queued belongs to no transaction that could be committed."""
-    with suppress(confluent_kafka.KafkaException, SystemError):  # a fatal error is told once more
+    with suppress(confluent_kafka.KafkaException, SystemError):  # a fatal error is raised once more
         producer.purge()
         producer.close()
 

@@ -144,10 +144,10 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
 
 
 def end_dropped(target: Target, partition: int, producer: Producer, last: Entry | None) -> None:
-    """Abort what is left in a partition of a transaction that its ledger was told the abort of.
+    """Abort what is left in a partition of a transaction whose abort its ledger records.
 
     The producer's next transaction there would commit it, beside the same rows written again. One whose
-    commit the ledger was told is not touched: its records are those that the last entry knows of, and the
+    commit the ledger records is not touched: its records are in the last entry, and the
     next transaction does commit them.
 
     Args:

@@ -238,7 +238,7 @@ def _before(target: Target, partition: int, anchor: Entry | None) -> int:
 
 
 def check_same(target: Target, partition: int, held: Standing, content: Content) -> None:
-    """Raise unless the first records of a rerun are those that are in.
+    """Raise unless a rerun begins with the records that are in.
 
     Raises:
         RerunDiffersError: they are others.
