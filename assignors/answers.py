@@ -72,7 +72,7 @@ class _Check:
         self._says = f"the answer of {assignor.name!r} is wrong"
         self._cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
         self._group = group
-        self._given = assignment
+        self._assignment = assignment
         members, names, self._member, topic, self._partition = assignment.to_arrays()
         self._members = members
         self._names = tuple(each.name for each in group.topics)
@@ -92,10 +92,10 @@ class _Check:
             self._check_handed_over(flat)
 
     def _check_members(self) -> None:
-        expected, given = {member.id for member in self._group.members}, set(self._members)
-        if missing := expected - given:
+        expected, actual = {member.id for member in self._group.members}, set(self._members)
+        if missing := expected - actual:
             raise AssignorError(f"{self._says}: member {min(missing)!r} is not in it")
-        if strange := given - expected:
+        if strange := actual - expected:
             raise AssignorError(f"{self._says}: member {min(strange)!r} is not in the group")
 
     def _check_existence(self) -> None:
@@ -103,11 +103,11 @@ class _Check:
         wrong = np.flatnonzero((self._partition < 0) | (self._partition >= counts))
         if len(wrong):
             row = int(wrong[0])
-            topic = self._told_topics[int(self._given.to_arrays().topic[row])]
-            known = f"has {counts[row]} partitions" if self._topic[row] >= 0 else "is not in the group"
+            topic = self._told_topics[int(self._assignment.to_arrays().topic[row])]
+            fault = f"has {counts[row]} partitions" if self._topic[row] >= 0 else "is not in the group"
             raise AssignorError(
                 f"{self._says}: member {self._owner(row)!r} gets {topic}-{self._partition[row]}, "
-                f"but {topic!r} {known}"
+                f"but {topic!r} {fault}"
             )
 
     def _check_subscriptions(self) -> None:
@@ -143,7 +143,7 @@ class _Check:
             )
 
     def _held_back(self, left: NDArray[np.bool_]) -> NDArray[np.int64]:
-        held = self._given.transferring
+        held = self._assignment.transferring
         flat, real = self._places(PartitionList.of(held))
         for partition in compress(held, (~real).tolist()):
             raise AssignorError(f"{self._says}: {partition} is held back, but does not exist")

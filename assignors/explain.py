@@ -97,10 +97,10 @@ class Explanation:
         return f"{sentence} ({self.owner!r} has {self.size}{share})"
 
     def _no_step_sentence(self) -> str:
-        given = f"{self.partition} is given to {'nobody' if self.owner is None else repr(self.owner)}"
+        outcome = f"{self.partition} is given to {'nobody' if self.owner is None else repr(self.owner)}"
         if self.steps:
-            return f"{given}, which is not what a fresh leader decides for this group"
-        return f"{given}, and the assignor does not tell why"
+            return f"{outcome}, which is not what a fresh leader decides for this group"
+        return f"{outcome}, and the assignor does not tell why"
 
     def _sentence(self) -> str:
         returns = self.previous == self.owner
@@ -200,8 +200,8 @@ class Explainer:
             return Explanation(partition, Reason.NOBODY, None, None, 0, None)
         if self._decision is None:
             return self._explanation(partition, Reason.NOT_TOLD, receiver or owner, ())
-        decided, told = self._decision
-        steps = tuple(told.get(partition, ()))
+        decided, steps_of = self._decision
+        steps = tuple(steps_of.get(partition, ()))
         fresh_receiver = decided.transferring.get(partition)
         # Lists read back from a live group do not say who waits for what.
         if decided.owner_of(partition) != owner or receiver not in {None, fresh_receiver}:
@@ -224,22 +224,22 @@ class Explainer:
         leader = get_assignor(self._assignor) if isinstance(self._assignor, str) else self._assignor
         if not isinstance(leader, RecordingAssignor):
             return None
-        told: dict[TopicPartition, list[Step]] = {}
+        steps_of: dict[TopicPartition, list[Step]] = {}
 
         def decide(group: Group) -> Assignment:
-            heard: defaultdict[TopicPartition, list[Step]] = defaultdict(list)
+            recorded: defaultdict[TopicPartition, list[Step]] = defaultdict(list)
 
             def record(partition: TopicPartition, reason: Reason, member: str) -> None:
-                heard[partition].append(Step(reason, member))
+                recorded[partition].append(Step(reason, member))
 
             assignment = leader.assign_recorded(group, record)
-            for partition, steps in heard.items():
-                before = told.get(partition)
-                told[partition] = steps if before is None else _continued(before, steps)
+            for partition, steps in recorded.items():
+                before = steps_of.get(partition)
+                steps_of[partition] = steps if before is None else _continued(before, steps)
             return assignment
 
         _, assignment = settle(decide, self._group, self._follow_ups)
-        return _Decision(assignment, told)
+        return _Decision(assignment, steps_of)
 
     def _is_subscribed(self, partition: TopicPartition) -> bool:
         return 0 <= partition.partition < self._counts.get(partition.topic, 0)

@@ -60,9 +60,9 @@ def register_partitioner(name: str, factory: Callable[..., Partitioner]) -> None
 
 
 def _of_profile(profile: Profile) -> Callable[..., Partitioner]:
-    made = partial(_UNKEYED[profile.unkeyed], keyed=profile.name)
-    made.__doc__ = profile.client
-    return made
+    factory = partial(_UNKEYED[profile.unkeyed], keyed=profile.name)
+    factory.__doc__ = profile.client
+    return factory
 
 
 _REGISTRY: Registry[Partitioner] = Registry(

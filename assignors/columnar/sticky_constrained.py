@@ -66,9 +66,9 @@ class _Losers:
 def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
     """Assigns the partitions of members that all subscribe to the same topics."""
     kept, seats = _keep(numbering, claims, racks)
-    taken = np.zeros(numbering.total, np.bool_)
-    taken[numbering.starts[kept.topic] + kept.number] = True
-    ids = np.flatnonzero(~taken)
+    assigned = np.zeros(numbering.total, np.bool_)
+    assigned[numbering.starts[kept.topic] + kept.number] = True
+    ids = np.flatnonzero(~assigned)
     near = np.empty(0, np.int32)
     if racks is not None:
         near, near_ids, rest = assign_nearby(racks.by_choice(ids), seats, racks)
@@ -175,7 +175,7 @@ def assign_nearby(
     near = [[int(rack) for rack in np.flatnonzero(row)] for row in racks.inside]
     size = seats.size.tolist()
     receivers: list[int] = []
-    given: list[int] = []
+    handed_out: list[int] = []
     rest: list[int] = []
     cursor = 0
     for partition, pattern in zip(free.tolist(), racks.pattern[free].tolist(), strict=True):
@@ -197,11 +197,11 @@ def assign_nearby(
             size[member] += 1
             seats.extras -= 1
         receivers.append(member)
-        given.append(partition)
+        handed_out.append(partition)
     seats.size = np.array(size, np.int64)
     seats.under = [member for member in seats.under if size[member] < seats.least]
     seats.exact = queues.members() if seats.extras else []
-    return np.array(receivers, np.int32), np.array(given, np.int64), np.array(rest, np.int64)
+    return np.array(receivers, np.int32), np.array(handed_out, np.int64), np.array(rest, np.int64)
 
 
 class _Circle:

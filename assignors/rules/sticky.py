@@ -724,8 +724,8 @@ class Reassignment:
             return first is not None and self._has_fewer(first, consumer, partition)
         others = self._potential.topic_to_all_potential_consumers[topic]
         near = [other for other in others if self._group.rack_info.is_near(other, partition)]
-        asked = near + others if consumer in near else others
-        return any(self._has_fewer(other, consumer, partition) for other in asked)
+        candidates = near + others if consumer in near else others
+        return any(self._has_fewer(other, consumer, partition) for other in candidates)
 
     def _is_balanced(self) -> bool:
         """Whether no member that can have more could take a partition from one that has at least two more.

@@ -216,12 +216,12 @@ class CurrentAssignment:
     def move(self, partition: TopicPartition, new_consumer: str) -> None:
         """Gives a partition to another consumer; both stay in order."""
         old_consumer = self.consumer_of[partition]
-        given, taken = self.partitions[old_consumer], self.partitions[new_consumer]
-        given.remove(partition)
-        taken.append(partition)
+        source, target = self.partitions[old_consumer], self.partitions[new_consumer]
+        source.remove(partition)
+        target.append(partition)
         self.consumer_of[partition] = new_consumer
-        self.order.update_size(new_consumer, len(taken) - 1)
-        self.order.update_size(old_consumer, len(given) + 1)
+        self.order.update_size(new_consumer, len(target) - 1)
+        self.order.update_size(old_consumer, len(source) + 1)
 
     def balance_score(self) -> int:
         """`getBalanceScore`: the sum of the differences in size of all pairs of consumers.

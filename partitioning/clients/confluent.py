@@ -45,7 +45,8 @@ class PartitioningProducer(Producer):
       configuration, is not lost unnoticed: `poll`, `flush`, `close` and the end of a `with` block raise a
       DeliveryError for records that were not acknowledged. What the caller purged or aborted is not among
       them. None of these calls waits for ever: where librdkafka is silent a minute after
-      `delivery.timeout.ms` is over, `flush` raises one, and so do `close` and the end of `with`, which give the records up first.
+      `delivery.timeout.ms` is over, `flush` raises one, and so do `close` and the end of `with`, which give
+      the records up first.
 
     Args:
         config: librdkafka's configuration, without its `partitioner`; what lets us in may be as Java's
@@ -95,11 +96,11 @@ class PartitioningProducer(Producer):
         """
         own = on_delivery or callback
         watcher = self._watcher(own) if own else self._on_delivery
-        known = None
+        current = None
         key, value = encoded(key), encoded(value)
         if partition == ANY_PARTITION:
-            known = self._current_topic(topic)
-            partition = known.place(key)
+            current = self._current_topic(topic)
+            partition = current.place(key)
         try:
             super().produce(
                 topic, value, key, partition, on_delivery=watcher, timestamp=timestamp, headers=headers
@@ -108,8 +109,8 @@ class PartitioningProducer(Producer):
             self._topics.invalidate(topic, error.args[0])
             raise
         self._deliveries.queued()
-        if known is not None:
-            known.sent(partition, key, value)
+        if current is not None:
+            current.sent(partition, key, value)
 
     def produce_batch(
         self,
@@ -137,9 +138,9 @@ class PartitioningProducer(Producer):
             chosen = message.get("partition", partition)
             if chosen == ANY_PARTITION:
                 key = encoded(message.get("key"))
-                known = self._current_topic(topic)
-                chosen = known.place(key)
-                known.sent(chosen, key, encoded(message.get("value")))
+                current = self._current_topic(topic)
+                chosen = current.place(key)
+                current.sent(chosen, key, encoded(message.get("value")))
             groups.setdefault(chosen, []).append(message)
         own = on_delivery or callback
         watcher = self._watcher(own) if own else self._on_delivery
@@ -227,10 +228,10 @@ class PartitioningProducer(Producer):
 class _PlacingBase(PartitioningProducer):
     """What a SerializingProducer, which passes on a configuration and no more, has for a base."""
 
-    _asked: Mapping[str, Any]
+    _settings: Mapping[str, Any]
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        super().__init__(config, **self._asked)
+        super().__init__(config, **self._settings)
 
 
 class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # type: ignore[misc] # its `produce`
@@ -260,7 +261,7 @@ class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # typ
         partitioner: str | Partitioner = "default",
         max_block_ms: float = 5000,
     ) -> None:
-        self._asked = {"partitioner": partitioner, "max_block_ms": max_block_ms}
+        self._settings = {"partitioner": partitioner, "max_block_ms": max_block_ms}
         super().__init__(dict(conf))
 
     # That of SerializingProducer would hide the error that ends a `with` block behind one of `close`.

@@ -95,10 +95,10 @@ class PartitioningAIOProducer(AIOProducer):
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
         if partition == ANY_PARTITION:
-            known = self._topics.fresh(topic) or await self._refresh(topic)
+            current = self._topics.fresh(topic) or await self._refresh(topic)
             key, value = encoded(key), encoded(value)
-            partition = known.place(key)
-            known.sent(partition, key, value)
+            partition = current.place(key)
+            current.sent(partition, key, value)
         inner = await super().produce(topic, value, key, partition=partition)
         outer: Future[Message] = inner.get_loop().create_future()
         self._unresolved.add(outer)

@@ -143,25 +143,25 @@ class Topics:
         return topic
 
     def _refresh(self, name: str, topic: Topic, ask: Ask) -> None:
-        found = None
+        layout = None
         if topic.layout is not None:
             try:
-                found = _layout(name, ask, _REFRESH_WITHIN_S)
+                layout = _layout(name, ask, _REFRESH_WITHIN_S)
             except KafkaException:
                 topic.fresh_until = monotonic() + _REFRESH_AGAIN_S
                 return
-        topic.layout = self._first_layout(name, ask) if found is None else found
+        topic.layout = self._first_layout(name, ask) if layout is None else layout
         topic.fresh_until = monotonic() + self._max_age_s
 
     def _first_layout(self, name: str, ask: Ask) -> TopicLayout:
         deadline = monotonic() + self._max_block_s
-        while (found := self._fetch(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
+        while (layout := self._fetch(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
             if monotonic() + _ASK_AGAIN_S > deadline:
                 raise UnknownTopicError(
                     f"the cluster has had no topic {name!r} for {self._max_block_s:g} s: create it first"
                 )
             sleep(_ASK_AGAIN_S)
-        return found
+        return layout
 
     def _fetch(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
         try:
@@ -179,14 +179,14 @@ def _refusals(config: Mapping[str, Any]) -> list[KafkaError]:
 
     The producer itself hears it when it is polled, which would call the delivery callbacks in mid-produce.
     """
-    heard: list[KafkaError] = []
-    client = Producer({**config, "error_cb": heard.append, "log_level": 0})
+    errors: list[KafkaError] = []
+    client = Producer({**config, "error_cb": errors.append, "log_level": 0})
     with suppress(KafkaException):
         client.list_topics(timeout=_REFRESH_WITHIN_S)
     with suppress(KafkaException, SystemError):
         client.poll(0)
         client.close()
-    return heard
+    return errors
 
 
 def _layout(name: str, ask: Ask, within_s: float) -> TopicLayout | None:

@@ -37,11 +37,11 @@ class Growth(NamedTuple):
 
     def tree_rows(self, spread: NDArray[np.uint32]) -> Iterator[NDArray[np.intp]]:
         """The keys of each bin that may have become a tree, those included that came after it was split."""
-        seen = np.zeros(len(spread), np.bool_)
+        visited = np.zeros(len(spread), np.bool_)
         for length, bins in self.trees.items():
             bucket = spread & np.uint32(length - 1)
-            rows = np.flatnonzero(np.isin(bucket, bins) & ~seen)
-            seen[rows] = True
+            rows = np.flatnonzero(np.isin(bucket, bins) & ~visited)
+            visited[rows] = True
             rows = rows[np.argsort(bucket[rows], kind="stable")]
             yield from np.split(rows, np.flatnonzero(np.diff(bucket[rows])) + 1)
 

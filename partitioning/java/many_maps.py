@@ -151,9 +151,9 @@ def _crowded_while_growing(
     length = TREEIFY  # a shorter table has grown before a bin is crowded
     while length < last.max(initial=0):
         tables = np.flatnonzero((first <= length) & (length < last) & (sizes > most))
-        taken = np.minimum(sizes[tables], threshold(length) + 2)  # it grows after that
-        bins = np.repeat(np.arange(len(tables)) * length, taken)
-        bins += hashes[ranges(starts[tables], taken)] & (length - 1)
+        prefix = np.minimum(sizes[tables], threshold(length) + 2)  # it grows after that
+        bins = np.repeat(np.arange(len(tables)) * length, prefix)
+        bins += hashes[ranges(starts[tables], prefix)] & (length - 1)
         full = np.flatnonzero(np.bincount(bins) > most)
         crowded[tables[full // length]] = True
         length *= 2

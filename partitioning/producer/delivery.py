@@ -203,8 +203,8 @@ class DeliveryResult:
     def lost(self) -> tuple[int, ...]:
         """Batches that are not in the log although nobody told the producer so."""
         written = set(self.log)
-        told = [batch for batch, outcome in enumerate(self.outcomes) if outcome is not Outcome.FAILED]
-        return tuple(batch for batch in told if batch not in written)
+        not_failed = [batch for batch, outcome in enumerate(self.outcomes) if outcome is not Outcome.FAILED]
+        return tuple(batch for batch in not_failed if batch not in written)
 
     @property
     def failed(self) -> tuple[int, ...]:

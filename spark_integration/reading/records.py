@@ -101,8 +101,8 @@ class _RangeReader:
         self._range = wanted
         self._fails = fail_on_data_loss
         self._position = wanted.start
-        self._heard: list[KafkaError] = []
-        self._consumer = confluent_kafka.Consumer({**config, "error_cb": self._heard.append, "log_level": 0})
+        self._errors: list[KafkaError] = []
+        self._consumer = confluent_kafka.Consumer({**config, "error_cb": self._errors.append, "log_level": 0})
 
     def close(self) -> None:
         self._consumer.close()
@@ -118,8 +118,8 @@ class _RangeReader:
         while self._position < end:
             before = self._position
             # No more than the range holds, for to wait for more would take the whole poll.
-            taken = self._consumer.consume(min(at_once, end - before), _POLL_S)
-            records = [each for each in taken if each.error() is None]
+            batch = self._consumer.consume(min(at_once, end - before), _POLL_S)
+            records = [each for each in batch if each.error() is None]
             if records:
                 self._position = cast(int, records[-1].offset()) + 1
                 if self._position > end:  # past a gap that transactions or compaction left
@@ -128,7 +128,7 @@ class _RangeReader:
                 size = sum(map(len, records)) + sum(len(each.key() or b"") for each in records)
                 at_once = min(BATCH_ROWS, max(BATCH_BYTES * len(records) // max(size, 1), 1))
                 yield records
-            for each in taken:
+            for each in batch:
                 if each.error() is not None:
                     self._mind(each)
             if self._position != before:
@@ -160,7 +160,7 @@ class _RangeReader:
                 "user needs Read on the topic"
             )
         else:
-            self._heard.append(fault)
+            self._errors.append(fault)
 
     def _skip_partition(self) -> None:
         self._report_data_loss("the cluster no longer has it")
@@ -178,9 +178,9 @@ class _RangeReader:
 
     def _silence(self) -> str:
         topic, partition, _, end = self._range
-        heard = describe_errors(self._heard) or "no error was heard"
+        errors = describe_errors(self._errors) or "no error was heard"
         return (
             f"topic {topic!r}, partition {partition}: no record from offset {self._position:,} on for "
-            f"{SILENT_S:g} s, and it is to be read up to {end - 1:,} ({heard}). Is a broker down, or, with "
+            f"{SILENT_S:g} s, and it is to be read up to {end - 1:,} ({errors}). Is a broker down, or, with "
             "kafka.isolation.level 'read_committed', a transaction open there?"
         )

@@ -266,9 +266,9 @@ def _arrow(schema: StructType) -> pa.Schema:
     for column in schema.fields:
         expected = _TYPES.get(column.name)
         if expected is None or expected.simpleString() != column.dataType.simpleString():
-            known = ", ".join(f"{name} {kind.simpleString()}" for name, kind in _TYPES.items())
+            columns = ", ".join(f"{name} {kind.simpleString()}" for name, kind in _TYPES.items())
             raise ColumnError(
                 f"the copartition source has no column '{column.name} {column.dataType.simpleString()}', "
-                f"only {known}"
+                f"only {columns}"
             )
     return pa.schema([pa.field(f.name, ARROW_TYPES[f.name], f.nullable) for f in schema.fields])

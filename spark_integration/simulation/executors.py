@@ -47,8 +47,8 @@ def first_fault(
         numbers: how many there are.
     """
     pickled = cloudpickle.dumps((task, attempt))  # type: ignore[no-untyped-call]
-    found = spark.range(0, numbers).mapInArrow(faults_of(pickled), "number bigint, text string").collect()
-    return min((Fault(row.number, row.text) for row in found), default=None)
+    rows = spark.range(0, numbers).mapInArrow(faults_of(pickled), "number bigint, text string").collect()
+    return min((Fault(row.number, row.text) for row in rows), default=None)
 
 
 def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

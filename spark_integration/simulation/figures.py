@@ -50,6 +50,6 @@ def _cell(runs: DataFrame, by: Sequence[str] | None) -> list[str]:
     if by is None:
         return [name for name in runs.columns if name not in {"run", *FIGURES}]
     if isinstance(by, str) or (missing := [name for name in by if name not in runs.columns]):
-        told = repr(by) if isinstance(by, str) else ", ".join(map(repr, missing))
-        raise ColumnError(f"by is a list of columns of the frame ({', '.join(runs.columns)}), not {told}")
+        shown = repr(by) if isinstance(by, str) else ", ".join(map(repr, missing))
+        raise ColumnError(f"by is a list of columns of the frame ({', '.join(runs.columns)}), not {shown}")
     return list(by)

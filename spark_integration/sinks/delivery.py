@@ -96,13 +96,13 @@ def _check_growth(
     """
     for topic in topics:
         try:
-            found = producer.list_topics(topic, timeout=ANSWER_WITHIN_S).topics[topic].partitions
+            partitions = producer.list_topics(topic, timeout=ANSWER_WITHIN_S).topics[topic].partitions
         except confluent_kafka.KafkaException:
             if must_answer:
                 raise
             return
-        if found and topic in expected:
-            check_unchanged(topic, expected[topic], len(found))
+        if partitions and topic in expected:
+            check_unchanged(topic, expected[topic], len(partitions))
 
 
 def _topics(batch: pa.RecordBatch, topic: str | None, counts: Mapping[str, int]) -> set[str]:

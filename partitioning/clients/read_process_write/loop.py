@@ -117,9 +117,9 @@ def read_process_write(
             finally:
                 _watch(settings.turn_s)
     except KafkaException as error:
-        if (told := meaning(error.args[0], settings)) is None:
+        if (explained := meaning(error.args[0], settings)) is None:
             raise
-        raise told from error
+        raise explained from error
     finally:
         faulthandler.cancel_dump_traceback_later()
 
@@ -153,8 +153,8 @@ def _run(
             aborts = 0
         except KafkaException as failed:
             error = why_failed(producer, failed.args[0])
-            if (told := meaning(error, settings, {each.topic for each in outputs})) is not None:
-                raise told from failed
+            if (explained := meaning(error, settings, {each.topic for each in outputs})) is not None:
+                raise explained from failed
             if not error.txn_requires_abort():
                 raise
             aborts += 1
@@ -206,8 +206,8 @@ def _outputs(
     except ValueError as error:
         if dead_letters is None:
             raise
-        found = place(message)
-        found_at = f"{found.topic}/{found.partition}/{found.offset}"
+        at = place(message)
+        found_at = f"{at.topic}/{at.partition}/{at.offset}"
         log.warning("poisoned: %s: %s", found_at, error)
         headers: HeadersType = [("error", str(error)[:1000].encode()), ("found at", found_at.encode())]
         return [ProducerRecord(dead_letters, message.value(), message.key(), headers=headers)]

@@ -78,14 +78,14 @@ class Member:
     def _take(self, message: Message) -> None:
         # An answer to an old question where a partition begins, of before it was lost and got again, has
         # librdkafka 2.16 ask again half a second later, and start the partition there once more.
-        found = place(message)
-        of = found.topic, found.partition
+        at = place(message)
+        of = at.topic, at.partition
         if of not in self._next:
-            self._first[of] = found.offset
-        elif found.offset < self._next[of]:
-            raise _goes_back(of, found.offset, self._next[of])
+            self._first[of] = at.offset
+        elif at.offset < self._next[of]:
+            raise _goes_back(of, at.offset, self._next[of])
         self._batch.append(message)
-        self._next[of] = found.offset + 1
+        self._next[of] = at.offset + 1
 
     def _begins_as_committed(self) -> bool:
         """Whether partitions begin behind what is committed of them; False where that cannot be known yet."""
@@ -137,7 +137,7 @@ def place(message: Message) -> TopicPartition:
 
 def following(messages: Iterable[Message]) -> list[TopicPartition]:
     """Where to go on after these, in each partition."""
-    lasts = {(found.topic, found.partition): found for found in map(place, messages)}
+    lasts = {(last.topic, last.partition): last for last in map(place, messages)}
     return [TopicPartition(each.topic, each.partition, each.offset + 1) for each in lasts.values()]
 
 

@@ -63,12 +63,12 @@ class LoopSettings:
             raise InvalidConfigError(f"batch is {batch}: give at least 1 record of a transaction")
         _demand("consumer_config", consumer, "group.id", _CONSUMER_MUST)
         _demand("producer_config", producer, "transactional.id", _PRODUCER_MUST)
-        asked = {} if consumer.get("group.protocol") == "consumer" else {_STRATEGY: "cooperative-sticky"}
+        defaults = {} if consumer.get("group.protocol") == "consumer" else {_STRATEGY: "cooperative-sticky"}
         return cls(
             tuple(topics),
             {
                 "auto.offset.reset": "earliest",
-                **asked,
+                **defaults,
                 **librdkafka_security(consumer),
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",

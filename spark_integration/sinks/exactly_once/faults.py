@@ -74,10 +74,10 @@ def limited(call: Callable[[], Any], within_s: float) -> Any:
     thread.join(within_s)
     if not ended:
         raise TimeoutError
-    found, error = ended[0]
+    result, error = ended[0]
     if error is not None:
         raise error
-    return found
+    return result
 
 
 def begin(producer: Producer, topic: str) -> int:
@@ -92,11 +92,11 @@ def begin(producer: Producer, topic: str) -> int:
     # Without a connection a producer tries again after 500 ms. The first answer comes by one that librdkafka
     # gives up as soon as it knows the broker's name, the second by one that stays.
     for _ in range(2):
-        found = patiently(
+        offsets = patiently(
             lambda within_s: producer.list_topics(topic, timeout=min(within_s, ANSWER_WITHIN_S))
         )
     patiently(producer.init_transactions)
-    return len(found.topics[topic].partitions)
+    return len(offsets.topics[topic].partitions)
 
 
 def settled(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
