@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assignors.errors import GroupNotFoundError
 from copartition.cli.client_options import client_options
 from copartition.cli.options import output_options, verbose_option
 from copartition.cli.shell import HELP, QuietCommand, complain, write
 from copartition.cli.verbs import examples
+from partitioning.errors import GroupNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

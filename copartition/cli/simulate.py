@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from assignors.errors import ScenarioError
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, html_option, output_options, seed_option, set_option
 from copartition.cli.shell import HELP, QuietCommand, complain, write
 from copartition.cli.verbs import examples
 from copartition.reports.words import visible
+from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 
 if TYPE_CHECKING:
