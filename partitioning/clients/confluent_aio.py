@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Message
 
-    from partitioning.clients.topics import Topic
+    from partitioning.clients.topics import Ask, Topic
     from partitioning.interface import Partitioner
 
 
@@ -72,7 +72,7 @@ class PartitioningAIOProducer(AIOProducer):
         self._deliveries = deliveries_of(producer_conf, "records")
         self._taken_along = 0
         self._unresolved: set[Future[Message]] = set()
-        super().__init__(producer_conf, **options)
+        super().__init__({**producer_conf, **self._topics.hashing}, **options)
 
     async def produce(
         self,
@@ -94,8 +94,10 @@ class PartitioningAIOProducer(AIOProducer):
             BrokerUnreachableError: no broker told the topic's partitions in time.
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
-        if partition == ANY_PARTITION:
-            known = self._topics.fresh(topic) or await self._refreshed(topic)
+        if partition == ANY_PARTITION and not (key and topic in self._topics.hashed):
+            known = self._topics.trusted(topic) or await self._met(topic)
+            if self._topics.due(known):
+                self._topics.refresh_soon(self._asking())
             key, value = encoded(key), encoded(value)
             partition = known.place(key)
             known.sent(partition, key, value)
@@ -110,7 +112,7 @@ class PartitioningAIOProducer(AIOProducer):
         """A record's report, passed on to the future that the caller has."""
         error = None if inner.cancelled() else inner.exception()
         if isinstance(error, KafkaException):
-            self._topics.heard(topic, error.args[0])
+            self._topics.on_error(topic, error.args[0])
             self._taken_along += error.args[0].code() in TAKEN_ALONG
         if outer.done():
             return
@@ -168,10 +170,14 @@ class PartitioningAIOProducer(AIOProducer):
         finally:
             await super().close()
 
-    async def _refreshed(self, topic: str) -> Topic:
+    async def _met(self, topic: str) -> Topic:
+        return await asyncio.to_thread(self._topics.met, topic, self._asking())
+
+    def _asking(self) -> Ask:
+        """How another thread asks for a topic's metadata; so that the event loop never waits."""
         loop = asyncio.get_running_loop()
 
         def ask(name: str, within_s: float) -> Any:
             return asyncio.run_coroutine_threadsafe(self.list_topics(name, within_s), loop).result()
 
-        return await asyncio.to_thread(self._topics.refreshed, topic, ask)
+        return ask
