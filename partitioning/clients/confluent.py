@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from partitioning.clients.errors import DeliveryError
-from partitioning.errors import MissingDependencyError
+from partitioning.errors import DeliveryError, MissingDependencyError
 
 try:
     from confluent_kafka import KafkaException, Producer, SerializingProducer

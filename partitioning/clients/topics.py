@@ -13,10 +13,15 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from partitioning.clients.delivery import Deliveries, milliseconds, said
-from partitioning.clients.errors import BrokerUnreachableError, DeliveryError, UnknownTopicError
 from partitioning.clients.placing import TopicPlacer, layout_of, librdkafka_partitioner, strategy
 from partitioning.clients.refusal import why_refused
-from partitioning.errors import InvalidConfigError, PartitioningError
+from partitioning.errors import (
+    BrokerUnreachableError,
+    CopartitionError,
+    DeliveryError,
+    InvalidConfigError,
+    UnknownTopicError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -198,7 +203,7 @@ class Topics:
     def _is_there(self, name: str, topic: Topic, ask: Ask) -> bool:
         try:
             return self._refreshed(name, topic, ask)
-        except PartitioningError:
+        except CopartitionError:
             return False
 
     def _refreshed(self, name: str, topic: Topic, ask: Ask) -> bool:

@@ -10,9 +10,9 @@ from confluent_kafka import KafkaError, KafkaException
 
 from partitioning import get_partitioner
 from partitioning.clients import topics as module
-from partitioning.clients.errors import UnknownTopicError
 from partitioning.clients.placing import librdkafka_partitioner
 from partitioning.clients.topics import Topics
+from partitioning.errors import UnknownTopicError
 from partitioning.interface import Partitioner
 from partitioning.sticky import Sticky
 from tests.partitioning.clients.strategies import Strategy, last
