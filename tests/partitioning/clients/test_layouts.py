@@ -138,7 +138,8 @@ def test_a_topic_that_went_away_is_told_to_the_next_record(code: int, says: str)
         known.known("t", cluster.ask)
 
 
-def test_a_leader_that_is_being_elected_is_waited_for() -> None:
+def test_a_leader_that_is_being_elected_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "sleep", lambda _: None)
     cluster, known = Cluster(), Topics({}, Strategy(last), max_block_ms=GENEROUS_S * 1000)
     cluster.error = KafkaError.LEADER_NOT_AVAILABLE
     answer = cluster.ask
