@@ -8,6 +8,7 @@ coordinator has its members.
 from partitioning.java.hash_codes import topic_partition_hash, topic_partition_hashes, uuid_hash
 from partitioning.java.hash_map import HashMap, HashSet
 from partitioning.java.hash_order import hash_map_keys, hash_map_order
+from partitioning.java.scala_set import scala_set_order
 from partitioning.java.sizes import hash_map_capacity, hash_set_capacity
 from partitioning.java.strings import string_hash, string_hashes, utf16_key
 from partitioning.java.timeline_keys import TimelineKeys
@@ -20,6 +21,7 @@ __all__ = [
     "hash_map_keys",
     "hash_map_order",
     "hash_set_capacity",
+    "scala_set_order",
     "string_hash",
     "string_hashes",
     "topic_partition_hash",
