@@ -11,7 +11,7 @@ from partitioning.java import scala_set_order
 from partitioning.kit.limits import check_partitions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Iterable, Mapping, Sequence
 
     from assignors.state import GroupState, TopicRacks
     from copartition.groups.plan.members import Seat, WhatIf
@@ -65,16 +65,19 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
     if strategy not in _WITHOUT_RACKS and any(seat.member.rack for seat in seats):
         racks, unknown = _racks(state, counts, seats)
         assumed.extend(unknown)
-    topics = [Topic(name, counts[name], racks.get(name), ids.get(name)) for name in _order(counts, read)]
+    topics = [
+        Topic(name, counts[name], racks.get(name), ids.get(name))
+        for name in _order(counts, read & counts.keys())
+    ]
     return PlannedTopics(topics, tuple(assumed))
 
 
-def _order(counts: Mapping[str, int], read: Set[str]) -> list[str]:
+def _order(counts: Mapping[str, int], read: Iterable[str]) -> list[str]:
     """As a broker lists them to a leader that asks for what its group reads; the others behind.
 
     librdkafka's members name topics in order, and its "cooperative-sticky" goes by the broker's.
     """
-    return list(dict.fromkeys([*scala_set_order(sorted(read & counts.keys())), *counts]))
+    return list(dict.fromkeys([*scala_set_order(sorted(read)), *counts]))
 
 
 def _seen(state: GroupState) -> dict[str, int]:
