@@ -13,9 +13,9 @@ from assignors.answers import ask
 from assignors.errors import AssignorError, SourceError
 from assignors.explain import Explainer
 from assignors.group import Group
-from assignors.registry import get_assignor
+from assignors.registry import check_for_consumers, get_assignor
 from assignors.settling import settle
-from assignors.state import GroupState
+from assignors.state import CONNECT, GroupState
 from copartition.groups.plan.members import EVERYBODY, find_member, names_of, seat_members
 from copartition.groups.plan.new_ids import unknown_places
 from copartition.groups.plan.owners import owners
@@ -76,6 +76,11 @@ def plan(
     check_members(len(state.members) + joining, SourceError, f"with {joining} joining members the group")
     state = as_complete(state)
     assignor = _own_strategy(state) if assignor == CURRENT else assignor
+    check_for_consumers([assignor], SourceError)
+    if state.protocol == CONNECT:
+        raise SourceError(
+            f"plan:{assignor}: these are workers of Kafka Connect, whom no consumer's strategy serves"
+        )
     settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
     strategy = get_assignor(assignor, **settings)
     seated = seat_members(state, what_if)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from assignors.errors import ScenarioError
+from assignors.registry import check_for_consumers
 from assignors.strategies import BrokerRangeAssignor, UniformAssignor
 from copartition.simulation.inputs.events import (
     Autoscaler,
@@ -124,6 +125,7 @@ def _check_strategies(names: tuple[str, ...] | None, path: str) -> None:
     """Refuse strategies that no consumer can have together; whether they exist is known when they run."""
     if names == ():
         raise ScenarioError("no strategy is named; leave assignors out, or name one", path=path)
+    check_for_consumers(names or (), partial(ScenarioError, path=path))
     if names and len(names) > 1 and not BROKER_SIDE.isdisjoint(names):
         raise ScenarioError(
             f"{', '.join(names)}: {' and '.join(sorted(BROKER_SIDE))} are the broker's, each alone", path=path

@@ -1,0 +1,53 @@
+"""Writes the golden answers of task assignors: `python -m tools.oracle.tasks.regenerate [PREFIX...]`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tests.support.oracle import Oracle
+from tests.support.tasks import GOLDEN
+from tools.oracle.assignors.regenerate import write_lines
+from tools.oracle.tasks.connect import connect_lives
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Json = dict[str, Any]
+
+CONNECT = {"connect-eager": 60, "connect-incremental": 220}
+"""How many clusters' lives the golden files hold."""
+
+
+def connect_answers(oracle: Oracle, assignor: str, seed: object, count: int) -> Iterator[Json]:
+    """Lives of clusters with the answers of real workers and their leader's assignor."""
+    for life in connect_lives(assignor, seed, count):
+        answers = oracle.ask("connect", **{key: life[key] for key in ("assignor", "max_delay_ms", "steps")})
+        steps = [
+            {"connectors": asked["connectors"], **answer}
+            for asked, answer in zip(life["steps"], answers["steps"], strict=True)
+        ]
+        yield {"name": life["name"], "max_delay_ms": life["max_delay_ms"], "steps": steps}
+
+
+def _files(tasks: Oracle) -> Iterator[tuple[str, Iterator[Json]]]:
+    for assignor, count in CONNECT.items():
+        yield assignor, connect_answers(tasks, assignor, "golden", count)
+
+
+def main(chosen: list[str]) -> None:
+    """Asks the JVM again, for all files or those whose names start with one of the given texts."""
+    with Oracle(main=("tasks", "TaskOracle")) as tasks:
+        for name, lines in _files(tasks):
+            if chosen and not name.startswith(tuple(chosen)):
+                continue
+            is_new = write_lines(name, lines, GOLDEN)
+            sys.stdout.write(f"{name}{' written' if is_new else ' unchanged'}\n")
+            sys.stdout.flush()
+        versions = {"tasks": tasks.versions()}
+        (GOLDEN / "versions.json").write_text(json.dumps(versions, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
