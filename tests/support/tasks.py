@@ -8,8 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assignors import Group, Member, Topic, get_assignor
+from assignors import AssignorError, Group, Member, Topic, get_assignor
+from assignors.share import SimpleAssignor
+from assignors.streams import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.topic_partition import TopicPartition
+from tests.support.golden import group_of, lists_of
 from tests.support.tiers import tier
 
 if TYPE_CHECKING:
@@ -54,6 +57,51 @@ def connect_difference(assignor: str, life: Json) -> str | None:
             return (
                 f"{assignor} differs in {life['name']}, step {number}: {step}\nJVM  {expected}\nours {found}"
             )
+    return None
+
+
+def share_difference(scenario: Json) -> str | None:
+    """Where our assignor of share groups first differs from the JVM's; None where it never does."""
+    for number, step in enumerate(scenario["steps"]):
+        found: Any
+        try:
+            found = {member: list(mine) for member, mine in SimpleAssignor().assign(group_of(step)).items()}
+        except AssignorError as error:
+            found = error.jvm_exception
+        expected = step["error"]["exception"] if "error" in step else lists_of(step)
+        if found != expected:
+            return f"simple differs in {scenario['name']}, step {number}: {step}\nours {found}"
+    return None
+
+
+def streams_group(step: Json) -> StreamsGroup:
+    """The streams group of one step."""
+    members = [
+        StreamsMember(
+            about["id"],
+            about["process"],
+            active=_tasks(about.get("active", ())),
+            standby=_tasks(about.get("standby", ())),
+            offsets={TopicPartition(name, task): offset for name, task, offset in about.get("offsets", ())},
+        )
+        for about in step["members"]
+    ]
+    subtopologies = [Subtopology(**about) for about in step["subtopologies"]]
+    return StreamsGroup(subtopologies, members, standby_replicas=step["standbys"])
+
+
+def streams_difference(life: Json) -> str | None:
+    """Where our "sticky" of streams groups first differs from the JVM's; None where it never does."""
+    for number, step in enumerate(life["steps"]):
+        found = StreamsStickyAssignor().assign(streams_group(step))
+        expected = {
+            member: (_tasks(active), _tasks(standby)) for member, active, standby in step["assignment"]
+        }
+        ours = {member: (list(found.active[member]), list(found.standby[member])) for member in found.active}
+        if ours != {
+            member: (sorted(active), sorted(standby)) for member, (active, standby) in expected.items()
+        }:
+            return f"streams sticky differs in {life['name']}, step {number}: {step}\nours {ours}"
     return None
 
 
