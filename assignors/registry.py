@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 
-from assignors.errors import AssignorsError
 from assignors.interface import Assignor
 from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssignor
 from assignors.strategies import (
@@ -16,6 +15,7 @@ from assignors.strategies import (
     UniformAssignor,
 )
 from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
+from partitioning.errors import CopartitionError
 from partitioning.registry import Registry, StrategyInfo
 
 _BUILT_IN: dict[str, type[Assignor]] = {
@@ -63,7 +63,7 @@ def get_assignor(name: str, **config: object) -> Assignor:
 
 
 def list_assignors() -> list[StrategyInfo]:
-    """Every assignor by name, also those that are broken, each with its fault."""
+    """Every assignor by name; a broken one with its fault."""
     return _REGISTRY.infos()
 
 
@@ -81,7 +81,7 @@ def is_built_in(assignor: Assignor) -> bool:
     return type(assignor) in {*_BUILT_IN.values(), *_CONNECT.values()}
 
 
-def check_for_consumers(names: Iterable[str], error: Callable[[str], AssignorsError]) -> None:
+def check_for_consumers(names: Iterable[str], error: Callable[[str], CopartitionError]) -> None:
     """Refuse strategies of Kafka Connect where a group of consumers is asked about."""
     for name in names:
         if name in _CONNECT:

@@ -43,16 +43,16 @@ class ShareAssignment(Mapping[str, PartitionList]):
 
     @cached_property
     def members_of(self) -> Mapping[TopicPartition, tuple[str, ...]]:
-        """The members of each partition that is subscribed to, those that nobody has included."""
-        found: dict[TopicPartition, list[str]] = {
+        """The members of each partition that is subscribed to, also of a partition that nobody has."""
+        members: dict[TopicPartition, list[str]] = {
             TopicPartition(topic, number): []
             for topic, count in self._counts.items()
             for number in range(count)
         }
         for member, mine in self._lists.items():
             for partition in mine:
-                found.setdefault(partition, []).append(member)
-        return {partition: tuple(members) for partition, members in found.items()}
+                members.setdefault(partition, []).append(member)
+        return {partition: tuple(names) for partition, names in members.items()}
 
     @property
     def unassigned(self) -> PartitionList:

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from assignors.errors import InvalidGroupError
 from assignors.partition_list import PartitionList
 from assignors.rules.streams_sticky import assign_streams_sticky
+from partitioning.errors import InvalidGroupError
 from partitioning.kit.limits import check_members, check_partitions
 from partitioning.topic_partition import TopicPartition
 
@@ -99,7 +99,7 @@ class StreamsStickyAssignor:
         active, standby = assign_streams_sticky(group)
         return StreamsAssignment(
             *(
-                {member: PartitionList.of(sorted(tasks)) for member, tasks in given.items()}
-                for given in (active, standby)
+                {member: PartitionList.of(sorted(tasks)) for member, tasks in lists.items()}
+                for lists in (active, standby)
             )
         )

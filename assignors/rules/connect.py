@@ -14,10 +14,10 @@ from itertools import chain, cycle
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.assignment import Assignment
-from assignors.errors import InvalidGroupError
 from assignors.group import Group, Topic
 from assignors.partition_list import PartitionList
 from assignors.rules.members_and_topics import members_by_id
+from partitioning.errors import InvalidGroupError
 from partitioning.java import utf16_key
 from partitioning.java.hash_codes import TaskId
 from partitioning.java.hash_map import HashMap, HashSet
@@ -63,7 +63,7 @@ class ConnectMemory:
         previous_generation: the generation that the last round belonged to.
         previous_members: the workers of the last round.
         scheduled_rebalance_ms: when what is lost will be assigned; 0: nothing is scheduled.
-        delay_ms: what the workers were told last.
+        delay_ms: the delay in the last answer; 0: none.
         candidates: workers that came without anything while something was lost, in the order they came.
         revoked_in_previous: whether the last round took something away to balance.
         successive_revoking_rebalances: how many rounds in a row wanted to.
@@ -149,7 +149,7 @@ class _Round:
         workers: HashMap[str, _Worker] = HashMap()
         self._before: dict[str, list[TaskId]] = {}
         for member in members_by_id(group).values():
-            held = self._before[member.id] = _as_sent(_held(member))
+            held = self._before[member.id] = _as_sent(_reported_tasks(member))
             workers[member.id] = _Worker(member.id)
             workers[member.id].run(held)
         self._workers = list(workers.values())
@@ -186,13 +186,13 @@ class _Round:
         # 5. Decide whether what is lost is assigned now or waits for its worker.
         to_reassign = self._handle_lost_assignments(lost)
 
-        # 6. Take from those that have too much, unless a delay is running.
+        # 6. Take from workers with too much, unless a delay is running.
         if self._memory.delay_ms == 0:
             self._balance()
         else:
             self._memory = replace(self._memory, revoked_in_previous=False)
 
-        # 7. Give what is new, then what is lost, to those that have least.
+        # 7. Give what is new, then what is lost, to the workers with least.
         to_assign = [*created, *to_reassign]
         _fill(self._workers, to_assign, lambda worker: worker.connectors, instances=True)
         _fill(self._workers, to_assign, lambda worker: worker.tasks, instances=False)
@@ -211,7 +211,7 @@ class _Round:
         is_complete = memory.previous_members <= self._before.keys()
         if (scheduled_ms <= 0 and is_complete) or self._max_delay_ms == 0:
             # Nobody left, so a worker did not get its last answer; or nothing is ever to wait (KAFKA-15693).
-            # Quirk: the delay that was told before stays.
+            # Quirk: the delay of the last answer stays.
             return lost
         if 0 < scheduled_ms <= self._now_ms:
             by_id = {worker.id: worker for worker in self._workers}
@@ -272,7 +272,7 @@ class _Round:
         ]
 
     def _answer(self, lost: list[TaskId]) -> tuple[ConnectRound, ConnectMemory]:
-        """What workers are told (`fillAssignments`), and what is remembered (`computePreviousAssignment`)."""
+        """The answer (`fillAssignments`), and what is remembered (`computePreviousAssignment`)."""
         revoked = {each for some in self._revoked.values() for each in some}
         running = {each for worker in self._workers for each in worker.all()}
         memory = replace(
@@ -287,14 +287,14 @@ class _Round:
         for worker in self._workers:
             stopped, before = self._revoked[worker.id], set(self._before[worker.id])
             started = [each for each in worker.all() if each not in before]
-            kept = [each for each in _held(members[worker.id]) if each not in stopped]
+            kept = [each for each in _reported_tasks(members[worker.id]) if each not in stopped]
             lists[worker.id] = _connectors_first([*_as_sent(started), *kept])
-        told = {
+        stops = {
             worker: PartitionList.of(map(_partition, _as_sent(some, sort_instances=False)))
             for worker, some in self._revoked.items()
             if some
         }
-        return ConnectRound(_assignment(self._group, lists), told, memory.delay_ms), memory
+        return ConnectRound(_assignment(self._group, lists), stops, memory.delay_ms), memory
 
 
 def _configured(group: Group) -> list[TaskId]:
@@ -315,7 +315,7 @@ def _configured(group: Group) -> list[TaskId]:
     return [*instances, *(TaskId(name, number) for name in names for number in range(count[name]))]
 
 
-def _held(member: Member) -> list[TaskId]:
+def _reported_tasks(member: Member) -> list[TaskId]:
     """What a worker runs, in the order in which it knows it."""
     return _connectors_first(
         TaskId(topic[len(CONNECTOR) :], INSTANCE) if topic.startswith(CONNECTOR) else TaskId(topic, number)
@@ -364,7 +364,7 @@ def _too_much(
     sizes = [len(of(worker)) for worker in workers]
     if sizes.count(least + 1) == extras and sizes.count(least) + extras == len(workers):
         return []
-    found = []
+    surplus = []
     for worker, size in zip(workers, sizes, strict=True):
         if size <= least:
             continue
@@ -373,8 +373,8 @@ def _too_much(
             extras -= 1
             share = least + 1
         if size > share:
-            found.append((worker, [*of(worker)][: size - share]))
-    return found
+            surplus.append((worker, [*of(worker)][: size - share]))
+    return surplus
 
 
 def _fill(

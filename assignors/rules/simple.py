@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeVar
 
-from assignors.errors import AssignorError
 from assignors.rules.group_spec import GroupSpec, TargetAssignment, deep_copy_assignment
+from partitioning.errors import AssignorError
 from partitioning.java import hash_map_capacity
 from partitioning.java.hash_codes import TopicIdPartition
 from partitioning.java.hash_map import HashMap, HashSet
@@ -47,7 +47,7 @@ class _Builder:
     Attributes:
         member_ids: the members; a number is an index into them.
         old: each member's target so far.
-        new: copies of those that change.
+        new: copies of the targets that change.
     """
 
     def __init__(self, spec: GroupSpec) -> None:
@@ -162,7 +162,7 @@ class _Homogeneous(_Builder):
 
 
 class _Heterogeneous(_Builder):
-    """`SimpleHeterogeneousAssignmentBuilder`: each topic by itself, among those that subscribe to it.
+    """`SimpleHeterogeneousAssignmentBuilder`: each topic by itself, among its own subscribers.
 
     Quirk: topics that nobody subscribes to any more stay in the targets of who had them.
     """
@@ -249,7 +249,7 @@ def _assign_remaining(
     Args:
         assigned: each partition and who has had it.
         desired_sharing: how many members each is to have.
-        unfilled: members that have too few; those that are full leave.
+        unfilled: members that have too few; who is full leaves.
         give: gives a partition to a member, and says whether that is full now.
     """
     circle, has_given = iter(sorted(unfilled)), False

@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.errors import AssignorError
+from partitioning.errors import AssignorError
 from partitioning.java import utf16_key
 from partitioning.java.hash_map import HashMap
 from partitioning.java.priority_queue import PriorityQueue
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from assignors.streams import StreamsGroup, StreamsMember
 
 
-class _Given(NamedTuple):
+class _Answer(NamedTuple):
     """What each member gets."""
 
     active: dict[str, set[TopicPartition]]
@@ -89,7 +89,7 @@ class _Process:
         return self.counts[member]
 
 
-def assign_streams_sticky(group: StreamsGroup) -> _Given:
+def assign_streams_sticky(group: StreamsGroup) -> _Answer:
     """Who runs what, and who stands by.
 
     Args:
@@ -134,19 +134,19 @@ class _Sticky:
             for task in member.offsets.keys() - set(member.standby):
                 candidates[task].append((True, -member.offsets[task], member.id))
         self._previous_standby = {
-            task: [member for *_, member in sorted(found, key=lambda each: each[:2])]
-            for task, found in candidates.items()
+            task: [member for *_, member in sorted(ranked, key=lambda each: each[:2])]
+            for task, ranked in candidates.items()
         }
-        self._given = _Given(
+        self._answer = _Answer(
             {member.id: set() for member in group.members}, {member.id: set() for member in group.members}
         )
 
-    def run(self) -> _Given:
+    def run(self) -> _Answer:
         """Active tasks, then standby tasks."""
         self._assign_active()
         if self._group.standby_replicas > 0:
             self._assign_standby()
-        return self._given
+        return self._answer
 
     def _assign_active(self) -> None:
         # 1. A task goes back to its previous member, as long as that has no more than its share.
@@ -186,7 +186,7 @@ class _Sticky:
         return True
 
     def _note_active(self, member: str, task: TopicPartition, count: int) -> None:
-        self._given.active[member].add(task)
+        self._answer.active[member].add(task)
         self._active_quota.note(count)
         self._quota.note(count)
 
@@ -249,7 +249,7 @@ class _Sticky:
         return process is not None
 
     def _note_standby(self, member: str, task: TopicPartition, count: int) -> None:
-        self._given.standby[member].add(task)
+        self._answer.standby[member].add(task)
         self._quota.note(count)
 
     def _by_load(self) -> PriorityQueue[_Process]:

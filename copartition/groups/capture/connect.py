@@ -11,11 +11,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-from assignors.errors import SourceError
 from assignors.rules.connect import CONNECTOR
 from assignors.state import CONNECT, MemberIdentity
 from copartition.groups.capture.table import AGAIN
 from copartition.groups.rows import Rows
+from partitioning.errors import SourceError
 from partitioning.kit.extras import needs
 from partitioning.kit.formats import decode_json
 from partitioning.kit.limits import MAX_ID, MAX_PARTITION, MAX_TOPIC_NAME, check_partitions
@@ -65,10 +65,10 @@ def parse_status(text: str) -> GroupState:
         SourceError: the text is cut off, lacks the status, or names a task twice.
     """
     try:
-        told = msgspec.convert(decode_json(text), dict[str, _Expanded])
+        answer = msgspec.convert(decode_json(text), dict[str, _Expanded])
     except (ValueError, msgspec.MsgspecError) as error:
         raise SourceError(f"no whole answer to GET /connectors?expand=status: {error}; {AGAIN}") from error
-    statuses = [expanded.status for expanded in told.values()]
+    statuses = [expanded.status for expanded in answer.values()]
     check_partitions(sum(1 + len(status.tasks) for status in statuses), SourceError, "the Connect cluster")
     rows, troubled = Rows(), []
     running = [each for status in statuses for each in (status.connector, *status.tasks)]

@@ -8,8 +8,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from partitioning.errors import MissingDependencyError
-from spark_integration import SinkConfigError, register, sinks
+from partitioning.errors import InvalidConfigError, MissingDependencyError
+from spark_integration import register, sinks
 
 ROOT = Path(__file__).parents[3]
 
@@ -48,6 +48,7 @@ def test_spark_finds_the_source_where_it_is_installed(spark: SparkSession) -> No
 
 def test_a_virtual_environment_that_is_not_activated_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     context = Mock(master="local[2]", pythonExec="python3")
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     monkeypatch.setattr(sinks.sys, "prefix", "/an/environment")
     monkeypatch.setattr(sinks.sys, "executable", "/an/environment/bin/python")
     monkeypatch.setattr(sinks.shutil, "which", lambda _: "/an/environment/bin/python3")
@@ -55,6 +56,9 @@ def test_a_virtual_environment_that_is_not_activated_is_noticed(monkeypatch: pyt
     monkeypatch.setattr(sinks.shutil, "which", lambda _: "/usr/bin/python3")
     with pytest.warns(RuntimeWarning, match="Spark's workers run /usr/bin/python3, not"):
         sinks._check_python(context)
+    monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/python3")  # chosen
+    sinks._check_python(context)
+    monkeypatch.delenv("PYSPARK_PYTHON")
     context.master = "spark://host:7077"
     sinks._check_python(context)
 
@@ -86,7 +90,7 @@ def test_another_source_of_that_name_is_refused(spark: SparkSession, monkeypatch
     from spark_integration.reading.source import KafkaDataSource
 
     monkeypatch.setattr(KafkaDataSource, "schema", lambda _: StructType())
-    with pytest.raises(SinkConfigError, match="has found another format"):
+    with pytest.raises(InvalidConfigError, match="has found another format"):
         register(Registered(spark))
 
 

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from assignors import Topic
-from assignors.errors import MigrationError, ScenarioError, SourceError
 from copartition import Scenario, diff
 from copartition.groups import plan
 from copartition.groups.capture.formats import check_head, parse_capture
 from copartition.migration import plan_migration
+from partitioning.errors import MigrationError, ScenarioError, SourceError
 
 
 def status(connector: str, worker: str, *tasks: str, state: str = "RUNNING") -> dict[str, object]:
