@@ -1,19 +1,13 @@
 """Share groups (KIP-932): a partition may belong to several members."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from assignors.group import Group
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.rules.simple import assign_simple
 from partitioning.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from assignors.group import Group
 
 
 class ShareAssignment(Mapping[str, PartitionList]):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping  # noqa: TC003 - type hints are read at run time
 from dataclasses import dataclass, field, replace
 from itertools import chain, cycle
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +25,7 @@ from partitioning.java.hash_map import HashMap, HashSet
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from assignors.group import Member
 
