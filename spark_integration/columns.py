@@ -65,7 +65,9 @@ def kafka_partition(
         InvalidConfigError: `nulls` has another value, or `spread_by` is empty.
     """
     rule, count = find_profile(profile), checked_partition_count(num_partitions)
-    key_bytes = (sf.col(key) if isinstance(key, str) else key).cast("binary")
+    column = sf.col(key) if isinstance(key, str) else key
+    # A cast that fails names ANSI mode as the way out, with which other bytes are hashed; try_cast does not.
+    key_bytes = (column.try_cast if hasattr(type(column), "try_cast") else column.cast)("binary")
     if rule.null == "empty":
         key_bytes = sf.coalesce(key_bytes, sf.lit(b""))
     if rule.empty == "unkeyed":

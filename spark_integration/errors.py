@@ -34,7 +34,9 @@ from copartition.topics.join.verdict import JoinVerdict
 
 _RAISED = re.compile(r"\bspark_integration(?:\.\w+)*\.(\w+): (.+)")
 _NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")
-_NO_BYTES = re.compile(r'resolve "(?:CAST\()?(.+?)(?: AS BINARY\))?" due.*?cannot cast "(\w+)" to "BINARY"')
+_NO_BYTES = re.compile(
+    r'resolve "(?:(?:TRY_)?CAST\()?(.+?)(?: AS BINARY\))?" due.*?cannot cast "(\w+)" to "BINARY"'
+)
 _OF_A_ROW = re.compile(r"\bcopartition: (.+)")
 """How the columns of this package begin what they raise in the JVM."""
 

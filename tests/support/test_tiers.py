@@ -126,3 +126,4 @@ def test_runs_that_share_a_file_count_together(tmp_path):
     file.write_text("xxx")
     assert pytest_run(tmp_path, FLAKY="1", CI="true", COPARTITION_SECOND_TRIES=str(file))[0] == 1
     assert file.read_text() == "xxxx"
+    assert pytest_run(tmp_path, CI="true", COPARTITION_SECOND_TRIES=str(file))[0] == 0
