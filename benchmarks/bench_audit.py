@@ -20,7 +20,7 @@ import confluent_kafka
 import numpy as np
 
 from benchmarks.audits.filling import filled
-from copartition.topics.audit.reading import FETCHING
+from copartition.topics.audit.reader import FETCHING
 from tests.support.broker import Broker, Kafka
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ while read < records:
     read += len(consumer.consume(10_000, 0.1))
 """
 AUDIT = """
-from copartition.topics.audit.reading import Selection
+from copartition.topics.audit.reader import Selection
 from copartition.topics.audit.topic import audit_topic
 begun = clock()
 audit = audit_topic(topic, {"bootstrap.servers": servers}, Selection(full=True))

@@ -7,10 +7,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
-from copartition.topics.audit.auditing import conclude
+from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.tally import Tally
 from copartition.topics.audit.topic_audit import Coverage, TopicAudit
-from copartition.topics.join.judging import judge
+from copartition.topics.join.judge import judge
 from copartition.topics.join.verdict import JoinVerdict, KeyApart, KeyProof
 from partitioning.errors import InvalidConfigError
 from spark_integration.auditing.plan import audit_records, checked_records

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from copartition.topics.audit.auditing import conclude
+from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.forms import count_forms
-from copartition.topics.audit.records import picked
 from copartition.topics.audit.tally import Tally
-from copartition.topics.audit.topic_audit import Coverage
-from copartition.topics.join.judging import judge
+from copartition.topics.audit.topic_audit import Coverage, picked
+from copartition.topics.join.judge import judge
 from copartition.topics.join.proof import KeyComparison
 
 if TYPE_CHECKING:

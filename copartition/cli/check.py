@@ -138,7 +138,7 @@ def _check_plan(
 ) -> JoinReport:
     """What is planned: which joins break when topics grow."""
     from copartition.reports.join.model import JoinReport  # noqa: PLC0415 - help and completion do without
-    from copartition.topics.join.planning import plan_growth  # noqa: PLC0415
+    from copartition.topics.join.growth import plan_growth  # noqa: PLC0415
 
     listed = [*([topics] if topics else []), *(tuple(join.split(",")) for join in joins)]
     known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
@@ -188,7 +188,7 @@ def _check_records(
     from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
 
     with needs("copartition check", "kafka"):
-        from copartition.topics.join.checking import check_topics  # noqa: PLC0415
+        from copartition.topics.join.check import check_topics  # noqa: PLC0415
     return JoinReport(
         *check_topics(topics, config, wanted.selection, committed=wanted.committed, decoder=keys)
     )
@@ -204,7 +204,7 @@ def _write(report: JoinReport, limits: Sequence[Check], output: Output) -> None:
 
         output.write(join_html(report))
     elif output.form == "markdown":
-        from copartition.reports.join.markdown import join_markdown  # noqa: PLC0415 - one format of several
+        from copartition.reports.join.text import join_markdown  # noqa: PLC0415 - one format of several
 
         output.write(join_markdown(report))
     else:

@@ -157,7 +157,7 @@ def delivery(
     """
     if unclean is not None and unclean >= min(leader_changes, default=0.0):
         raise click.UsageError("--unclean needs a --leader-change after it")
-    from copartition.reports import delivery as report  # noqa: PLC0415 - help does without
+    from copartition.reports import producer as report  # noqa: PLC0415 - help does without
     from partitioning.producer import Faults, assess_delivery, delivery_settings  # noqa: PLC0415
 
     settings = delivery_settings(

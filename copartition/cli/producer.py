@@ -143,7 +143,7 @@ def producer(
         for client in PRODUCERS
         if client in (clients or PRODUCERS)
     ]
-    assumed = (*stream.assumed, report.LIMITS)
+    assumed = (*stream.assumed, report.BATCHING_LIMITS)
     if html is not None:
         write(report.tuning_html(tunings, assumed), html)
     if output.form == "json":

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from assignors.errors import ScenarioError
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, html_option, output_options, seed_option, set_option
 from copartition.cli.shell import HELP, QuietCommand, complain, write
 from copartition.reports.words import visible
+from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from assignors.state import GroupState
     from copartition.cli.shell import Output
     from copartition.simulation import Runs, RunSummary, Scenario, SimulationResult
-    from copartition.watch.replaying import Replay
+    from copartition.watch.replay import Replay
 
 _RECORD = ".ndjson"
 _SHOWN = 100
@@ -108,7 +108,7 @@ def simulate(
             raise click.UsageError(
                 "a record stands beside one model: no other file or assignor, no -o ndjson and no --html"
             )
-        from copartition.watch.replaying import SEEDS, replay_record  # noqa: PLC0415 - as below
+        from copartition.watch.replay import SEEDS, replay_record  # noqa: PLC0415 - as below
 
         seeds = range(seed or 0, (seed or 0) + (runs or SEEDS))
         comparison = replay_record(plans[0], "".join(assignors) or None, changes, seeds)
@@ -257,7 +257,7 @@ def _run_seeds(scenarios: Sequence[Scenario], runs: int) -> tuple[list[Runs], li
 def _schema() -> str:
     import json  # noqa: PLC0415
 
-    from copartition.simulation.inputs.schema import scenario_schema  # noqa: PLC0415 - needs msgspec
+    from copartition.simulation.inputs.file import scenario_schema  # noqa: PLC0415 - needs msgspec
 
     return json.dumps(scenario_schema(), indent=2) + "\n"
 

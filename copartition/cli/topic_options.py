@@ -13,8 +13,8 @@ from copartition.cli.options import one_argument
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from copartition.topics.audit.decoding import KeyDecoder
-    from copartition.topics.audit.reading import Selection
+    from copartition.topics.audit.decoder import KeyDecoder
+    from copartition.topics.audit.reader import Selection
 
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
@@ -41,7 +41,7 @@ class Wanted(NamedTuple):
     @property
     def selection(self) -> Selection:
         """The same for a reader."""
-        from copartition.topics.audit.reading import Selection  # noqa: PLC0415 - needs the extra "kafka"
+        from copartition.topics.audit.reader import Selection  # noqa: PLC0415 - needs the extra "kafka"
 
         return Selection(self.full, self.last, self.since_ms, self.partitions)
 
@@ -106,7 +106,7 @@ class KeyFormat:
         from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
 
         with needs("--key-format", "kafka"):
-            from copartition.topics.audit.decoding import KeyDecoder, registry_client  # noqa: PLC0415
+            from copartition.topics.audit.decoder import KeyDecoder, registry_client  # noqa: PLC0415
         if self._settings and self._client is None:
             self._client = registry_client(self._settings)
         return self._decoders.setdefault(topic, KeyDecoder(self.name, topic, self._client))

@@ -1,16 +1,20 @@
-"""How even a group is as it stands, against the best that its subscriptions allow."""
+"""How even a group is as it stands, by partitions and by weights, against the best that is possible."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assignors.errors import InvalidGroupError
+import numpy as np
+
 from assignors.group import Group, Member, Topic
-from assignors.optimal.quality import quality
+from assignors.optimal.quality import certificate, quality
+from partitioning.errors import InvalidGroupError
 
 if TYPE_CHECKING:
     from assignors.optimal.quality import AssignmentQuality
     from assignors.state import GroupState
+    from assignors.weighted.certificate import Certificate
+    from assignors.weighted.weights import Weights
 
 
 def group_of(state: GroupState) -> Group:
@@ -29,3 +33,16 @@ def balance_of(state: GroupState) -> AssignmentQuality | None:
         return quality(group_of(state), state.assignment)
     except InvalidGroupError:
         return None
+
+
+def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
+    """The peak of a state, and what no assignment can beat.
+
+    Members whose subscriptions are unknown could read everything, so that no assignment beats the bound
+    whatever the truth is. None where the state does not tell all members, all partitions and their owners.
+    """
+    seen = state.topic * (np.int64(2**32)) + state.partition
+    one_owner = len(np.unique(seen)) == len(seen)
+    if not (state.complete and state.members_complete and one_owner):
+        return None
+    return certificate(group_of(state), state.assignment, weights)

@@ -14,15 +14,18 @@ from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
 from assignors.state import UNKNOWN_LAG, GroupState
 from assignors.weighted.weights_file import GivenWeights, weights_of
-from copartition.diff.balance import balance_of
+from copartition.diff.balance import balance_of, certificate_of
 from copartition.diff.changes import Action, Change, Conflict, Flow
 from copartition.diff.matching import Matching, match_members
 from copartition.diff.members import Identity, MemberChange, Presence, order_members
-from copartition.diff.needed import Columns, Needed, find_needed
-from copartition.diff.peak import certificate_of
+from copartition.diff.needed import (
+    CO_PARTITIONED,
+    Columns,
+    Needed,
+    find_needed,
+)
 from copartition.diff.stops import Consumption, Stop, find_consumption, find_protocols, find_stops
 from copartition.diff.summary import Summary, summarize
-from copartition.diff.topic_spread import CO_PARTITIONED, co_read_topics, separated_topics
 from copartition.simulation.inputs.settings import Settings
 from partitioning.kit.words import first_of
 from partitioning.topic_partition import TopicPartition
@@ -411,3 +414,32 @@ def _presence(one: int, other: int, old: GroupState, new: GroupState) -> Presenc
 def _owners(names: list[str], place_of: NDArray[np.int32], side: _Side, index: int) -> tuple[str, ...]:
     owners = (int(side.owner[index]), int(side.second[index]))
     return tuple(names[place_of[owner]] for owner in owners if owner >= 0)
+
+
+def co_read_topics(diff: AssignmentDiff) -> tuple[tuple[int, ...], ...]:
+    """Groups of topics of which one member had each number before; of indexes into `diff.topics`.
+
+    Only what two or more members shared like that counts; a member alone has everything of every topic.
+    """
+    together: dict[bytes, list[int]] = {}
+    for topic, owners in enumerate(_owners_by_topic(diff, diff.source, Action.ADDED)):
+        if len(np.unique(owners)) > 1 and (owners >= 0).all():
+            together.setdefault(owners.tobytes(), []).append(topic)
+    return tuple(tuple(topics) for topics in together.values() if len(topics) > 1)
+
+
+def separated_topics(diff: AssignmentDiff) -> tuple[tuple[int, ...], ...]:
+    """Those of the groups of `co_read_topics` of which it is no longer so after."""
+    after = _owners_by_topic(diff, diff.target, Action.REMOVED)
+    return tuple(
+        topics for topics in co_read_topics(diff) if len({after[topic].tobytes() for topic in topics}) > 1
+    )
+
+
+def _owners_by_topic(
+    diff: AssignmentDiff, owner: NDArray[np.int32], missing: Action
+) -> Sequence[NDArray[np.int32]]:
+    """The owners of each topic's partitions in the order of their numbers, on a side."""
+    there = diff.action != missing
+    ends = np.searchsorted(diff.topic[there], np.arange(1, len(diff.topics)))
+    return np.split(owner[there], ends)

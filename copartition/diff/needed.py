@@ -1,4 +1,4 @@
-"""How many moves a change needed, and how full its fullest member has to be, whoever decided."""
+"""How many moves a change needed, how full its fullest member has to be, and how topics are spread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from assignors.optimal.needed import most_kept
 from assignors.optimal.readers import Readers
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
-from copartition.diff.topic_spread import spread_of_topics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +19,43 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from copartition.diff.members import MemberChange
-    from copartition.diff.topic_spread import TopicSpread
+
+
+CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}
+"""The strategy of each protocol that gives equal numbers of equally large topics to one member."""
+
+
+class TopicSpread(NamedTuple):
+    """The topic that is spread worst, compared with its fair share.
+
+    Attributes:
+        fullest: the most of its partitions that a member has.
+        needed: the most that a member has where it is spread best.
+    """
+
+    fullest: int
+    needed: int
+
+
+def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpread:
+    """The spread after.
+
+    Args:
+        rows: the partitions, none with two owners.
+        subscribers: how many members read each topic.
+    """
+    here = rows.action != Action.REMOVED
+    share = -(-np.bincount(rows.topic[here], minlength=len(subscribers)) // np.maximum(subscribers, 1))
+    owned = here & (rows.target >= 0)
+    topics = max(len(subscribers), 1)
+    pairs, amount = np.unique(
+        rows.target[owned].astype(np.int64) * topics + rows.topic[owned], return_counts=True
+    )
+    if not len(pairs):
+        return TopicSpread(0, 0)
+    needed = share[pairs % topics]
+    worst = int(np.lexsort((amount, amount - needed))[-1])
+    return TopicSpread(int(amount[worst]), int(needed[worst]))
 
 
 class Columns(NamedTuple):

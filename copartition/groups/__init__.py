@@ -3,10 +3,9 @@
 from copartition.groups.capture import parse_capture
 from copartition.groups.live import read_live
 from copartition.groups.plan import Joiner, WhatIf, plan
-from copartition.groups.replay import step_state
 from copartition.groups.scenario import scenario_of
 from copartition.groups.snapshot import parse_snapshot, snapshot_bytes
-from copartition.groups.source import Pair, Source, given_weights, read_pair, read_source
+from copartition.groups.source import Pair, Source, given_weights, read_pair, read_source, step_state
 
 __all__ = [
     "Joiner",

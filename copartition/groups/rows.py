@@ -1,4 +1,4 @@
-"""Collects a group state row by row, from inputs that come that way."""
+"""A group state row by row, from inputs that come that way."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.errors import SourceError
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
+from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -80,3 +80,8 @@ class Rows:
             status=status,
             warnings=warnings,
         )
+
+
+def strategy_name(told: str | None, protocol: str | None) -> str | None:
+    """The strategy that Kafka tells; the coordinator's "range" is not the clients' (KIP-848)."""
+    return "broker-range" if (told, protocol) == ("range", "consumer") else told or None

@@ -2,32 +2,63 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.errors import SourceError
 from assignors.files import read_text
-from assignors.state import UNKNOWN_LAG
+from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.diff import diff
 from copartition.groups.capture import check_head, is_capture, parse_capture
 from copartition.groups.live import read_live
 from copartition.groups.plan import WhatIf, as_complete, plan
 from copartition.groups.plan.members import subscribed_members
 from copartition.groups.record import SUFFIX, read_record
-from copartition.groups.replay import step_state
 from copartition.groups.snapshot import parse_snapshot
 from copartition.simulation import Scenario, simulate
+from partitioning.errors import SourceError
 from partitioning.kit.limits import parse_number
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assignors.state import GroupState
     from assignors.weighted.weights_file import GivenWeights
+    from copartition.simulation import Consumer, SimulationResult
+
+
+def step_state(result: SimulationResult, step: int) -> GroupState:
+    """The group after a rebalance of the run; step 0 is the first assignment, -1 the last.
+
+    Raises:
+        SourceError: the run has no such step.
+    """
+    steps = result.steps
+    name = result.scenario.name
+    if not -len(steps) <= step < len(steps):
+        raise SourceError(f"{name}#{step}: the run has {len(steps)} steps, 0 to {len(steps) - 1}")
+    made = steps[step]
+    given = GroupState.of(made.assignment)
+    members = []
+    for member in given.members:
+        consumer = made.consumers[member.id]
+        instance_id = consumer.name if consumer.static else None
+        topics = _read_by(consumer, result.scenario, given)
+        members.append(MemberIdentity(member.id, instance_id, consumer.name, topics=topics))
+    return replace(given, members=tuple(members), name=name, status=f"generation {made.generation}")
+
+
+def _read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[str, ...]:
+    """The topics that a consumer subscribes to; a pattern's are those that there are."""
+    if consumer.pattern is not None:
+        return tuple(name for name in now.topics if re.fullmatch(consumer.pattern, name))
+    if consumer.topics is not None:
+        return consumer.topics
+    return tuple(topic.name for topic in scenario.topics)
+
 
 LAG = "lag"
 """The weights that a group tells itself."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions
 
-    from copartition.reports.table import Table as ReportTable
+    from copartition.reports.words import Table as ReportTable
 
 
 def cell(text: str, style: str = "") -> Text:

@@ -12,7 +12,7 @@ from partitioning.kit.extras import needs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from copartition.diff.checks import Check, Numbers
+    from copartition.diff.summary import Check, Numbers
 
 
 def dump(value: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from copartition.reports.words import visible
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from copartition.reports.table import Table
+    from copartition.reports.words import Table
 
 MOST_CHARACTERS = 60_000
 """Of a report; a comment on GitHub takes 65,536."""

@@ -1,10 +1,10 @@
-"""Names, partitions, times and counts as people read them, safe to show."""
+"""Names, partitions, times, counts and tables as people read them, safe to show."""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from partitioning.kit.words import first_of
 
@@ -131,3 +131,17 @@ def clock(milliseconds: float) -> str:
 def number(value: float | None) -> str:
     """A number with its thousands apart; unknown is said."""
     return "unknown" if value is None else f"{value:,}"
+
+
+class Table(NamedTuple):
+    """A table of a report.
+
+    Attributes:
+        titles: what the columns are called.
+        rows: a text for each column.
+        numbers: places of the columns that hold numbers, which are flush right.
+    """
+
+    titles: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: Collection[int] = ()

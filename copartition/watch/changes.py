@@ -1,7 +1,8 @@
-"""What changed in a group from look to look."""
+"""What changed in a group from one poll to the next, and stable names of its members."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,14 +13,34 @@ from assignors.partition_list import NOTHING, PartitionList
 from assignors.state import GroupState, MemberIdentity
 from copartition.diff import diff
 from copartition.diff.members import natural
-from copartition.watch.names import Names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from copartition.diff import Flow
     from copartition.groups.record import Step
     from partitioning.topic_partition import TopicPartition
+
+
+class Names:
+    """Short names, no two members in the group with the same; one that comes back gets the one it had."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, str] = {}
+
+    def of(self, members: Sequence[MemberIdentity]) -> list[str]:
+        """The names of the members that are in the group now."""
+        taken = {self._of[member.id] for member in members if member.id in self._of}
+        clients = Counter(member.client_id for member in members)
+        for member in members:
+            if member.id not in self._of:
+                client = member.client_id if clients[member.client_id] == 1 else None
+                self._of[member.id] = next(
+                    name for name in (member.instance_id, client, member.id) if name and name not in taken
+                )
+                taken.add(self._of[member.id])
+        return [self._of[member.id] for member in members]
+
 
 _HIDING = {"PreparingRebalance", "CompletingRebalance"}
 """In these states a classic group's coordinator tells who is in the group, and not who has what."""

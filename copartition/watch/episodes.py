@@ -13,8 +13,7 @@ from copartition.groups.plan import plan
 from copartition.simulation import Consumer, Grow, Join, Leave, Restart, Scenario
 from copartition.simulation.inputs.scenario import QUIET_MS
 from copartition.simulation.outcome.timeline import Phase
-from copartition.watch.changes import Kind, Watch
-from copartition.watch.names import Names
+from copartition.watch.changes import Kind, Names, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

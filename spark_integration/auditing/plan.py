@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from copartition.topics.audit.auditing import conclude
+from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.topic_audit import Coverage, TopicAudit
 from spark_integration.auditing.counting import count_topics
 from spark_integration.errors import ColumnError

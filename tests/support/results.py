@@ -19,8 +19,8 @@ from copartition.simulation import (
 )
 from copartition.simulation.outcome.result import Recording
 from copartition.simulation.outcome.timeline import Zombies
+from copartition.simulation.records.calls import CatchUps
 from copartition.simulation.records.curves import PartitionCurves
-from copartition.simulation.records.outages import CatchUps
 
 SCENARIO = Scenario(
     (Topic("orders", 2),), (Consumer("a"), Consumer("b")), (Crash(1_000, "a"),), name="deploy"

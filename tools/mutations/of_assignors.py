@@ -197,7 +197,7 @@ ROWS = [
         "tests/copartition/simulation/group/test_clients.py",
     ),
     (
-        "copartition/simulation/outcome/merging.py",
+        "copartition/simulation/outcome/phases.py",
         "turns[each.partitions] = each.turn",
         "turns[each.partitions] = 0",
         "tests/copartition/simulation/outcome/test_merging.py",
@@ -223,19 +223,19 @@ ROWS = [
         COMMAND,
     ),
     (
-        "copartition/groups/capture/realign.py",
+        "copartition/groups/capture/scan.py",
         "if lines[-1] or len(lines) > _MOST_LINES:",
         "if len(lines) > _MOST_LINES:",
         "tests/copartition/groups/capture",
     ),
     (
-        "copartition/groups/live/client_bytes.py",
+        "copartition/groups/live/members.py",
         "if len(leaders) == 1 else None",
         "if leaders else None",
         "tests/copartition/groups/test_client_bytes.py",
     ),
     (
-        "copartition/diff/topic_spread.py",
+        "copartition/diff/compare.py",
         "len(np.unique(owners)) > 1 and",
         "len(owners) > 1 and",
         "tests/copartition/diff/test_topic_spread.py",
@@ -256,7 +256,7 @@ ROWS = [
         WATCHING,
     ),
     (
-        "copartition/watch/looking.py",
+        "copartition/watch/poll.py",
         "seen, since = found, asked",
         "seen, since = found, self.ended",
         WATCHING,
@@ -281,18 +281,18 @@ ROWS = [
         CAPTURE,
     ),
     (
-        "copartition/groups/capture/members.py",
+        "copartition/groups/capture/group.py",
         'hostless = np.flatnonzero(columns["HOST"].codes[first] < 0)',
         'hostless = np.flatnonzero(columns["HOST"].codes[first] < -1)',
         CAPTURE,
     ),
     (
-        "copartition/groups/capture/members.py",
+        "copartition/groups/capture/group.py",
         "if len(table.lines[row]) < table.width if padded else not whole.get(last):",
         "if not padded and not whole.get(last):",
         CAPTURE,
     ),
-    ("copartition/groups/capture/members.py", "if code != row:", "if False:", CAPTURE),
+    ("copartition/groups/capture/group.py", "if code != row:", "if False:", CAPTURE),
     (
         "copartition/groups/capture/group.py",
         "members_complete = roster is not None or about.members == members",

@@ -9,16 +9,16 @@ HERE = "copartition/topics/join"
 
 ROWS = [
     # A verdict must not be "yes" too easily.
-    (f"{HERE}/judging.py", "everywhere >= ENOUGH_COMMON", "everywhere > 0", JUDGING),
-    (f"{HERE}/judging.py", "else proof.everywhere or 0", "else proof.common", JUDGING),
-    (f"{HERE}/judging.py", "if topic.old_counts:", "if False:", JUDGING),
-    (f"{HERE}/judging.py", "    if topic.missed:", "    if False:", JUDGING),
-    (f"{HERE}/judging.py", "if not topic.full:", "if False:", JUDGING),
-    (f"{HERE}/judging.py", "if apart and not convinced:", "if not convinced:", JUDGING),
+    (f"{HERE}/judge.py", "everywhere >= ENOUGH_COMMON", "everywhere > 0", JUDGING),
+    (f"{HERE}/judge.py", "else proof.everywhere or 0", "else proof.common", JUDGING),
+    (f"{HERE}/judge.py", "if topic.old_counts:", "if False:", JUDGING),
+    (f"{HERE}/judge.py", "    if topic.missed:", "    if False:", JUDGING),
+    (f"{HERE}/judge.py", "if not topic.full:", "if False:", JUDGING),
+    (f"{HERE}/judge.py", "if apart and not convinced:", "if not convinced:", JUDGING),
     (f"{HERE}/facts.py", "return self.today | {", "return self.today or {", JUDGING),
-    (f"{HERE}/rules.py", "num_partitions & (num_partitions - 1) == 0", "num_partitions % 2 == 0", JUDGING),
+    (f"{HERE}/writers.py", "num_partitions & (num_partitions - 1) == 0", "num_partitions % 2 == 0", JUDGING),
     (
-        f"{HERE}/key_forms.py",
+        f"{HERE}/judge.py",
         '"against": [tuple(filter(_is_sure, audit.forms))',
         '"against": [audit.forms',
         JUDGING,
@@ -39,13 +39,13 @@ ROWS = [
     (f"{HERE}/writers.py", 'value.rpartition(".")[2]', "value", SETTINGS),
     (f"{HERE}/by_settings.py", '"against" if count != 1 else "for"', '"for"', SETTINGS),
     (
-        f"{HERE}/planning.py",
+        f"{HERE}/growth.py",
         'return "moves" if before != after else "untouched"',
         'return "untouched"',
         PLANNING,
     ),
     (
-        f"{HERE}/planning.py",
+        f"{HERE}/growth.py",
         "needed = max(after[topic] for topic in group)",
         "needed = max(plan.values())",
         PLANNING,

@@ -3,7 +3,7 @@
 RECORDS = "tests/spark_integration/sinks/test_records.py"
 PLACEMENT = "tests/spark_integration/sinks/test_placement.py"
 DELIVERY = "tests/spark_integration/sinks/test_delivery.py"
-FORMS = "copartition/topics/audit/key_shapes.py"
+FORMS = "copartition/topics/audit/logical.py"
 NAMED = "tests/copartition/topics/audit/test_forms.py"
 
 HALF_DONE = "tests/spark_integration/sinks/exactly_once/test_half_done.py"

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from copartition.groups.live.cluster import connect
 from copartition.groups.live.members import describe_group, with_subscriptions
-from copartition.groups.live.states import states
-from copartition.groups.live.topics import read_lags, read_topics
+from copartition.groups.live.reader import read_lags, read_topics, states
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,24 +1,147 @@
-"""A group that is looked at again and again."""
+"""A live group read again and again: its members, topics and lag as columns."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from assignors.errors import GroupNotFoundError
-from assignors.state import GroupState
+from assignors.state import UNKNOWN_LAG, GroupState
+from copartition.groups.capture.table import beyond_end
 from copartition.groups.live.cluster import connect
 from copartition.groups.live.members import describe_group, with_subscriptions
-from copartition.groups.live.states import states
-from copartition.groups.live.topics import read_topics
+from copartition.groups.rows import Rows
+from partitioning.errors import GroupNotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from assignors.state import TopicRacks
+    from copartition.groups.live.cluster import Cluster
     from copartition.groups.live.members import LiveGroup
-    from copartition.groups.live.topics import LiveTopics
+    from partitioning.topic_partition import TopicPartition
+
+
+def states(
+    group: LiveGroup,
+    topics: LiveTopics,
+    lags: Mapping[tuple[str, int], int],
+    warnings: tuple[str, ...],
+) -> tuple[GroupState, GroupState | None]:
+    """What the members have, and what they are to have where the coordinator tells (KIP-848)."""
+
+    def state(lists: Sequence[Sequence[TopicPartition]]) -> GroupState:
+        return replace(_rows(group, lists, topics, lags), warnings=(*group.warnings, *warnings))
+
+    current = state([member.owned for member in group.members])
+    return current, state([member.target for member in group.members]) if group.has_target else None
+
+
+def _rows(
+    group: LiveGroup,
+    lists: Sequence[Sequence[TopicPartition]],
+    topics: LiveTopics,
+    lags: Mapping[tuple[str, int], int],
+) -> GroupState:
+    rows = Rows()
+    free = {(topic, number) for topic, count in topics.counts.items() for number in range(count)}
+    for member, owned in zip(group.members, lists, strict=True):
+        rows.member(member.identity)
+        for each in owned:
+            rows.partition(*each, member.identity.id, lags.get(each, UNKNOWN_LAG))
+            free.discard(each)
+    for topic, number in sorted(free):
+        rows.partition(topic, number, None, lags.get((topic, number), UNKNOWN_LAG))
+    state = rows.state(complete=topics.complete, name=group.name, status=group.status)
+    return replace(
+        state,
+        strategy=group.strategy,
+        protocol=group.protocol,
+        generation=group.generation,
+        leading_client=group.clients.leader,
+        clients=group.clients.members,
+        group_version=group.group_version,
+        topic_ids=tuple(topics.ids.get(name) for name in state.topics),
+        racks=tuple(topics.racks.get(name) for name in state.topics) if topics.racks else (),
+    )
+
+
+_64_BITS = 2**64 - 1
+
+
+class LiveTopics(NamedTuple):
+    """Topics as the cluster describes them.
+
+    Attributes:
+        counts: partition counts of those that we may see.
+        ids: topic ids.
+        racks: the racks of each partition's replicas; empty where they decide nothing.
+        complete: whether every topic that was asked for is in `counts`.
+        warnings: what could not be known.
+    """
+
+    counts: Mapping[str, int]
+    ids: Mapping[str, uuid.UUID]
+    racks: Mapping[str, TopicRacks]
+    complete: bool
+    warnings: tuple[str, ...]
+
+
+def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) -> LiveTopics:
+    """These topics.
+
+    Args:
+        cluster: where.
+        topics: names.
+        with_racks: whether the racks of replicas count, which they do if a member has a rack.
+    """
+    described = cluster.describe_topics(sorted(topics))
+    counts = {name: len(topic.partitions) for name, topic in described.items()}
+    unseen = sorted({*topics} - counts.keys())
+    hidden = (
+        f"the cluster shows this user no topic {', '.join(unseen)}: its partition count is unknown; if there "
+        "is one, the user needs DESCRIBE on it"
+    )
+    return LiveTopics(
+        counts,
+        {name: _uuid(topic.topic_id) for name, topic in described.items() if topic.topic_id is not None},
+        {name: _racks(topic) for name, topic in described.items()} if with_racks else {},
+        not unseen,
+        (hidden,) if unseen else (),
+    )
+
+
+def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int], tuple[str, ...]]:
+    """Records between the committed offset and the end, of every partition with a commit.
+
+    Below 0 where the commit is beyond the end, as after the topic was made anew.
+    """
+    committed = cluster.committed(group)
+    ends = cluster.ends(committed.keys())
+    unread = sorted({topic for topic, _ in committed.keys() - ends.keys()})
+    warnings = [f"the lag is unknown for partitions of {', '.join(unread)}"] if unread else []
+    lags = {each: end - committed[each] for each, end in ends.items()}
+    beyond = sorted(each for each, lag in lags.items() if lag < 0)
+    for topic, partition in beyond[:1]:
+        warnings.append(beyond_end(f"{topic}-{partition}", lags[topic, partition], len(beyond)))
+    return lags, tuple(warnings)
+
+
+def _racks(topic: Any) -> TopicRacks:
+    partitions = sorted(topic.partitions, key=lambda each: each.id)
+    return tuple(
+        tuple(sorted({replica.rack for replica in each.replicas if replica.rack})) for each in partitions
+    )
+
+
+def _uuid(identifier: Any) -> uuid.UUID:
+    """Java's two signed halves as a UUID."""
+    high = identifier.get_most_significant_bits() & _64_BITS
+    return uuid.UUID(int=(high << 64) | (identifier.get_least_significant_bits() & _64_BITS))
+
 
 _TOPICS_FOR_S = 60.0
 """A group hears of new partitions late (`metadata.max.age.ms`, five minutes); this is early enough."""

@@ -1,4 +1,4 @@
-"""A deploy: what becomes of a group whose members are replaced one after the other."""
+"""A deploy: the group whose members are replaced one after the other."""
 
 from __future__ import annotations
 
@@ -8,19 +8,30 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.errors import SourceError
 from assignors.settling import settle
 from copartition.diff.stops import Event
-from copartition.groups.plan.new_ids import placeholder
-from copartition.groups.plan.owners import owners
+from copartition.groups.plan.members import placeholder
+from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from assignors.group import Group
+    from assignors.group import Group, Topic
     from copartition.groups.plan.members import Seat
+
+
+def owners(topics: Sequence[Topic], assignment: Assignment, places: Mapping[str, int]) -> NDArray[np.int64]:
+    """The place of the member that has each partition of these topics, -1 for nobody."""
+    start = np.cumsum([0, *(topic.partitions for topic in topics)])
+    row = {topic.name: number for number, topic in enumerate(topics)}
+    members, names, member, topic, partition = assignment.to_arrays()
+    column = np.full(int(start[-1]), -1, np.int64)
+    place = np.array([places[name] for name in members], np.int64)
+    column[start[np.array([row[name] for name in names], np.int64)[topic]] + partition] = place[member]
+    return column
+
 
 MOST_STEPS = 2**24
 """Members that are replaced times partitions: each is two rebalances of the whole group."""

@@ -1,20 +1,20 @@
-"""What a planned group reads: how many partitions its topics have, their ids, and where the replicas are."""
+"""The topics of a planned group, and what no source says about them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.errors import SourceError
 from assignors.group import Topic
+from partitioning.errors import SourceError
 from partitioning.kit.limits import check_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assignors.state import GroupState, TopicRacks
-    from copartition.groups.plan.members import Seat
-    from copartition.groups.plan.what_if import WhatIf
+    from copartition.groups.plan.members import Seat, WhatIf
+
 
 _WITHOUT_RACKS = {"roundrobin", "uniform", "broker-range"}
 """Strategies to which racks are nothing."""

@@ -6,10 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.reasons import Reason
-from copartition.diff.topic_spread import CO_PARTITIONED
+from copartition.diff.needed import CO_PARTITIONED
 from copartition.reports.diff.model import renames
-from copartition.reports.table import Table
-from copartition.reports.words import count, duration, list_names, number
+from copartition.reports.words import Table, count, duration, list_names, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from copartition.simulation.inputs.events import Create, Grow
-from copartition.simulation.outcome.merging import Told, do_all
-from copartition.simulation.outcome.phases import Phases
+from copartition.simulation.outcome.phases import Phases, Told, do_all
 from copartition.simulation.outcome.timeline import Phase, Zombies, build_timeline
 from copartition.simulation.records.flow import Flow
 from partitioning.topic_partition import TopicPartition
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from assignors.assignment import Assignment
     from copartition.simulation.group.memberships import Memberships
     from copartition.simulation.inputs.scenario import Scenario
-    from copartition.simulation.outcome.merging import Call
+    from copartition.simulation.outcome.phases import Call
     from copartition.simulation.outcome.timeline import Rows, Timeline
 
 

@@ -2,7 +2,7 @@
 
 Every event begins at a time in milliseconds, or as soon as a condition holds. The first group of classes is
 what the simulated cluster knows; the second is what people do, which comes down to the first
-(`copartition.simulation.inputs.unfolding`).
+(`copartition.simulation.agenda`).
 """
 
 import sys

@@ -1,21 +1,23 @@
-"""Scenarios as files: YAML, TOML or JSON of one shape, which docs/scenarios.md describes."""
+"""Scenarios as YAML or JSON: read, written, and described by a JSON Schema."""
 
 from __future__ import annotations
 
+import math
 import re
 import uuid
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, fields
 from functools import partial
+from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assignors.errors import ScenarioError
 from assignors.files import read_text
 from assignors.group import Topic
 from assignors.registry import get_assignor
-from copartition.simulation.inputs.conditions import read_condition, write_condition
+from copartition.simulation.inputs import kinds
+from copartition.simulation.inputs.durations import Milliseconds
 from copartition.simulation.inputs.events import (
     EVENT_NAMES,
     EVENTS,
@@ -26,17 +28,31 @@ from copartition.simulation.inputs.events import (
     Event,
     Join,
 )
-from copartition.simulation.inputs.kinds import MEMBERS, RACKS, kind_of, kinds_of, near, refused, shown
+from copartition.simulation.inputs.kinds import (
+    DURATION,
+    MEMBERS,
+    RACKS,
+    kind_of,
+    kinds_of,
+    near,
+    object_of,
+    read_condition,
+    refused,
+    shown,
+    write_condition,
+)
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
-from partitioning.errors import UnknownStrategyError
+from partitioning.errors import ScenarioError, UnknownStrategyError
+from partitioning.kit.docstrings import described
 from partitioning.kit.extras import needs
 from partitioning.kit.formats import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml
-from partitioning.kit.limits import MAX_FILE_BYTES, check_members
+from partitioning.kit.limits import MAX_FILE_BYTES, MAX_TOPIC_NAME, check_members
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from os import PathLike
+
 
 _DECODERS = {".json": decode_json, ".toml": decode_toml, ".yaml": decode_yaml, ".yml": decode_yaml}
 _SETTINGS = {dotted(field.name): field.name for field in fields(Settings)}
@@ -349,3 +365,89 @@ def _written_event(event: Event) -> dict[str, Any]:
     elif isinstance(event, ByName):
         written["consumer"] = event.consumer
     return written
+
+
+_TEXT_SCHEMA = kind_of(str).schema
+_FLAG = kind_of(bool).schema
+_COUNT_SCHEMA = kind_of(Count).schema
+_CONSUMER = {"$ref": "#/definitions/Consumer"}
+
+
+def scenario_schema() -> dict[str, Any]:
+    """The JSON Schema of a scenario file; of draft 7, which editors know."""
+    consumer, costs, load, settings, whole = map(_object, (Consumer, Costs, Load, Settings, Scenario))
+    alike = {name: of for name, of in consumer["properties"].items() if name not in {"name", "beat_ms"}}
+    several = object_of(alike | {"count": MEMBERS.schema, "prefix": _TEXT_SCHEMA}, ["count"])
+    settings["properties"] = {dotted(name): of for name, of in settings["properties"].items()}
+    topic = object_of(
+        {"partitions": _COUNT_SCHEMA, "racks": RACKS.schema, "id": {"type": "string", "format": "uuid"}},
+        ["partitions"],
+    )
+    own: dict[str, dict[str, Any]] = {
+        "topics": {
+            "type": "object",
+            "propertyNames": {"minLength": 1, "maxLength": MAX_TOPIC_NAME},
+            "additionalProperties": {"anyOf": [_COUNT_SCHEMA, topic]},
+        },
+        "consumers": {
+            "anyOf": [
+                MEMBERS.schema,
+                several,
+                {"type": "array", "items": {"anyOf": [_TEXT_SCHEMA, _CONSUMER, several]}},
+            ]
+        },
+        "settings": settings,
+        "costs": costs,
+        "load": {"anyOf": [load, {"type": "null"}]},
+        "events": {"type": "array", "items": {"oneOf": [_event_schema(name) for name in EVENTS]}},
+    }
+    for name, of in own.items():
+        whole["properties"][name] = of | {"description": whole["properties"][name]["description"]}
+    whole["properties"]["static"] = _FLAG | {
+        "description": "whether consumers are static members where they do not say.",
+        "default": False,
+    }
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "A scenario of copartition simulate",
+        **whole,
+        "definitions": {"Consumer": consumer, "Duration": DURATION.definition},
+    }
+
+
+def _object(type_: type[Any]) -> dict[str, Any]:
+    """The schema of a dataclass."""
+    descriptions = described(type_)
+    properties, required = {}, []
+    for field in fields(type_):
+        schema = kinds_of(type_)[field.name].schema
+        notes: dict[str, Any] = {}
+        if field.name in descriptions:
+            notes["description"] = descriptions[field.name]
+        if field.default is MISSING and field.default_factory is MISSING:
+            required.append(field.name)
+        elif isinstance(field.default, int | float | str) and field.default != math.inf:
+            notes["default"] = field.default
+        # Draft 7 ignores what stands beside a reference.
+        properties[field.name] = ({"allOf": [schema]} if "$ref" in schema and notes else schema) | notes
+    summary = (getdoc(type_) or "").partition("\n\n")[0]
+    return object_of(properties, required) | {"description": " ".join(summary.split())}
+
+
+def _event_schema(name: str) -> dict[str, Any]:
+    schema = _object(EVENTS[name])
+    own = {
+        "event": {"const": name},
+        "at_ms": kind_of(Milliseconds).schema | {"description": "when."},
+        "when": kinds.SCHEMA | {"description": "the condition that sets it off, once, instead of a time."},
+    }
+    if name == "join":
+        own["consumer"] = {"anyOf": [_TEXT_SCHEMA, _CONSUMER]}
+    schema["properties"] |= own
+    if "at_ms" in schema["required"]:
+        schema["required"].remove("at_ms")
+        schema["oneOf"] = [{"required": ["at_ms"]}, {"required": ["when"]}]
+    else:
+        schema["not"] = {"required": ["at_ms", "when"]}
+    schema["required"].insert(0, "event")
+    return schema

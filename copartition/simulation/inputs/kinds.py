@@ -17,7 +17,6 @@ from reprlib import Repr
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from assignors.errors import ScenarioError
 from assignors.group import Topic
 from copartition.simulation.inputs import durations, events
 from copartition.simulation.inputs.durations import (
@@ -28,10 +27,13 @@ from copartition.simulation.inputs.durations import (
     LogNormal,
     Uniform,
 )
+from copartition.simulation.inputs.events import Condition
+from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
 
 UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 """Milliseconds of each unit that a length of time may be written in."""
@@ -345,3 +347,41 @@ def refused(name: str, value: Any, kind: Kind, path: str) -> ScenarioError:
         number = next(number for number, each in enumerate(value) if not kind.item.fits(each))
         return refused(f"{name}[{number}]", value[number], kind.item, path)
     return ScenarioError(f"{name} is {shown(value)}; {kind.advice(value)}", path=f"{path}.{name}")
+
+
+FIGURES: tuple[Any, ...] = tuple(kinds_of(Condition)["figure"].schema["enum"])
+_TEXT = re.compile(rf"([a-z_]+) *([<>]) *({NUMBER})(?: +for +({TIME}))?")
+SCHEMA = {
+    "type": "string",
+    "pattern": rf"^({'|'.join(FIGURES)}) *[<>] *{NUMBER}( +for +{TIME})?$",
+    "examples": ["lag > 5000 for 30 s", "members < 3"],
+}
+
+
+def read_condition(text: object) -> Condition:
+    """The condition that a text says.
+
+    Raises:
+        ValueError: it says none; the message tells what to write.
+    """
+    said = _TEXT.fullmatch(text) if isinstance(text, str) else None
+    if said is None:
+        raise ValueError(
+            f"{shown(text)} is no condition; write a figure ({', '.join(FIGURES)}), > or <, a number, and "
+            "for how long if you like: 'lag > 5000 for 30 s'"
+        )
+    sign, limit, time = said.groups()[1:]
+    figure: Any = said[1]
+    if figure not in FIGURES:
+        raise ValueError(f"no figure {figure!r}; {near(figure, FIGURES)}")
+    above, below = (float(limit), None) if sign == ">" else (None, float(limit))
+    return Condition(figure, above, below, milliseconds(time) if time else 0)
+
+
+def write_condition(condition: Condition) -> str:
+    """The text of a condition, as `read_condition` reads it."""
+    sign, limit = ("<", condition.below) if condition.above is None else (">", condition.above)
+    text = f"{condition.figure} {sign} {plain(limit or 0)}"
+    if condition.for_ms % 1_000:
+        return f"{text} for {plain(condition.for_ms)} ms"
+    return f"{text} for {plain(condition.for_ms / 1_000)} s" if condition.for_ms else text

@@ -1,15 +1,44 @@
-"""What happens to a consumer group, and when: the input of a simulation."""
+"""A scenario: a group, what happens to it, and whether that can happen in this order.
 
-from collections.abc import Iterable
+What is certain before the run is refused then; what depends on conditions, on drawn durations or on events
+that concern whoever runs is refused when it occurs (`copartition.simulation.agenda`), in the same words.
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from typing import Annotated
 
 from assignors.group import Topic
-from copartition.simulation.inputs.checks import check, find_warnings
-from copartition.simulation.inputs.durations import Between, Milliseconds
-from copartition.simulation.inputs.events import Consumer, Event
-from copartition.simulation.inputs.settings import Costs, Load, Settings
+from assignors.strategies import BrokerRangeAssignor, UniformAssignor
+from copartition.simulation.inputs.durations import Between, Distribution, Milliseconds
+from copartition.simulation.inputs.events import (
+    EVENT_NAMES,
+    Autoscaler,
+    ByName,
+    Condition,
+    Consumer,
+    Count,
+    Crash,
+    CrashLoop,
+    Create,
+    Deployment,
+    DuplicateInstance,
+    Event,
+    GroupWide,
+    Grow,
+    Join,
+    Leave,
+    Restart,
+    ScaleTo,
+)
+from copartition.simulation.inputs.kinds import check_fields, kind_of, near, plain, refused, write_condition
+from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
+from partitioning.errors import ScenarioError
+from partitioning.kit.limits import MAX_SCENARIO_EVENTS, MAX_SCENARIO_LOOKS, check_members, check_partitions
 
 QUIET_MS = 3_600_000.0
 """How long a group has been quiet where a scenario does not say: an hour."""
@@ -79,3 +108,345 @@ class Scenario:
         from copartition.simulation.inputs.file import read_scenario  # noqa: PLC0415 - needs msgspec
 
         return read_scenario(path)
+
+
+BROKER_SIDE = frozenset({UniformAssignor.name, BrokerRangeAssignor.name})
+"""Assignors of the protocol of KIP-848; a consumer of it has no other."""
+_TOPIC = {"name": kind_of(str), "partitions": kind_of(Count)}
+LOOK_MS = 1_000
+"""How often conditions are looked at."""
+
+
+def check(scenario: Scenario) -> None:
+    """Refuse a scenario that cannot be.
+
+    Raises:
+        ScenarioError: it cannot; the message says where and what to do.
+    """
+    check_fields(scenario, "$")
+    for number, event in enumerate(scenario.events):
+        check_fields(event, f"$.events[{number}]")
+    joins = [event.consumer for event in scenario.events if isinstance(event, Join)]
+    people = len(scenario.consumers) + len(joins)
+    faulty = partial(ScenarioError, path="$.consumers")
+    check_members(people, faulty, "the scenario, those that join included,")
+    topics = _topics(scenario)
+    for number, event in enumerate(scenario.events):
+        _check_event(event, scenario, topics, f"$.events[{number}]")
+    _check_length(scenario, people)
+    _check_strategies((scenario.assignor,), "$.assignor")
+    if scenario.load and isinstance(rates := scenario.load.rate, Mapping):
+        for topic in rates:
+            _check_topic(topic, topics, f"$.load.rate.{topic}")
+    names: set[str] = set()
+    for number, consumer in enumerate(scenario.consumers):
+        _check_consumer(consumer, topics, f"$.consumers[{number}]")
+        if consumer.name in names:
+            raise ScenarioError(
+                f"consumer {consumer.name!r} is in the scenario twice; name each one once",
+                path=f"$.consumers[{number}].name",
+            )
+        names.add(consumer.name)
+    check_order(scenario)
+
+
+def _topics(scenario: Scenario) -> dict[str, int]:
+    """The most partitions of every topic, those that are created included."""
+    counts: dict[str, int] = {}
+    for topic in scenario.topics:
+        for name, kind in _TOPIC.items():
+            if not kind.fits(given := getattr(topic, name)):
+                raise refused(name, given, kind, f"$.topics.{topic.name}")
+        if topic.name in counts:
+            raise ScenarioError(
+                f"topic {topic.name!r} is in the scenario twice; name each topic once",
+                path=f"$.topics.{topic.name}",
+            )
+        counts[topic.name] = topic.partitions
+    total = sum(counts.values())
+    check_partitions(total, partial(ScenarioError, path="$.topics"), "the scenario")
+    for number, event in enumerate(scenario.events):
+        if isinstance(event, Grow | Create):
+            more = max(0, event.partitions - counts.get(event.topic, 0))
+            total += more
+            faulty = partial(ScenarioError, path=f"$.events[{number}].partitions")
+            check_partitions(total, faulty, "the scenario at its end")
+            if isinstance(event, Create) or event.topic in counts:
+                counts[event.topic] = counts.get(event.topic, 0) + more
+    return counts
+
+
+def _check_topic(name: str, topics: Collection[str], path: str) -> None:
+    if name not in topics:
+        raise ScenarioError(f"no topic {name!r}; {near(name, topics)}", path=path)
+
+
+def _check_consumer(consumer: Consumer, topics: Collection[str], path: str) -> None:
+    check_fields(consumer, path)
+    for number, topic in enumerate(consumer.topics or ()):
+        _check_topic(topic, topics, f"{path}.topics[{number}]")
+    if consumer.pattern is not None:
+        if consumer.topics is not None:
+            raise ScenarioError("a consumer has topics or a pattern, not both", path=f"{path}.pattern")
+        try:
+            re.compile(consumer.pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ScenarioError(
+                f"{consumer.pattern[:60]!r} is no regular expression: {error}", path=f"{path}.pattern"
+            ) from error
+    _check_strategies(consumer.assignors, f"{path}.assignors")
+
+
+def _check_strategies(names: tuple[str, ...] | None, path: str) -> None:
+    """Refuse strategies that no consumer can have together; whether they exist is known when they run."""
+    if names == ():
+        raise ScenarioError("no strategy is named; leave assignors out, or name one", path=path)
+    if names and len(names) > 1 and not BROKER_SIDE.isdisjoint(names):
+        raise ScenarioError(
+            f"{', '.join(names)}: {' and '.join(sorted(BROKER_SIDE))} are the broker's, each alone", path=path
+        )
+
+
+def _check_event(event: Event, scenario: Scenario, topics: Collection[str], path: str) -> None:
+    if isinstance(when := event.at_ms, Condition):
+        check_fields(when, f"{path}.when")
+        if (when.above is None) == (when.below is None):
+            raise ScenarioError("a condition has one limit, above or below", path=f"{path}.when")
+        if when.figure in {"lag", "partition_lag"} and scenario.load is None:
+            raise ScenarioError(
+                f"{when.figure} is known only where the scenario has a load", path=f"{path}.when"
+            )
+    match event:
+        case Join(consumer=consumer):
+            _check_consumer(consumer, topics, f"{path}.consumer")
+        case Grow(topic=topic):
+            _check_topic(topic, topics, f"{path}.topic")
+        case Deployment(surge=0, unavailable=0):
+            raise ScenarioError(
+                "surge and unavailable are both 0: nothing can be replaced", path=f"{path}.surge"
+            )
+        case ScaleTo(consumers=consumers):
+            check_members(consumers, partial(ScenarioError, path=f"{path}.consumers"), occurrence(event))
+        case Autoscaler(fewest=fewest, most=most) if most is not None and fewest > most:
+            raise ScenarioError(f"fewest is {fewest} and most is {most}", path=f"{path}.fewest")
+        case Autoscaler() if scenario.load is None:
+            raise ScenarioError("an autoscaler looks at the lag; give the scenario a load", path=path)
+    _check_strategies(getattr(event, "assignors", None), f"{path}.assignors")
+
+
+def _check_length(scenario: Scenario, people: int) -> None:
+    """Refuse a run that would not end within hours."""
+    count = 0
+    for number, event in enumerate(scenario.events):
+        count += 1
+        if isinstance(event, CrashLoop):
+            count += event.times
+        elif isinstance(event, ScaleTo):
+            count += event.consumers
+        elif isinstance(event, GroupWide):
+            count += people
+        every_ms = event.polling_ms if isinstance(event, Autoscaler) else LOOK_MS
+        if not isinstance(event, Autoscaler) and not isinstance(event.at_ms, Condition):
+            continue
+        if scenario.until_ms is None:
+            raise ScenarioError(
+                f"{occurrence(event)} looks at the group until the run ends; give until_ms, when it does",
+                path=f"$.events[{number}]",
+            )
+        if (looks := scenario.until_ms / every_ms) > MAX_SCENARIO_LOOKS:
+            raise ScenarioError(
+                f"until_ms is {plain(scenario.until_ms)} and {occurrence(event)} looks at the group every "
+                f"{plain(every_ms)} ms, {looks:,.0f} times; {MAX_SCENARIO_LOOKS:,} are the most",
+                path="$.until_ms",
+            )
+    if count > MAX_SCENARIO_EVENTS:
+        raise ScenarioError(
+            f"{count:,} events, those that concern every consumer counted once for each; "
+            f"{MAX_SCENARIO_EVENTS:,} are the most",
+            path="$.events",
+        )
+
+
+def find_warnings(scenario: Scenario) -> tuple[str, ...]:
+    """What is possible and hardly meant."""
+    settings = scenario.settings
+    pairs = (
+        ("heartbeat_interval_ms", "session_timeout_ms"),
+        ("group_consumer_heartbeat_interval_ms", "group_consumer_session_timeout_ms"),
+    )
+    found = [
+        f"{dotted(beat)} is {plain(getattr(settings, beat))}, more than a third of {dotted(session)}, "
+        f"{plain(getattr(settings, session))}: few lost heartbeats expel a member"
+        for beat, session in pairs
+        if 3 * getattr(settings, beat) > getattr(settings, session)
+    ]
+    if scenario.until_ms is not None:
+        late = [
+            event
+            for event in scenario.events
+            if not isinstance(event.at_ms, Condition) and event.at_ms >= scenario.until_ms
+        ]
+        if late:
+            found.append(
+                f"the run ends at until_ms, {plain(scenario.until_ms)}, before {len(late):,} of its events, "
+                f"the first of them {occurrence(late[0])}"
+            )
+    return tuple(found)
+
+
+def occurrence(event: Event) -> str:
+    """What messages call an event: "leave at 6000 ms", "crash when lag > 5000"."""
+    when = event.at_ms
+    time = f"when {write_condition(when)}" if isinstance(when, Condition) else f"at {plain(when)} ms"
+    return f"{EVENT_NAMES[type(event)]} {time}"
+
+
+def no_consumer(event: ByName, number: int, known: Iterable[str]) -> ScenarioError:
+    """The error for a name that no consumer has."""
+    return ScenarioError(
+        f"{occurrence(event)}: no consumer {event.consumer!r}, neither at the start nor one that joins; "
+        f"{near(event.consumer, known)}",
+        path=f"$.events[{number}].consumer",
+    )
+
+
+def not_running(event: ByName, number: int) -> ScenarioError:
+    """The error for a consumer that would have to run."""
+    return ScenarioError(
+        f"{occurrence(event)}: consumer {event.consumer!r} is not running at that time; let it join first",
+        path=f"$.events[{number}].consumer",
+    )
+
+
+def running_already(event: Join, number: int) -> ScenarioError:
+    """The error for a consumer that must not run, or be about to."""
+    return ScenarioError(
+        f"{occurrence(event)}: consumer {event.consumer.name!r} is in the group already; let it leave or "
+        "crash first",
+        path=f"$.events[{number}].consumer",
+    )
+
+
+def check_instance(event: ByName, number: int, consumer: Consumer) -> None:
+    """Refuse a second process with an instance id that the consumer does not have.
+
+    Raises:
+        ScenarioError: the consumer is no static member.
+    """
+    if isinstance(event, DuplicateInstance) and not consumer.static:
+        raise ScenarioError(
+            f"{occurrence(event)}: consumer {consumer.name!r} has no group.instance.id; make it static",
+            path=f"$.events[{number}].consumer",
+        )
+
+
+class Cluster:
+    """How many partitions every topic has."""
+
+    def __init__(self, topics: Iterable[Topic]) -> None:
+        self.counts = {topic.name: topic.partitions for topic in topics}
+
+    def change(self, event: Grow | Create, number: int) -> None:
+        """A topic grows or is created.
+
+        Raises:
+            ScenarioError: there is no such topic, or it has these partitions already.
+        """
+        topic, present = event.topic, self.counts.get(event.topic)
+        if isinstance(event, Create):
+            fault = f"there is a topic {topic!r} already; let it grow" if present is not None else None
+        elif present is None:
+            fault = f"no topic {topic!r}; {near(topic, self.counts)}"
+        elif event.partitions <= present:
+            fault = f"{topic!r} has {present} partitions already; a topic only grows"
+        else:
+            fault = None
+        if fault:
+            raise ScenarioError(f"{occurrence(event)}: {fault}", path=f"$.events[{number}].topic")
+        self.counts[topic] = event.partitions
+
+
+def check_order(scenario: Scenario) -> None:
+    """Refuse an event that certainly cannot happen at its time.
+
+    Raises:
+        ScenarioError: there is one.
+    """
+    _Course(scenario).check()
+
+
+class _Course:
+    """What is certain about consumers and topics while time goes on."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._events = scenario.events
+        self._consumers = {consumer.name: consumer for consumer in scenario.consumers}
+        # When each consumer runs again; infinite for one that stays away.
+        self._back_at = dict.fromkeys(self._consumers, -math.inf)
+        self._cluster = Cluster(scenario.topics)
+        self._unsure_consumers: set[str] = set()
+        self._unsure_topics: set[str] = set()
+        self._nobody_sure = False
+
+    def check(self) -> None:
+        """See `check_order`."""
+        self._check_names()
+        timed: list[tuple[float, int]] = []
+        for number, event in enumerate(self._events):
+            if isinstance(event.at_ms, Condition):
+                self._doubt(event)
+            else:
+                timed.append((event.at_ms, number))
+        for at_ms, number in sorted(timed):
+            self._happens(at_ms, self._events[number], number)
+
+    def _check_names(self) -> None:
+        for number, event in enumerate(self._events):
+            if isinstance(event, Join):
+                known = self._consumers.setdefault(event.consumer.name, event.consumer)
+                if known != event.consumer:
+                    raise ScenarioError(
+                        f"{occurrence(event)}: consumer {known.name!r} was {known} before; give a new name",
+                        path=f"$.events[{number}].consumer",
+                    )
+        makes_names = any(isinstance(event, Deployment | ScaleTo | Autoscaler) for event in self._events)
+        for number, event in enumerate(self._events):
+            if isinstance(event, ByName):
+                consumer = self._consumers.get(event.consumer)
+                if consumer is not None:
+                    check_instance(event, number, consumer)
+                elif not makes_names:
+                    raise no_consumer(event, number, self._consumers)
+
+    def _doubt(self, event: Event) -> None:
+        """The event may happen at any time from now on."""
+        if isinstance(event, Grow | Create):
+            self._unsure_topics.add(event.topic)
+        elif isinstance(event, Join):
+            self._unsure_consumers.add(event.consumer.name)
+        elif isinstance(event, ByName):
+            self._unsure_consumers.add(event.consumer)
+        elif isinstance(event, GroupWide):
+            self._nobody_sure = True
+
+    def _happens(self, at_ms: float, event: Event, number: int) -> None:
+        if isinstance(event, Grow | Create):
+            if event.topic not in self._unsure_topics:
+                self._cluster.change(event, number)
+        elif isinstance(event, Join):
+            name = event.consumer.name
+            if self._back_at.get(name, math.inf) != math.inf and self._sure(name):
+                raise running_already(event, number)
+            self._back_at[name] = at_ms
+        elif isinstance(event, ByName):
+            if at_ms < self._back_at.get(event.consumer, math.inf) and self._sure(event.consumer):
+                raise not_running(event, number)
+            if isinstance(event, Leave | Crash):
+                self._back_at[event.consumer] = math.inf
+            elif isinstance(event, Restart) and not isinstance(event.down_ms, Distribution):
+                self._back_at[event.consumer] = at_ms + event.down_ms
+        elif isinstance(event, GroupWide):
+            self._nobody_sure = True
+
+    def _sure(self, name: str) -> bool:
+        return not self._nobody_sure and name not in self._unsure_consumers

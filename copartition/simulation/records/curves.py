@@ -1,4 +1,14 @@
-"""Lag over time: of the group, and of single partitions."""
+"""Lag over time, of the group and of single partitions, where consumers share what they can process.
+
+Sharing is max-min fair, in closed form. A partition that is `behind` by b records, to which `rate` r come, is
+drained at time t if it was given b + r t records by then. All partitions of a consumer that are not drained
+have been given the same s(t), so that sum(min(s(t), b + r t)) = capacity x t; s is convex, since what a
+drained partition leaves over goes to the others. So only the order in which partitions are drained matters,
+and no steps in time are needed.
+
+Arrays have an element for each partition; `group` holds the consumer that reads it. Times count from the
+moment at which the partitions were `behind` by so much, in milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +17,209 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from assignors.errors import ScenarioError
-from copartition.simulation.records.sharing import behind_at
+from partitioning.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.integer]
+
+
+_TIE = 1e-9
+"""Relative differences below this are rounding."""
+
+
+def drain_times(behind: Floats, rate: Floats, group: Integers, capacity: float) -> Floats:
+    """When each partition is drained; 0 for one that never falls behind, infinite for one that stays so."""
+    times = np.zeros(len(behind))
+    if capacity == np.inf or not (behind.any() or (np.bincount(group, rate) > capacity).any()):
+        return times
+    spent = np.zeros(int(group.max()) + 1)
+    free = np.full(len(spent), capacity)
+    left = np.arange(len(behind))
+    while len(left):
+        fill = _Filling(behind[left], rate[left], group[left], capacity, spent, free)
+        left = left[fill.order]
+        times[left] = fill.times
+        disorder = fill.disorder()
+        if not len(disorder):
+            break
+        # The times of a consumer are right if its partitions are drained in the order assumed, which they are
+        # where rates are equal. Otherwise only the first one's time is.
+        wrong = np.zeros(len(spent), np.bool_)
+        wrong[fill.group[disorder]] = True
+        first = wrong[fill.group] & (fill.place == 0)
+        spent[fill.group[first]] += fill.behind[first]
+        free[fill.group[first]] -= fill.rate[first]
+        left = left[wrong[fill.group] & ~first]
+    hot = (behind == 0) & (times > 0)
+    if hot.any():
+        # One that gets just what comes to it does not fall behind.
+        times[hot & (rate <= speed_at(np.zeros(len(rate)), rate, group, times, capacity) * (1 + _TIE))] = 0.0
+    return times
+
+
+def behind_at(
+    elapsed: Floats, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: float
+) -> Floats:
+    """How far behind the partitions are after `elapsed`, which is the same for all of a group."""
+    wait = drained > elapsed
+    if not wait.any():
+        return np.zeros(len(behind))
+    due = behind + rate * elapsed
+    sharers = np.bincount(group, wait)
+    given = np.bincount(group, np.where(wait, 0.0, due))[group]
+    share = (capacity * elapsed - given) / np.maximum(sharers, 1.0)[group]
+    return np.where(wait, np.maximum(due - share, 0.0), 0.0)
+
+
+def speed_at(elapsed: Floats, rate: Floats, group: Integers, drained: Floats, capacity: float) -> Floats:
+    """How fast each partition is processed after `elapsed`."""
+    wait = drained > elapsed
+    flowing = np.bincount(group, np.where(wait, 0.0, rate))[group]
+    sharers = np.maximum(np.bincount(group, wait), 1.0)[group]
+    return np.where(wait, (capacity - flowing) / sharers, rate)
+
+
+def fall_times(
+    rows: Integers,
+    target: Floats,
+    behind: Floats,
+    rate: Floats,
+    group: Integers,
+    drained: Floats,
+    capacity: float,
+) -> Floats:
+    """When these rows, further behind than `target` to begin with, are so no longer; they must get there."""
+    fill = _Filling.drained_at(behind, rate, group, drained, capacity)
+
+    def there(place: Integers) -> NDArray[np.bool_]:
+        # A time of infinity makes this NaN, and compares false: the target was reached before.
+        at = fill.times[place]
+        level = fill.behind[place] + fill.rate[place] * at
+        return ~(behind[rows] + rate[rows] * at - level > target)
+
+    low, high = fill.bounds(group[rows])
+    with np.errstate(invalid="ignore"):
+        place = _first(there, low, high - 1)
+    sharers = fill.sharers[place]
+    given = fill.spent[place] + sharers * (behind[rows] - target)
+    return given / (fill.free[place] - sharers * rate[rows])
+
+
+def peaks(
+    behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: float
+) -> tuple[NDArray[np.intp], Floats, Floats]:
+    """Rows that fall further behind before they catch up, when they turn, and how far behind they are."""
+    start = np.zeros(len(behind))
+    rows = np.flatnonzero(
+        (rate > speed_at(start, rate, group, drained, capacity) * (1 + _TIE)) & (drained > 0)
+    )
+    if len(rows) == 0:
+        return rows, start[rows], start[rows]
+    fill = _Filling.drained_at(behind, rate, group, drained, capacity)
+    low, high = fill.bounds(group[rows])
+    # What the speed would be if one that is never drained were, is of no meaning.
+    finite = np.bincount(group, np.isfinite(drained)).astype(np.intp)
+    high = np.minimum(high, low + finite[group[rows]] + 1)
+    turn = _first(lambda place: fill.free[place] >= fill.sharers[place] * rate[rows], low, high) - 1
+    at = fill.times[turn]
+    turns = (turn >= low) & np.isfinite(at)
+    rows, turn, at = rows[turns], turn[turns], at[turns]
+    return rows, at, behind[rows] + rate[rows] * at - fill.behind[turn] - fill.rate[turn] * at
+
+
+class _Filling:
+    """Partitions by group and, within it, in an order in which they may be drained.
+
+    Attributes:
+        order: where each came from.
+        place: its place in its group.
+        sharers: how many are not drained before it.
+        spent: what those drained before it were behind.
+        free: the capacity that those drained before it leave over.
+        times: when it is drained if the others are drained in this order.
+    """
+
+    def __init__(
+        self,
+        behind: Floats,
+        rate: Floats,
+        group: Integers,
+        capacity: float,
+        spent: Floats,
+        free: Floats,
+        key: Floats | None = None,
+    ) -> None:
+        size = np.bincount(group, minlength=len(spent))
+        if key is None:
+            # When it would be drained if it were the first.
+            n = size[group]
+            key = _quotient(spent[group] + n * behind, free[group] - n * rate, capacity)
+        # Of those that would never be drained, the slowest is the first to be. Small integers are sorted in
+        # linear time.
+        order = np.lexsort((rate, key)) if (rate != rate[0]).any() else np.argsort(key)
+        small = group.astype(np.min_scalar_type(len(spent)))
+        self.order = order[np.argsort(small[order], kind="stable")]
+        self.group = group[self.order]
+        self.behind = behind[self.order]
+        self.rate = rate[self.order]
+        self._size = size
+        self._start = np.cumsum(size) - size
+        first = self._start[self.group]
+        self.place = np.arange(len(group)) - first
+        self.sharers = size[self.group] - self.place
+        self.spent = spent[self.group] + _before(self.behind, first)
+        self.free = free[self.group] - _before(self.rate, first)
+        need = self.spent + self.sharers * self.behind
+        self.times = _quotient(need, self.free - self.sharers * self.rate, capacity)
+
+    @classmethod
+    def drained_at(
+        cls, behind: Floats, rate: Floats, group: Integers, drained: Floats, capacity: float
+    ) -> _Filling:
+        """The order of these times, which are right."""
+        spent = np.zeros(int(group.max()) + 1)
+        fill = cls(behind, rate, group, capacity, spent, np.full(len(spent), capacity), drained)
+        fill.times = drained[fill.order]
+        return fill
+
+    def disorder(self) -> NDArray[np.intp]:
+        """Those drained before the one they come after."""
+        early = (self.times[1:] < self.times[:-1] * (1 - _TIE)) & (self.place[1:] > 0)
+        return early.nonzero()[0] + 1
+
+    def bounds(self, group: Integers) -> tuple[Integers, Integers]:
+        """The first place of these groups and the one behind their last."""
+        return self._start[group], self._start[group] + self._size[group]
+
+
+def _before(values: Floats, first: Integers) -> Floats:
+    """The sum of the values from the first of the group up to each, itself excluded."""
+    sums = np.cumsum(values) - values
+    return sums - sums[first]
+
+
+def _quotient(need: Floats, surplus: Floats, capacity: float) -> Floats:
+    """`need / surplus`, infinite where there is no surplus."""
+    times = np.full(len(need), np.inf)
+    np.divide(need, surplus, out=times, where=surplus > _TIE * capacity)
+    return times
+
+
+def _first(holds: Callable[[Integers], NDArray[np.bool_]], low: Integers, high: Integers) -> Integers:
+    """The first place from `low` up to `high` at which it holds, by bisection; `high` where nowhere."""
+    end = high
+    while (low < high).any():
+        middle = (low + high) // 2
+        here = (low == high) | holds(np.minimum(middle, end - 1))
+        high = np.where(here, middle, high)
+        low = np.where(here, low, middle + 1)
+    return low
+
 
 MOST_STRETCHES = 2_000_000
 """More stretches than these are not kept: 100 MB, far beyond what anybody looks at."""

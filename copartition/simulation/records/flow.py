@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from copartition.simulation.inputs.scenario import Scenario
-from copartition.simulation.records.calls import DROPPED, GIVEN_UP, READ, STALLED, Calls
+from copartition.simulation.records.calls import DROPPED, GIVEN_UP, READ, STALLED, Calls, CatchUps
 from copartition.simulation.records.curves import PartitionCurves
-from copartition.simulation.records.outages import CatchUps
 from copartition.simulation.records.readers import Readers
 
 Floats = NDArray[np.float64]

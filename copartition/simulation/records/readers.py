@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.simulation.records.calls import DROPPED, GIVEN_UP, HAUNTED, READ, STALLED, Round
-from copartition.simulation.records.consumers import Consumers
-from copartition.simulation.records.curves import GroupCurve, PartitionCurves
-from copartition.simulation.records.outages import Outages
-from copartition.simulation.records.sharing import behind_at, drain_times, fall_times, peaks, speed_at
-from copartition.simulation.records.transactions import OpenTransactions
+from copartition.simulation.records.calls import DROPPED, GIVEN_UP, HAUNTED, READ, STALLED, Outages, Round
+from copartition.simulation.records.consumers import Consumers, OpenTransactions
+from copartition.simulation.records.curves import (
+    GroupCurve,
+    PartitionCurves,
+    behind_at,
+    drain_times,
+    fall_times,
+    peaks,
+    speed_at,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.topics.audit.key_shapes import (
+from copartition.topics.audit.logical import (
     BINARY,
     FRAME,
     OPENING,
     TEXTS,
     UUID,
+    Sample,
     Spans,
+    is_json,
+    lone_form,
     look,
     schema_ids,
     spans_of,
 )
-from copartition.topics.audit.logical import Sample, is_json, lone_form
 from copartition.topics.audit.topic_audit import KeyForm
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from copartition.topics.audit.logical import LogicalKey
+    from copartition.topics.audit.topic_audit import LogicalKey
     from partitioning.keys import KeyColumn
 
 WIDTHS = {4: "int32", 8: "int64", 16: "uuid"}

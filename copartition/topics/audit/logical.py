@@ -1,4 +1,8 @@
-"""What a key says, whatever its bytes: 42 is 42 as text, as JSON, as an int and as a long."""
+"""What keys say, by the shape of their bytes: registry frames, JSON, text, numbers, UUIDs.
+
+A shape follows from one key alone, so shapes are counted batch by batch in NumPy, without loops. `forms` says
+which serializer a shape stands for, from the counts of all of them.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from copartition.topics.audit.key_shapes import (
-    BINARY,
-    DECIMAL,
-    FRAME,
-    HEADER,
-    JSON,
-    TEXT,
-    UUID,
-    UUID_TEXT,
-    Spans,
-    digests,
-    look,
-    spans_of,
-)
+from copartition.topics.audit.topic_audit import LogicalKey
+from partitioning.hashing.murmur3 import murmur3_column
+from partitioning.hashing.words import padded_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,6 +27,240 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from copartition.topics.audit.topic_audit import KeyForm
+
+
+FRAME, JSON, UUID_TEXT, DECIMAL, TEXT, UUID, BINARY = range(7)
+"""The shapes: a registry's frame, text of four kinds, sixteen bytes marked as a UUID, other bytes."""
+
+TEXTS = (JSON, UUID_TEXT, DECIMAL, TEXT)
+
+OPENING = b'{["'
+"""How JSON begins that is neither a number nor a word."""
+
+HEADER = 5
+"""Bytes of a registry's frame before the payload: a zero, and the schema id, big-endian."""
+
+_MOST_DIGITS = 19
+
+_ITSELF = np.arange(256, dtype=np.uint8)
+
+# In UTF-8 these sum up to zero: bytes that begin a character count those that must follow. With control
+# characters, but for those that spread JSON over lines, they do not, nor with bytes that UTF-8 does not have.
+_BALANCE = np.zeros(256, np.int32)
+_BALANCE[:32] = _BALANCE[[127, 0xC0, 0xC1]] = _BALANCE[0xF5:] = 4099
+_BALANCE[list(b"\t\n\r")] = 0
+_BALANCE[0x80:0xC0], _BALANCE[0xC2:0xE0], _BALANCE[0xE0:0xF0], _BALANCE[0xF0:0xF5] = -1, 1, 2, 3
+
+_OPENS = np.isin(_ITSELF, list(OPENING))
+_CLOSING = _ITSELF + np.uint8(2)  # the brackets' in ASCII
+_CLOSING[ord('"')] = ord('"')
+
+_HEX = np.full(256, 255, np.uint8)
+for _digits in (b"0123456789abcdef", b"0123456789ABCDEF"):
+    _HEX[np.frombuffer(_digits, np.uint8)] = np.arange(16)
+
+_DASHES = [8, 13, 18, 23]
+_DIGITS = [at for at in range(36) if at not in _DASHES]
+
+
+class Spans(NamedTuple):
+    """Parts of a byte array.
+
+    Attributes:
+        starts: where each begins; int64.
+        sizes: its bytes; int64.
+        data: the array.
+    """
+
+    starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    data: NDArray[np.uint8]
+
+    def take(self, rows: NDArray[np.intp]) -> Spans:
+        """Some of them."""
+        return Spans(self.starts[rows], self.sizes[rows], self.data)
+
+    def at(self, position: int) -> NDArray[np.uint8]:
+        """A byte of each that is not empty, counted from its end where the position is negative."""
+        where = self.starts + (position if position >= 0 else self.sizes + position)
+        return np.asarray(self.data[where])
+
+    def rows(self, width: int) -> NDArray[np.uint8]:
+        """The first bytes of each; shape (n, width)."""
+        if not len(self.starts):
+            return np.empty((0, width), np.uint8)
+        return padded_rows(self.data, self.starts, width)
+
+    def row(self, number: int) -> bytes:
+        """One of them."""
+        start = int(self.starts[number])
+        return self.data[start : start + int(self.sizes[number])].tobytes()
+
+
+def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
+    """The shape of each key, and a hash of what it says.
+
+    All spellings of a logical key have one hash, and so may others. The text 42, the JSON 42, four and eight
+    bytes that hold 42 have one; so have a UUID's text and its bytes; a text, that text in JSON and a frame
+    whose payload it is; and JSON whose names come in another order or with other spaces: bytes that stand for
+    themselves are summed up without their order.
+
+    Args:
+        keys: the keys in the order of their bytes, none empty.
+    """
+    if not len(keys.starts):
+        return np.empty(0, np.int8), np.empty(0, np.uint64)
+    shape = np.where(_texts(keys), np.int8(TEXT), np.int8(BINARY))
+    first = keys.at(0)
+    bare = np.flatnonzero(shape == BINARY)
+    framed = bare[(first[bare] == 0) & (keys.sizes[bare] > HEADER)]
+    shape[framed[schema_ids(keys.take(framed)) > 0]] = FRAME
+    sixteen = bare[(shape[bare] == BINARY) & (keys.sizes[bare] == 16)]
+    marks = keys.take(sixteen).rows(16)
+    versions = marks[:, 6] >> 4
+    shape[sixteen[(versions >= 1) & (versions <= 8) & (marks[:, 8] >> 6 == 2)]] = UUID
+    opened = np.flatnonzero((shape == TEXT) & _OPENS[first] & (keys.sizes > 1))
+    shape[opened[_CLOSING[first[opened]] == keys.take(opened).at(-1)]] = JSON
+
+    said = _text_of(keys, shape)
+    ranks = _sums(said)
+    for kind, (rows, numbers) in ((UUID_TEXT, _uuids(said)), (DECIMAL, _decimals(said))):
+        ranks[rows] = numbers
+        shape[rows[shape[rows] == TEXT]] = kind
+    bare = np.flatnonzero(np.isin(shape, (UUID, BINARY)) | ((shape == FRAME) & (keys.sizes == 8)))
+    for width in (4, 8, 16):
+        rows = bare[keys.sizes[bare] == width]
+        ranks[rows] = _words(keys.take(rows).rows(width))
+    return shape, _mixed(ranks)
+
+
+def spans_of(keys: Sequence[bytes]) -> Spans:
+    """Single keys as columns."""
+    sizes = np.fromiter(map(len, keys), np.int64, len(keys))
+    return Spans(np.cumsum(sizes) - sizes, sizes, np.frombuffer(b"".join(keys), np.uint8))
+
+
+def digests(keys: Spans) -> NDArray[np.uint64]:
+    """A hash of each key's bytes and length."""
+    offsets = np.append(0, np.cumsum(keys.sizes))
+    picked = np.arange(offsets[-1]) + np.repeat(keys.starts - offsets[:-1], keys.sizes)
+    hashes = murmur3_column(offsets, keys.data[picked]).view(np.uint32).astype(np.uint64)
+    return _mixed(hashes << np.uint64(32) | keys.sizes.astype(np.uint64))
+
+
+def schema_ids(frames: Spans) -> NDArray[np.int64]:
+    """The number in the four bytes after the first one of each key; negative where it is no schema id."""
+    header = np.ascontiguousarray(frames.rows(HEADER)[:, 1:])
+    return header.view(">i4")[:, 0].astype(np.int64)
+
+
+def _text_of(keys: Spans, shape: NDArray[np.int8]) -> Spans:
+    """The keys without a frame's header, the quotes of JSON's texts and the length of Avro's."""
+    starts, sizes = keys.starts.copy(), keys.sizes.copy()
+    framed = np.flatnonzero((shape == FRAME) & (sizes != 8))
+    starts[framed] += HEADER
+    sizes[framed] -= HEADER
+    # Avro writes a text's length, doubled, before it.
+    avro = framed[keys.data[starts[framed]] == 2 * (sizes[framed] - 1)]
+    quoted = np.flatnonzero((shape == JSON) & (keys.data[starts] == ord('"')))
+    starts[avro] += 1
+    sizes[avro] -= 1
+    starts[quoted] += 1
+    sizes[quoted] -= 2
+    return Spans(starts, sizes, keys.data)
+
+
+def _texts(keys: Spans) -> NDArray[np.bool_]:
+    """Which keys are UTF-8 without control characters."""
+    used = keys.data[keys.starts[0] : keys.starts[-1] + keys.sizes[-1]]
+    highest = used.max()
+    if used.min() >= 32 and highest < 127:
+        return np.ones(len(keys.starts), np.bool_)
+    text = np.asarray(_reduced(np.add, _BALANCE, keys) == 0)
+    if highest >= 128:
+        rows = np.flatnonzero(text)
+        for row in rows[_reduced(np.maximum, _ITSELF, keys.take(rows)) >= 128].tolist() if len(rows) else ():
+            try:
+                keys.row(row).decode()
+            except UnicodeDecodeError:
+                text[row] = False
+    return text
+
+
+def _reduced(how: np.ufunc, table: NDArray[Any], keys: Spans) -> NDArray[Any]:
+    """The table's entries of each key's bytes as one; keys come in order, none is empty, gaps may be."""
+    starts, ends = keys.starts, keys.starts + keys.sizes
+    low, high = int(starts[0]), int(ends[-1])
+    values = table[keys.data[low:high]]
+    if (starts[1:] == ends[:-1]).all():
+        return np.asarray(how.reduceat(values, starts - low))
+    bounds = np.stack([starts, ends], axis=1).ravel()[:-1] - low
+    return np.asarray(how.reduceat(values, bounds)[::2])
+
+
+def _sums(keys: Spans) -> NDArray[np.uint64]:
+    """A sum over each key's bytes, which spaces and quotes do not change."""
+    sums = np.zeros(len(keys.starts), np.uint64)
+    rows = np.flatnonzero(keys.sizes > 0)
+    if len(rows):
+        sums[rows] = _reduced(np.add, _WEIGHTS, keys.take(rows))
+    return sums
+
+
+def _decimals(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+    """Which keys are integers of 64 bits, as one writes them, and these, two's complement."""
+    if not len(keys.starts):
+        return np.empty(0, np.intp), np.empty(0, np.uint64)
+    first = keys.data[np.minimum(keys.starts, len(keys.data) - 1)]
+    minus = first == ord("-")
+    digits = keys.sizes - minus
+    begins = minus | ((first >= ord("0")) & (first <= ord("9")))
+    found, values = [], []
+    fitting = begins & (digits > 0) & (digits <= _MOST_DIGITS)
+    for size in np.unique(digits[fitting]).tolist():
+        rows = np.flatnonzero(fitting & (digits == size))
+        number = Spans(keys.starts[rows] + minus[rows], digits[rows], keys.data).rows(size) - ord("0")
+        value = number @ 10 ** np.arange(size - 1, -1, -1, dtype=np.uint64)
+        negative = minus[rows]
+        plain = (number <= 9).all(axis=1) & (value <= 2**63 - 1 + negative.astype(np.uint64))
+        plain &= (number[:, 0] > 0) | ((size == 1) & ~negative)
+        found.append(rows[plain])
+        values.append(np.where(negative, -value.view(np.int64), value.view(np.int64))[plain].view(np.uint64))
+    if not found:
+        return np.empty(0, np.intp), np.empty(0, np.uint64)
+    return np.concatenate(found), np.concatenate(values)
+
+
+def _uuids(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+    """Which keys are UUIDs written in 36 characters, and the hashes of their sixteen bytes."""
+    rows = np.flatnonzero(keys.sizes == 36)
+    text = keys.take(rows).rows(36)
+    dashed = (text[:, _DASHES] == ord("-")).all(axis=1)
+    rows, nibbles = rows[dashed], _HEX[text[dashed][:, _DIGITS]]
+    hexadecimal = (nibbles < 16).all(axis=1)
+    rows, nibbles = rows[hexadecimal], nibbles[hexadecimal]
+    return rows, _words(nibbles[:, ::2] << 4 | nibbles[:, 1::2])
+
+
+def _words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Rows of 4, 8 or 16 bytes as a number each: the integers they hold, of 16 bytes a hash."""
+    rows = np.ascontiguousarray(rows)
+    if rows.shape[1] == 4:
+        return rows.view(">i4")[:, 0].astype(np.int64).view(np.uint64)
+    words = rows.view(">u8").astype(np.uint64)
+    return words[:, 0] if rows.shape[1] == 8 else _mixed(words[:, 0]) + words[:, 1]
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finalizer: near values become far ones."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+_WEIGHTS = _mixed(np.arange(1, 257, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+_WEIGHTS[np.frombuffer(b' \t\n\r"', np.uint8)] = 0
+
 
 LOGICAL_KEYS = 512
 """So many logical keys are sampled: where one in a hundred is respelled, they tell with 99.4 % certainty."""
@@ -48,19 +275,6 @@ EXAMPLES = 10
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-
-
-class LogicalKey(NamedTuple):
-    """What a key says, whatever its bytes.
-
-    Attributes:
-        kind: "number", "uuid", "text", "json", or "bytes".
-        value: the number in decimal, the UUID in lower case, the text, JSON with its names sorted and without
-            spaces, or bytes in hexadecimal.
-    """
-
-    kind: str
-    value: str
 
 
 class Respelled(NamedTuple):

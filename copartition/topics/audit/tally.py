@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.topics.audit.finding import find_writer
-from copartition.topics.audit.power import keys_needed, surprise
 from copartition.topics.audit.ranges import NEVER, Blocks, Rows, count_hits, merged
-from copartition.topics.audit.records import joined, picked
-from copartition.topics.audit.rules import Trials, rule_of
-from copartition.topics.audit.topic_audit import Records, Writer
+from copartition.topics.audit.search import Trials, find_writer, keys_needed, rule_of, surprise
+from copartition.topics.audit.topic_audit import Records, Writer, joined, picked
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import partitions_of
 from partitioning.keys import KeyColumn

@@ -5,18 +5,17 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from copartition.topics.audit.auditing import conclude
+from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.forms import FormCounts
-from copartition.topics.audit.reading import read_records
+from copartition.topics.audit.reader import read_records
 from copartition.topics.audit.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from concurrent.futures import Future
 
-    from copartition.topics.audit.logical import LogicalKey
-    from copartition.topics.audit.reading import Selection
-    from copartition.topics.audit.topic_audit import Records, TopicAudit
+    from copartition.topics.audit.reader import Selection
+    from copartition.topics.audit.topic_audit import LogicalKey, Records, TopicAudit
 
 ALL_FORMS = 1 << 18
 """So many records are looked at for the forms of their keys, and of all further ones, one batch in eight."""

@@ -10,9 +10,8 @@ import numpy as np
 from copartition.topics.audit.topic_audit import Records
 from copartition.topics.join.facts import checked_topics, listed, number
 from copartition.topics.join.proof import KeyComparison, KeyPairs
-from copartition.topics.join.rules import Placement, placement, rule_name, seniority
 from copartition.topics.join.verdict import WEIGHTS, JoinVerdict, Reason, Remedy, answer_of
-from copartition.topics.join.writers import setting_for
+from copartition.topics.join.writers import Placement, placement, rule_name, seniority, setting_for
 from partitioning.keys import key_column
 from partitioning.placement import partition_batch
 from partitioning.topic_partition import checked_partition_count

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from copartition.topics.join.rules import placement_of
+from copartition.topics.join.writers import placement_of
 from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from copartition.topics.audit.topic_audit import Span, TopicAudit
-    from copartition.topics.join.rules import Placement
+    from copartition.topics.join.writers import Placement
 
 
 class Topic:

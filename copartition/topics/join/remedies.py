@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.topics.join.facts import listed, number
-from copartition.topics.join.rules import Placement, placement, rule_name, seniority
 from copartition.topics.join.verdict import Remedy
-from copartition.topics.join.writers import clients_of, setting_for
+from copartition.topics.join.writers import (
+    Placement,
+    clients_of,
+    placement,
+    rule_name,
+    seniority,
+    setting_for,
+)
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:

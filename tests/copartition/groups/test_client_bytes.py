@@ -2,7 +2,7 @@
 
 import pytest
 
-from copartition.groups.live.client_bytes import find_clients
+from copartition.groups.live.members import find_clients
 
 
 def subscription(version, user_data):

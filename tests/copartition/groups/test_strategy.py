@@ -3,7 +3,7 @@
 import pytest
 
 from assignors import get_assignor
-from copartition.groups.strategy import strategy_name
+from copartition.groups.rows import strategy_name
 
 
 @pytest.mark.parametrize(

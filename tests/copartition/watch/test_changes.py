@@ -5,7 +5,7 @@ import pytest
 from assignors.state import MemberIdentity
 from copartition.groups.record import Step
 from copartition.watch import Kind, Watch
-from copartition.watch.names import Names
+from copartition.watch.changes import Names
 from tests.copartition.watch.groups import group
 
 PREPARING, COMPLETING = "PreparingRebalance", "CompletingRebalance"

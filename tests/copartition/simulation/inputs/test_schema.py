@@ -6,8 +6,7 @@ import fastjsonschema
 import pytest
 import yaml
 
-from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
-from copartition.simulation.inputs.schema import scenario_schema
+from copartition.simulation.inputs.file import scenario_from_dict, scenario_schema, scenario_to_dict
 from tests.copartition.simulation.inputs.test_scenario_file import (
     EVERYTHING,
     EXAMPLE,

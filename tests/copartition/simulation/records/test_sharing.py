@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from copartition.simulation.records.sharing import behind_at, drain_times, fall_times, peaks, speed_at
+from copartition.simulation.records.curves import behind_at, drain_times, fall_times, peaks, speed_at
 from tests.support.tiers import examples
 
 CLOSE = {"rel": 1e-6, "abs": 1e-6}

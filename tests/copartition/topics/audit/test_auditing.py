@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from copartition.topics.audit.records import picked
 from copartition.topics.audit.tally import Tally
+from copartition.topics.audit.topic_audit import picked
 from partitioning import partition_batch
 from partitioning.profiles import PROFILES
 from tests.copartition.topics.audit.written import HAND, Written, concluded, turns

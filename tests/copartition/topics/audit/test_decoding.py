@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from copartition.topics.audit.decoding import KeyDecoder, registry_client
+from copartition.topics.audit.decoder import KeyDecoder, registry_client
 from partitioning.errors import InvalidConfigError, MissingDependencyError
 
 

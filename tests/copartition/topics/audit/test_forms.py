@@ -6,8 +6,8 @@ import uuid
 import pytest
 
 from copartition.topics.audit.forms import FormCounts, count_forms
-from copartition.topics.audit.logical import LOGICAL_KEYS, LogicalKey, logical_key, respelled
-from copartition.topics.audit.topic_audit import KeyForm
+from copartition.topics.audit.logical import LOGICAL_KEYS, logical_key, respelled
+from copartition.topics.audit.topic_audit import KeyForm, LogicalKey
 from partitioning.keys import KeyColumn, key_column
 
 RANDOM = random.Random(1)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from copartition.topics.audit.power import RISK, agreement, keys_needed, surprise
-from copartition.topics.audit.rules import Trials
+from copartition.topics.audit.search import RISK, Trials, agreement, keys_needed, surprise
 from copartition.topics.audit.topic_audit import Writer
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, UnknownStrategyError
 from tests.copartition.topics.audit.written import Written

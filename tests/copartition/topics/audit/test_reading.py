@@ -6,19 +6,18 @@ import pytest
 from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from copartition.topics.audit import reading, topic_state
-from copartition.topics.audit.messages import Messages
-from copartition.topics.audit.reading import Selection, read_records
+from copartition.topics.audit import reader, topic_state
+from copartition.topics.audit.reader import Messages, Selection, read_records
 from copartition.topics.audit.topic import audit_topic
 from copartition.topics.audit.topic_audit import Records
 from partitioning import partition_batch
-from partitioning.clients.errors import (
+from partitioning.errors import (
     BrokerUnreachableError,
+    InvalidConfigError,
     TopicAccessError,
     TopicChangedError,
     UnknownTopicError,
 )
-from partitioning.errors import InvalidConfigError
 from partitioning.testing.mock_cluster import MockCluster
 from tests.support.broker import Kafka, free_ports
 from tests.support.secured import Secured, settings
@@ -42,7 +41,7 @@ def written(servers: str, topic: str, keys: list[bytes | None], **config: str) -
 
 def read(
     topic: str, servers: str, *selection: Selection, **how: bool
-) -> tuple[list[Records], reading.Reading]:
+) -> tuple[list[Records], reader.Reading]:
     with read_records(topic, {"bootstrap.servers": servers}, *selection, **how) as found:
         return list(found), found
 
@@ -106,9 +105,9 @@ def test_a_topic_without_records_ends_at_once(mocked) -> None:
 
 
 def test_a_sample_looks_at_spots_and_says_so(mocked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "SAMPLE_ALL", 100)
-    monkeypatch.setattr(reading, "SAMPLE_ROWS", 20)
-    monkeypatch.setattr(reading, "FEWEST_AT_SPOT", 5)
+    monkeypatch.setattr(reader, "SAMPLE_ALL", 100)
+    monkeypatch.setattr(reader, "SAMPLE_ROWS", 20)
+    monkeypatch.setattr(reader, "FEWEST_AT_SPOT", 5)
     batches, found = read(*mocked([*KEYS]))
     assert (len(keys_of(batches)), found.coverage.kind) == (9 * 20, "sample")
     assert "180 records at up to 9 spots of each of 4 partitions" in found.coverage.said

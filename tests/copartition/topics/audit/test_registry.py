@@ -6,11 +6,11 @@ from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from copartition.topics.audit.decoding import KeyDecoder, registry_client
+from copartition.topics.audit.decoder import KeyDecoder, registry_client
 from copartition.topics.audit.forms import count_forms
-from copartition.topics.audit.logical import LogicalKey, respelled
-from partitioning.clients.errors import RegistryError
-from partitioning.errors import InvalidConfigError
+from copartition.topics.audit.logical import respelled
+from copartition.topics.audit.topic_audit import LogicalKey
+from partitioning.errors import InvalidConfigError, RegistryError
 from partitioning.keys import key_column
 
 USER = '{"type": "record", "name": "User", "fields": [{"name": "id", "type": "long"}]}'

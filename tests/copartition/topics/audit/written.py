@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from copartition.topics.audit.auditing import conclude
-from copartition.topics.audit.records import picked
+from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.tally import Tally
-from copartition.topics.audit.topic_audit import Coverage, Records, TopicAudit
+from copartition.topics.audit.topic_audit import Coverage, Records, TopicAudit, picked
 from partitioning import key_column, partition_batch
 
 HAND = "hand"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from copartition.topics.join.judging import judge
+from copartition.topics.join.judge import judge
 from partitioning.errors import InvalidConfigError
 from tests.copartition.topics.join.invented import Topic, apart, compared, sampled, will_part, writer
 from tests.support.tiers import examples

@@ -1,0 +1,238 @@
+"""What an assignor would make of a group as it is, or as it might be."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from assignors.answers import ask
+from assignors.explain import Explainer
+from assignors.group import Group
+from assignors.registry import get_assignor
+from assignors.settling import settle
+from assignors.state import GroupState
+from copartition.groups.plan.members import (
+    EVERYBODY,
+    WhatIf,
+    find_member,
+    names_of,
+    seat_members,
+    unknown_places,
+)
+from copartition.groups.plan.restart import deploy, owners
+from copartition.groups.plan.topics import as_complete, plan_topics
+from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
+from partitioning.kit.limits import check_members
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assignors.assignment import Assignment
+    from assignors.group import Topic
+    from assignors.weighted.weights_file import GivenWeights
+    from copartition.diff.stops import Event
+    from copartition.groups.plan.members import Seat
+
+ROUNDS = 10
+"""Follow-up rebalances after which a cooperative strategy must have settled; Kafka's own tests allow four."""
+
+CURRENT = "current"
+"""What stands for the strategy that the group uses."""
+
+_WEIGHED = {"weighted", "cooperative-weighted"}
+
+_ON_ITS_WAY = {"Empty", "PreparingRebalance", "CompletingRebalance"}
+"""States in which what members have is not what their assignor gave them."""
+
+
+def plan(
+    state: GroupState,
+    assignor: str,
+    what_if: WhatIf | None = None,
+    *,
+    weights: GivenWeights | None = None,
+) -> GroupState:
+    """The group after this assignor has had its way, follow-up rebalances included.
+
+    Members carry what they own now into it, so sticky strategies keep what they can; for a KIP-848 group that
+    is on its way, give its target. What no source tells is in `assumed`. Its `explainer` makes the decisions
+    once more when it is asked why; there is none for a deploy, which is many decisions.
+
+    Args:
+        state: the group.
+        assignor: a strategy by name, or "current" for the one that the group uses.
+        what_if: a change to the group before it is assigned.
+        weights: what partitions weigh, for "weighted" and "cooperative-weighted"; others count them.
+
+    Raises:
+        InvalidConfigError: the weights make no sense.
+        SourceError: no such member or topic, a topic that would shrink, or a group without members.
+        UnknownStrategyError: no strategy of that name.
+        AssignorError: the strategy cannot assign this group.
+    """
+    what_if = what_if or WhatIf()
+    joining = what_if.add_members + len(what_if.joining)
+    check_members(len(state.members) + joining, SourceError, f"with {joining} joining members the group")
+    state = as_complete(state)
+    assignor = _own_strategy(state) if assignor == CURRENT else assignor
+    settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
+    strategy = get_assignor(assignor, **settings)
+    seated = seat_members(state, what_if)
+    seats = seated.all
+    if not seats:
+        raise SourceError(f"plan:{assignor}: the group has no members; add some with --add-members N")
+    topics = plan_topics(state, what_if, seats, assignor)
+    group = Group((), seated.now).next(
+        state.assignment,
+        leave=seated.leaving,
+        join=[seat.member for seat in seats if seat.prefix is not None],
+        topics=topics.all,
+    )
+    explained, decide = group, partial(ask, strategy)
+    group, assignment = settle(decide, group, ROUNDS)
+    explainer: Explainer | None = Explainer(
+        explained, assignment, assignor=get_assignor(assignor, **settings), follow_ups=ROUNDS
+    )
+    own = _own_decision(state, what_if, assignor)
+    warnings, way = [*state.warnings, *own.warnings], own.bounce
+    if what_if.deploy is not None:
+        explainer = None
+        deployed = deploy(decide, group, assignment, seats, ROUNDS, surge=what_if.deploy == "surge")
+        seats, assignment = deployed.seats, deployed.assignment
+        warnings += deployed.warnings
+        way = way or deployed.way
+    broker_side = not strategy.protocols
+    planned = _state(state, assignment, seats, topics.all)
+    return replace(
+        planned,
+        name=state.name,
+        status="planned",
+        strategy=assignor,
+        protocol="consumer" if broker_side else "classic",
+        warnings=tuple(warnings),
+        assumed=(
+            *state.assumed,
+            *seated.assumed,
+            *topics.assumed,
+            *_unknown_ids(state, seats, assignor, broker_side=broker_side),
+            *_unknown_weights(state, assignor, weights),
+        ),
+        explainer=explainer,
+        way=way,
+    )
+
+
+def _own_strategy(state: GroupState) -> str:
+    if state.strategy is None:
+        raise SourceError(
+            "plan:current: the source does not tell which assignor the group uses; name it: plan:range, ..."
+        )
+    return state.strategy
+
+
+class OwnDecision(NamedTuple):
+    """What the group's own strategy says of the group as it is.
+
+    Attributes:
+        warnings: what does not fit when it is asked to decide once more, with nothing changed.
+        bounce: where the plan goes by another strategy, the rebalances of a rolling bounce under the own one.
+    """
+
+    warnings: list[str] = []  # noqa: RUF012 - nobody changes it
+    bounce: tuple[Event, ...] = ()
+
+
+def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> OwnDecision:
+    own = state.strategy
+    if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
+        return OwnDecision()
+    warnings = []
+    if own != assignor:
+        warnings.append(
+            f"the group uses {own!r}; planned as if all members went over to {assignor!r} at once, under the "
+            "ids that they have"
+        )
+    try:
+        strategy = get_assignor(own)
+    except UnknownStrategyError:
+        return OwnDecision([*warnings, f"nothing is known here of the group's own assignor, {own!r}"])
+    told = {
+        name: topics
+        for name, topics in what_if.subscribe.items()
+        if name == EVERYBODY or state.members[find_member(state, name, "--subscribe")].topics is None
+    }
+    seats = seat_members(state, WhatIf(subscribe=told)).all
+    topics = plan_topics(state, WhatIf(), seats, own).all
+    now = state.assignment
+    group = Group((), [seat.member for seat in seats]).next(now, topics=topics)
+    try:
+        group, again = settle(partial(ask, strategy), group, ROUNDS)
+    except AssignorError as error:
+        cannot = f"the group's own assignor, {own!r}, cannot assign it as it is: {error}"
+        return OwnDecision([*warnings, cannot])
+    places = {seat.member.id: number for number, seat in enumerate(seats)}
+    moved = int(np.count_nonzero(owners(topics, now, places) != owners(topics, again, places)))
+    if moved:
+        warnings.append(
+            f"asked again with nothing changed, {own!r} would move {moved} partitions: another client or "
+            "assignor decided here, or its members see or subscribe to something else than is known"
+        )
+    bounce: tuple[Event, ...] = ()
+    if own != assignor:
+        with suppress(AssignorError, SourceError):  # too large a group, or a strategy that fails
+            bounce = deploy(partial(ask, strategy), group, again, [*seats], ROUNDS).way
+    return OwnDecision(warnings, bounce)
+
+
+def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | None) -> list[str]:
+    if assignor not in _WEIGHED:
+        return []
+    lag = "" if state.lag is None else ", whatever its lag"
+    weigh = (
+        []
+        if weights is not None
+        else [f"every partition weighs the same{lag}: --weights lag, or a file, says otherwise"]
+    )
+    return [*weigh, "every member can carry the same"]
+
+
+def _unknown_ids(state: GroupState, seats: Sequence[Seat], assignor: str, *, broker_side: bool) -> list[str]:
+    """What the plan takes for granted about member ids."""
+    assumed = []
+    unknown = unknown_places(seats, assignor, random_ids=broker_side)
+    if unknown:
+        random = " (clients draw them at random)" if broker_side else ""
+        assumed.append(
+            f"the new member ids of {names_of([seat.identity for seat in unknown])} are not known{random}, "
+            f"and {assignor!r} goes by them: the numbers are right, who gets which partition may differ"
+        )
+    if state.protocol is not None and (state.protocol == "consumer") is not broker_side:
+        other = "consumer" if broker_side else "classic"
+        assumed.append(
+            f"members keep their ids; to go over to the {other} protocol they restart under new ones"
+        )
+    return assumed
+
+
+def _state(
+    before: GroupState, assignment: Assignment, seats: Sequence[Seat], topics: Sequence[Topic]
+) -> GroupState:
+    counts = {topic.name: topic.partitions for topic in topics}
+    given = GroupState.of(assignment).completed(counts)
+    of_id = {seat.member.id: seat.identity for seat in seats}
+    ids = {topic.name: topic.id for topic in topics}
+    racks = {
+        name: racks
+        for name, racks in zip(before.topics, before.racks or [None] * len(before.topics), strict=True)
+        if racks is not None and len(racks) == counts[name]
+    }
+    return replace(
+        given,
+        members=tuple(of_id[member.id] for member in given.members),
+        topic_ids=tuple(ids.get(name) for name in given.topics) if any(ids.values()) else (),
+        racks=tuple(racks.get(name) for name in given.topics) if racks else (),
+    )

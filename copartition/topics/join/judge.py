@@ -1,0 +1,339 @@
+"""From audits and a comparison of keys to a verdict: can these topics be joined partition by partition?
+
+"no" needs one fact that proves it. "yes" needs that nothing is left open, and one of two reasons: every
+keyed record of every topic is where one rule over one count puts it, or every key that is in two topics was
+compared and there are enough of them to tell rules apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from copartition.topics.audit.logical import respelled
+from copartition.topics.join.facts import Topic, checked_topics, listed, number, spelled
+from copartition.topics.join.remedies import remedies
+from copartition.topics.join.verdict import WEIGHTS, JoinVerdict, Reason, answer_of
+from copartition.topics.join.writers import rule_name
+from partitioning.errors import InvalidConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from copartition.topics.audit.logical import Respelled
+    from copartition.topics.audit.topic_audit import KeyForm, TopicAudit
+    from copartition.topics.join.verdict import KeyProof
+    from copartition.topics.join.writers import Placement
+
+
+_SAME = (frozenset({"decimal", "int32", "int64"}), frozenset({"uuid", "uuid-text"}))
+"""Forms in which one serializer or another writes the same values."""
+
+_SEEMING = {"int32", "int64", "bytes"}
+"""Forms that bytes without any mark are given."""
+
+
+def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Iterator[Reason]:
+    """What the forms of keys say about a join of these topics."""
+    names = tuple(audit.topic for audit in audits)
+    yield from _respelled(audits)
+    ids = sorted({number for audit in audits for form in audit.forms for number in form.schema_ids})
+    if len(ids) > 1:
+        told = (
+            f"keys of {listed(names)} carry the schema ids {listed([str(each) for each in ids])}; "
+            "a key under two ids has other bytes, and so another partition"
+        )
+        yield Reason("forms", names, told, "open")
+    forms = [{form.name for form in audit.forms} for audit in audits]
+    for number_, (name, mine) in enumerate(zip(names, forms, strict=True)):
+        for other, its in zip(names[number_ + 1 :], forms[number_ + 1 :], strict=True):
+            if mine and its and _differ(mine, its):
+                told = f"keys of {name} are {listed(sorted(mine))}, those of {other} {listed(sorted(its))}"
+                proved = not mine & its and proof is not None and proof.complete and not proof.common
+                because = (
+                    "; no two are the same bytes" if proved else "; the same value in both has other bytes"
+                )
+                yield Reason("forms", (name, other), told + because, "against" if proved else "open")
+
+
+def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
+    """Sampled keys that say the same in other bytes, in two topics or in one: first those that surely do."""
+    weighed: dict[Literal["against", "open"], list[tuple[KeyForm, ...]]] = {
+        "against": [tuple(filter(_is_sure, audit.forms)) for audit in audits],
+        "open": [audit.forms for audit in audits],
+    }
+    for weight, forms in weighed.items():
+        everywhere = [*zip(audits, forms, strict=True)]
+        for group in (everywhere, *([each] for each in everywhere)):
+            found = respelled(*(its for _, its in group))
+            if found.respelled:
+                names = tuple(audit.topic for audit, _ in group)
+                told = _told(names, found) + "; so their bytes seem to say" * (weight == "open")
+                yield Reason("respelled", names, told, weight)
+                return
+
+
+def _is_sure(form: KeyForm) -> bool:
+    """Whether its keys say for certain what they seem to: any four or eight bytes could be a number."""
+    return bool(form.said) or not (form.maybe or form.name in _SEEMING)
+
+
+def _told(names: Sequence[str], found: Respelled) -> str:
+    said, spellings = found.examples[0]
+    written = [
+        f"{listed([spelled(key) for key in keys])} in {name}"
+        for name, keys in zip(names, spellings, strict=True)
+        if keys
+    ]
+    return (
+        f"{found.respelled:,} of {number(found.compared, 'sampled key')} of {listed(names)} say the same "
+        f"in other bytes: the {said.kind} {said.value} is {listed(written)}"
+    )
+
+
+def _differ(mine: set[str], its: set[str]) -> bool:
+    """Whether each has a form that the other lacks, and both write the same values."""
+    only_mine, only_its = mine - its, its - mine
+    framed = ("registry" in mine) != ("registry" in its)
+    return framed or any(only_mine & same and only_its & same for same in _SAME)
+
+
+ENOUGH_COMMON = 40
+"""Keys that must agree to stand for a rule: two rules that differ in a sign agree on half of them."""
+
+_BY_BYTES = "keys are the same where their bytes are"
+_NOT_GROWN = "where no one rule explains the records, the topic has not grown since its first record"
+_AS_BEFORE = (
+    "writers go on as they did: records that come after those that were read are placed by the same rules"
+)
+
+
+def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVerdict:
+    """Whether topics can be joined partition by partition.
+
+    Args:
+        audits: who wrote each topic; two or more of different names.
+        proof: what their keys say, in the order of the audits; None where they were not compared.
+
+    Raises:
+        InvalidConfigError: fewer than two topics, one of them twice, or a proof of other topics.
+    """
+    names = checked_topics(audit.topic for audit in audits)
+    if proof is not None and len(proof.keys) != len(names):
+        raise InvalidConfigError(f"the keys are those of {len(proof.keys)} topics, not of {listed(names)}")
+    topics = [Topic(audit) for audit in audits]
+    compared = proof is not None and _convinces(proof)
+    explained = _all_explained(topics)
+    reasons = [
+        *_counts(topics),
+        *_rules(topics, convinced=compared),
+        *_coverage(topics),
+        *_keys(topics, proof, explained=explained),
+        *(
+            reason
+            for topic, alone in zip(topics, _alone(topics, proof), strict=True)
+            for reason in _writers(topic, alone, convinced=compared)
+        ),
+        *forms_reasons(audits, proof),
+        *_keyless(topics, proof),
+    ]
+    if not (compared or explained) and not any(reason.weight != "for" for reason in reasons):
+        text = "neither the rules nor the keys that are in both show that the topics agree"
+        reasons.append(Reason("unproved", names, text, "open"))
+    reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
+    answer = answer_of(reasons)
+    assumed = [_BY_BYTES, _AS_BEFORE]
+    if any(reason.code in {"unexplained", "too-few-keys", "mixed"} for reason in reasons):
+        assumed.append(_NOT_GROWN)
+    if proof is not None and proof.hashed:
+        assumed.append(_collisions(proof))
+    return JoinVerdict(
+        names,
+        answer,
+        tuple(reasons),
+        () if answer == "yes" else remedies(topics, reasons, proof),
+        tuple(assumed),
+        proof,
+    )
+
+
+def _convinces(proof: KeyProof) -> bool:
+    """Whether all keys were compared and agree, and enough are in every topic to tell rules apart."""
+    everywhere = proof.common if len(proof.keys) == 2 else proof.everywhere or 0
+    return proof.complete and not proof.apart and not any(proof.scattered) and everywhere >= ENOUGH_COMMON
+
+
+def _alone(topics: Sequence[Topic], proof: KeyProof | None) -> list[int | None]:
+    """Of each topic, how many of its keys are not in every topic; None where that was not counted."""
+    if proof is None:
+        return [None] * len(topics)
+    everywhere = proof.common if len(topics) == 2 else proof.everywhere
+    return [None if everywhere is None else keys - everywhere for keys in proof.keys]
+
+
+def _all_explained(topics: Sequence[Topic]) -> bool:
+    """Whether every record there is is where one rule over one count puts it: then no key can be apart."""
+    return all(topic.full and topic.keyed and not topic.missed for topic in topics) and (
+        len({rule for topic in topics for rule in topic.rules}) == 1
+    )
+
+
+def _counts(topics: Sequence[Topic]) -> Iterator[Reason]:
+    names = tuple(topic.name for topic in topics)
+    counts = [topic.count for topic in topics]
+    if len({*counts}) == 1:
+        yield Reason("counts", names, f"each has {number(counts[0], 'partition')}")
+        return
+    told = listed([f"{topic.name} has {number(topic.count, 'partition')}" for topic in topics])
+    yield Reason("counts", names, f"{told}; a join by partition needs as many in each", "against")
+
+
+def _rules(topics: Sequence[Topic], *, convinced: bool) -> Iterator[Reason]:
+    """Whether one rule over the count of today explains all topics that any rule explains."""
+    known = [topic for topic in topics if topic.trusted and topic.today]
+    names = tuple(topic.name for topic in known)
+    if len(known) < 2 or len({topic.count for topic in known}) > 1:
+        return
+    rules = {rule for topic in known for rule in topic.today}
+    if len(rules) == 1:
+        yield Reason("rules", names, f"keys of {listed(names)} are placed by {rule_name(*rules)}")
+        return
+    by_rules: dict[frozenset[Placement], list[str]] = {}
+    for topic in known:
+        by_rules.setdefault(topic.today, []).append(topic.name)
+    told = "; ".join(f"keys of {listed(those)} are placed by {_all(of)}" for of, those in by_rules.items())
+    apart = any(not one.possible & other.possible for one in known for other in known)
+    if apart and not convinced:
+        share = f"of keys under different rules one in {known[0].count} is at the same partition number"
+        yield Reason("rules", names, f"{told}; {share}, by chance", "against")
+    elif all(len(topic.today) == 1 for topic in known):
+        yield Reason("rules", names, f"{told}; what was read does not tell whether they differ", "open")
+
+
+def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -> Iterator[Reason]:
+    """What the comparison of keys says."""
+    if proof is None:
+        return
+    names = tuple(topic.name for topic in topics)
+    keys = number(proof.common, "key")
+    if proof.apart:
+        told = f"{proof.apart:,} of {keys} that are in more than one topic are at different partition numbers"
+        if proof.examples:
+            example = proof.examples[0]
+            places = [
+                f"in {name}-{place}"
+                for name, place in zip(names, example.places, strict=True)
+                if place is not None
+            ]
+            told += f", such as {spelled(example.key)}, {listed(places)}"
+        yield Reason("keys-apart", names, told, "against")
+    elif not proof.common:
+        told = (
+            "no key is in more than one topic, so nothing meets in a join"
+            if proof.complete
+            else "of the keys that were read none is in more than one topic, which says nothing of the others"
+        )
+        yield Reason("no-common-key", names, told, "open")
+    else:
+        told = f"{keys} that were read in more than one topic are each at one partition number"
+        yield Reason("keys", names, told)
+    if proof.common and proof.everywhere == 0:
+        yield Reason("no-common-key", names, "no key that was read is in every topic", "open")
+    for name, scattered in zip(names, proof.scattered, strict=True):
+        if scattered and not proof.apart:
+            told = f"{number(scattered, 'key')} of {name} are in several partitions of {name} itself"
+            yield Reason("scattered", (name,), f"{told}; a record with such a key misses some", "open")
+    full = all(topic.full for topic in topics)
+    if full and not proof.complete and not proof.apart and not (explained and proof.share < 1):
+        told = (
+            "not all keys were compared" if proof.share == 1 else f"{proof.share:.2%} of keys were compared"
+        )
+        yield Reason(
+            "sample", names, f"{told}; one that was not may be at different partition numbers", "open"
+        )
+
+
+def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Reason]:
+    """What the audit of one topic leaves open, and the keys do not settle.
+
+    Args:
+        topic: the topic.
+        alone: how many of its keys are not in every topic; None where that was not counted.
+        convinced: whether the keys that are agree, and are enough.
+    """
+    name = (topic.name,)
+    if not topic.rows:
+        yield Reason("no-records", name, f"nothing was read of {topic.name}", "open")
+        return
+    if not topic.keyed:
+        told = f"none of {number(topic.rows, 'record')} of {topic.name} has a key to join by"
+        yield Reason("keyless", name, told, "against" if topic.full else "open")
+        return
+    certainty = topic.audit.certainty
+    if certainty == "mixed":
+        share = 1 - topic.missed / topic.keyed
+        told = (
+            f"the best rules explain {share:.1%} of the records of {topic.name}: several clients write it at "
+            "the same time, or one with a partitioner of its own"
+        )
+        if convinced and alone:
+            told += f"; {number(alone, 'key')} of it are not in every topic, so nothing shows who places them"
+        yield Reason("mixed", name, told, "for" if convinced and alone == 0 else "open")
+    elif certainty == "none":
+        told = f"no known rule explains where the records of {topic.name} are"
+        yield Reason("unexplained", name, told, "for" if convinced else "open")
+    elif certainty == "unknown":
+        told = f"{topic.name} has too few keys to tell by which rule they are placed"
+        yield Reason("too-few-keys", name, told, "for" if convinced else "open")
+    else:
+        yield from _trusted(topic, settled=convinced and alone == 0)
+
+
+def _trusted(topic: Topic, *, settled: bool) -> Iterator[Reason]:
+    name = (topic.name,)
+    if topic.old_counts:
+        counts = listed([str(count) for count in topic.old_counts])
+        told = (
+            f"{topic.name} has grown: {number(topic.old_rows, 'keyed record')} were placed over {counts} "
+            f"partitions, not {topic.count}, and stay where they are"
+        )
+        yield Reason("epochs", name, told, "open")
+    if len(topic.today) > 1:
+        told = f"{topic.name} was written by one rule after another: {_all(topic.today)}"
+        yield Reason("changed-rule", name, told, "open")
+    if topic.missed:
+        told = f"{number(topic.missed, 'keyed record')} of {topic.name} are where no known rule puts them"
+        yield Reason("strays", name, told, "for" if settled else "open")
+
+
+def _coverage(topics: Sequence[Topic]) -> Iterator[Reason]:
+    for topic in topics:
+        if not topic.full:
+            read = f"of {topic.name} {topic.audit.coverage.said} were read"
+            told = (
+                f"{read}, {topic.audit.coverage.read:,} of at most {topic.audit.coverage.present:,} records"
+            )
+            yield Reason("sample", (topic.name,), f"{told}; others may be placed otherwise", "open")
+
+
+def _keyless(topics: Sequence[Topic], proof: KeyProof | None) -> Iterator[Reason]:
+    """Records without a key do not join, but an empty key is a key that some clients place by chance."""
+    having = [topic for topic in topics if topic.keyless and topic.keyed]
+    for topic in having:
+        told = (
+            f"{topic.keyless:,} of {number(topic.rows, 'record')} of {topic.name} have no key or an empty one"
+        )
+        unsure = len(having) > 1 and (proof is None or not proof.complete)
+        weight = "; an empty key in both may be at different partition numbers" if unsure else ""
+        yield Reason("keyless", (topic.name,), told + weight, "open" if unsure else "for")
+
+
+def _all(rules: frozenset[Placement]) -> str:
+    return listed(sorted(map(rule_name, rules)))
+
+
+def _collisions(proof: KeyProof) -> str:
+    pairs = sum(proof.keys) ** 2 / 2
+    return (
+        "keys were compared by 64-bit hashes, of which two that collide can make keys seem apart but never "
+        f"hide one that is; the chance that any two of these do is below {max(pairs / 2**64, 1e-9):.0e}"
+    )
