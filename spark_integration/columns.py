@@ -26,8 +26,6 @@ NULLS = "copartition.nulls"
 LANES = "copartition.lanes"
 """Likewise: over how many Spark partitions `route` spread each Kafka partition."""
 
-ALL_COLUMNS = ("*",)
-
 
 def kafka_partition(
     key: Column | str,
@@ -35,7 +33,7 @@ def kafka_partition(
     *,
     profile: str = "java",
     nulls: Literal["spread", "error", "null"] = "spread",
-    spread_by: tuple[Column | str, ...] = ALL_COLUMNS,
+    spread_by: tuple[Column | str, ...] = ("*",),
 ) -> Column:
     """The partition a client puts each row's key into: an int column named `partition`.
 

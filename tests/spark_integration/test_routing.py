@@ -96,7 +96,7 @@ def test_no_row_is_misplaced_or_lost(spark: SparkSession, adaptive: str, num_par
     assert_every_row_is_once_where_it_belongs(spark, num_partitions)
 
 
-@pytest.mark.parametrize("num_partitions", [31, 1000])
+@pytest.mark.parametrize("num_partitions", [31, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("exchange", ["salt"], indirect=True)
 def test_salted_no_row_is_misplaced_or_lost(spark: SparkSession, exchange: str, num_partitions: int) -> None:
     assert_every_row_is_once_where_it_belongs(spark, num_partitions)
@@ -341,7 +341,7 @@ def random_chain(df: DataFrame, random: Random, length: int) -> DataFrame:
 
 
 CHAINS = [
-    *((seed, 6) for seed in (0, 2, 3, 11, 13, 14, 19, 26)),
+    *((seed, 6) for seed in (0, 2, 3, 11)),
     *(pytest.param(seed, 20, marks=pytest.mark.slow) for seed in range(100)),
 ]
 
