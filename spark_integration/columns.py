@@ -21,7 +21,7 @@ KEY = "copartition.key"
 """Likewise: the name of the column that was hashed, where it was given by name."""
 
 NULLS = "copartition.nulls"
-"""Likewise: what became of keyless rows, as `kafka_partition` was told."""
+"""Likewise: the `nulls` that `kafka_partition` got for keyless rows."""
 
 LANES = "copartition.lanes"
 """Likewise: over how many Spark partitions `route` spread each Kafka partition."""

@@ -11,9 +11,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from assignors.assignment import Assignment
-from assignors.errors import AssignorError
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.members_and_topics import partitions_per_topic, sorted_members
+from partitioning.errors import AssignorError
 from partitioning.java import utf16_key
 from partitioning.topic_partition import TopicPartition
 
@@ -26,7 +26,7 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
 
     Args:
         group: the group.
-        record: is told that each partition went to the member whose turn it was.
+        record: is called with each partition and the member whose turn it was.
 
     Raises:
         AssignorError: the group has no members.

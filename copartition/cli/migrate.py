@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, output_options
 from copartition.cli.shell import HELP, QuietCommand
+from copartition.cli.verbs import examples
 from copartition.reports.words import visible
 
 if TYPE_CHECKING:
@@ -26,28 +26,25 @@ CLIENTS = ("java", "librdkafka", "kafka-python", "aiokafka")
 """What --client can be, which --help names and shells complete without loading the rest."""
 
 
-class _Client(click.ParamType[str]):
-    """One of `CLIENTS`; what is meant by another name the plan says."""
-
-    name = "client"
-
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - click's interface
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        """Those that begin like this."""
-        return [CompletionItem(name) for name in CLIENTS if name.startswith(incomplete)]
+def _complete_client(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Those of `CLIENTS` that begin like this."""
+    return [name for name in CLIENTS if name.startswith(incomplete)]
 
 
-@click.command(cls=QuietCommand, context_settings=HELP)
+@click.command(
+    cls=QuietCommand,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition migrate billing.txt cooperative-sticky",
+        "copartition migrate live:billing uniform -b localhost:9092",
+    ),
+)
 @click.argument("before", metavar="FROM|SOURCE")
 @click.argument("after", metavar="TO")
 @click.option(
     "--client",
     "clients",
-    type=_Client(),
+    shell_complete=_complete_client,
     metavar="|".join(CLIENTS),
     multiple=True,
     help="A kind of client in the group; repeatable. Java's if nothing tells; librdkafka is confluent-kafka.",
@@ -122,7 +119,7 @@ def _state(name: str, config: dict[str, str], group: str | None) -> GroupState |
 
 
 def _strategy_of(state: GroupState, name: str) -> str:
-    from assignors.errors import SourceError  # noqa: PLC0415 - as above
+    from partitioning.errors import SourceError  # noqa: PLC0415 - as above
 
     if state.strategy is None:
         raise SourceError(
@@ -134,10 +131,10 @@ def _strategy_of(state: GroupState, name: str) -> str:
 
 def _separated(state: GroupState, new: Sequence[str]) -> str:
     """Which topics of this group stop being read together."""
-    from assignors.errors import AssignorError, SourceError  # noqa: PLC0415 - as above
     from copartition.diff import diff  # noqa: PLC0415 - as above
     from copartition.groups import plan  # noqa: PLC0415 - as above
     from copartition.reports.diff.verdict import separated_sentences  # noqa: PLC0415 - as above
+    from partitioning.errors import AssignorError, SourceError  # noqa: PLC0415 - as above
 
     try:
         change = diff(state, plan(state, new[0]), match="member-id")

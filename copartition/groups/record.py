@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.errors import SourceError
 from assignors.files import read_text
 from copartition.groups.snapshot import decode_snapshot, make_snapshot, snapshot_states
+from partitioning.errors import SourceError
 from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.errors import SourceError
 from assignors.files import read_text
 from assignors.group import Topic
 from assignors.partition_list import PartitionList
@@ -16,6 +15,7 @@ from copartition.simulation import Scenario, simulate
 from copartition.simulation.inputs.file import with_settings
 from copartition.watch.changes import Kind
 from copartition.watch.episodes import episodes, owners_of, see
+from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.answers import ask
-from assignors.errors import AssignorError, SourceError
 from assignors.explain import Explainer
 from assignors.group import Group
 from assignors.registry import get_assignor
@@ -26,7 +25,7 @@ from copartition.groups.plan.members import (
 )
 from copartition.groups.plan.restart import deploy, owners
 from copartition.groups.plan.topics import as_complete, plan_topics
-from partitioning.errors import UnknownStrategyError
+from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
 from partitioning.kit.limits import check_members
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.errors import SourceError
 from assignors.group import Topic
+from partitioning.errors import SourceError
 from partitioning.kit.limits import check_partitions
 
 if TYPE_CHECKING:

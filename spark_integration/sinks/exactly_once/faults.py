@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
-from spark_integration.errors import DeliveryError, PermissionDeniedError, SinkConfigError, UnknownTopicError
+from partitioning.errors import AccessError, DeliveryError, InvalidConfigError, UnknownTopicError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from confluent_kafka import KafkaError, Producer, TopicPartition
 
-    from spark_integration.errors import SparkIntegrationError
+    from partitioning.errors import CopartitionError
 
 ANSWER_WITHIN_S = 10.0
 PATIENCE_S = 60.0
@@ -36,7 +36,7 @@ _FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PROD
 
 
 def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any:
-    """What a call gives, which is told how many seconds it may take, once the cluster can answer it.
+    """The result of a call, which gets the seconds it may take, once the cluster can answer it.
 
     Raises:
         KafkaException: it failed for good, or for too long.
@@ -52,7 +52,7 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
 
 
 def limited(call: Callable[[], Any], within_s: float) -> Any:
-    """What a call gives that may not come back although it was told when to.
+    """The result of a call that may not return although it got a timeout.
 
     librdkafka may wait without end for a group's coordinator that went away (confluentinc/librdkafka issues
     5456 and 5511). The call is left behind, and what it holds.
@@ -74,10 +74,10 @@ def limited(call: Callable[[], Any], within_s: float) -> Any:
     thread.join(within_s)
     if not ended:
         raise TimeoutError
-    found, error = ended[0]
+    result, error = ended[0]
     if error is not None:
         raise error
-    return found
+    return result
 
 
 def begin(producer: Producer, topic: str) -> int:
@@ -92,15 +92,15 @@ def begin(producer: Producer, topic: str) -> int:
     # Without a connection a producer tries again after 500 ms. The first answer comes by one that librdkafka
     # gives up as soon as it knows the broker's name, the second by one that stays.
     for _ in range(2):
-        found = patiently(
+        offsets = patiently(
             lambda within_s: producer.list_topics(topic, timeout=min(within_s, ANSWER_WITHIN_S))
         )
     patiently(producer.init_transactions)
-    return len(found.topics[topic].partitions)
+    return len(offsets.topics[topic].partitions)
 
 
 def settled(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
-    """Committed offsets, each of which could be told.
+    """Committed offsets, each of which could be read.
 
     Raises:
         KafkaException: one could not, as while a transaction is open that would change it.
@@ -113,7 +113,7 @@ def settled(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
 
 def close(producer: Producer) -> None:
     """Leave no connection; what is still queued belongs to no transaction that could be committed."""
-    with suppress(confluent_kafka.KafkaException, SystemError):  # a fatal error is told once more
+    with suppress(confluent_kafka.KafkaException, SystemError):  # a fatal error is raised once more
         producer.purge()
         producer.close()
 
@@ -128,11 +128,11 @@ def is_fenced(error: KafkaError) -> bool:
     return error.name() in _FENCED
 
 
-def meaning(error: KafkaError, app_id: str, topic: str) -> SparkIntegrationError:
+def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
     """The error that names what to do about it."""
     name, text = error.name(), error.str()
     if name == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":
-        return PermissionDeniedError(
+        return AccessError(
             f"the cluster refuses transactions to application {app_id!r}: allow Write and Describe on "
             f"transactional ids with the prefix 'copartition/{app_id}/'"
         )
@@ -143,7 +143,7 @@ def meaning(error: KafkaError, app_id: str, topic: str) -> SparkIntegrationError
     if name == "UNKNOWN_TOPIC_OR_PART":
         return UnknownTopicError(f"the cluster has no topic {topic!r} we may see: create it")
     if name == "INVALID_TRANSACTION_TIMEOUT":
-        return SinkConfigError(
+        return InvalidConfigError(
             "'kafka.transaction.timeout.ms' is above the brokers' transaction.max.timeout.ms (15 minutes "
             "unless set): lower it. A version may take longer, as it is written in many transactions"
         )
@@ -160,17 +160,17 @@ def meaning(error: KafkaError, app_id: str, topic: str) -> SparkIntegrationError
     return DeliveryError(f"topic {topic!r}, written by {app_id!r}: {text or 'the cluster says'} ({name})")
 
 
-def group_refused(app_id: str) -> PermissionDeniedError:
+def group_refused(app_id: str) -> AccessError:
     """What to grant for the ledger's group."""
-    return PermissionDeniedError(
+    return AccessError(
         f"the cluster refuses the ledger of application {app_id!r}: allow Read and Describe on group "
         f"'copartition/{app_id}'"
     )
 
 
-def topic_refused(topic: str) -> PermissionDeniedError:
+def topic_refused(topic: str) -> AccessError:
     """What to grant for the topic."""
-    return PermissionDeniedError(
+    return AccessError(
         f"the cluster refuses topic {topic!r}: allow Write, Read and Describe on it; the ledger's entries "
         "are committed offsets of this topic, for which Kafka asks for Read"
     )
