@@ -137,6 +137,7 @@ def stories() -> dict[str, Story]:
         "sticky": seven("sticky"),
         "sticky-different-topics": member_back(),
         "cooperative-sticky": seven("cooperative-sticky").then("a and b rejoin"),
+        "librdkafka-cooperative-sticky": seven("librdkafka-cooperative-sticky").then("a and b rejoin"),
         "uniform": seven("uniform"),
         "uniform-different-topics": overlap("uniform"),
         "broker-range": growth(),
