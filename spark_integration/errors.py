@@ -29,7 +29,7 @@ from partitioning.errors import CopartitionError, InvalidConfigError
 
 _RAISED = re.compile(r"\b(?:partitioning|assignors|copartition|spark_integration)\.(?:\w+\.)*(\w+): (.+)")
 _NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")
-_NO_BYTES = re.compile(r'resolve "(?:CAST\()?(.+?)(?: AS BINARY\))?" due.*?cannot cast "(\w+)" to "BINARY"')
+_NO_BYTES = re.compile(r'resolve "(?:\w*CAST\()?(.+?)(?: AS BINARY\))?" due.*?cannot cast "(\w+)" to "BINARY')
 _OF_A_ROW = re.compile(r"\bcopartition: (.+)")
 """How the columns of this package begin what they raise in the JVM."""
 
