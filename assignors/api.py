@@ -17,7 +17,16 @@ from assignors.protocol import (
 )
 from assignors.reasons import Reason, Recorder, Step
 from assignors.registry import get_assignor, list_assignors, register_assignor
+from assignors.rules.connect import ConnectRound
+from assignors.share import ShareAssignment, SimpleAssignor
 from assignors.state import GroupState, MemberIdentity
+from assignors.streams import (
+    StreamsAssignment,
+    StreamsGroup,
+    StreamsMember,
+    StreamsStickyAssignor,
+    Subtopology,
+)
 
 __all__ = [  # noqa: RUF022 - in the order in which people need them
     "get_assignor",
@@ -49,6 +58,15 @@ __all__ = [  # noqa: RUF022 - in the order in which people need them
     # A group as seen from outside
     "GroupState",
     "MemberIdentity",
+    # Connect, share groups and streams groups
+    "ConnectRound",
+    "SimpleAssignor",
+    "ShareAssignment",
+    "StreamsStickyAssignor",
+    "StreamsGroup",
+    "StreamsMember",
+    "Subtopology",
+    "StreamsAssignment",
     # Results
     "AssignmentArrays",
     "AssignmentQuality",
