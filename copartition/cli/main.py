@@ -27,7 +27,9 @@ COMMANDS = {
     "ledger": "What exactly-once writes from Spark have noted on a cluster.",
     "completion": "A script that lets a shell complete commands and options.",
 }
-"""What the list of commands says of each; the file of a command has its name."""
+"""What the list of commands says of each; the file of a command has its name, but for `_LISTINGS`."""
+
+_LISTINGS = {"profiles", "partitioners", "assignors"}
 
 
 class _Umbrella(QuietCommand, click.Group):
@@ -39,8 +41,8 @@ class _Umbrella(QuietCommand, click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"copartition.cli.{cmd_name}")
-        command: click.Command = getattr(module, cmd_name)
+        file = "listings" if cmd_name in _LISTINGS else cmd_name
+        command: click.Command = getattr(import_module(f"copartition.cli.{file}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

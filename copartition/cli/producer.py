@@ -12,7 +12,7 @@ from copartition.cli.shell import HELP, QuietCommand, write
 
 if TYPE_CHECKING:
     from copartition.cli.shell import Output
-    from copartition.groups.record_stream import RecordStream
+    from copartition.record_stream import RecordStream
 
 EXAMPLES = """\b
 Examples:
@@ -116,7 +116,7 @@ def producer(
         raise click.UsageError("--rate needs --value-bytes")
     if source is not None and (value_bytes is not None or key_bytes is not None):
         raise click.UsageError("--stream has the sizes; leave --value-bytes and --key-bytes out")
-    from copartition.groups.record_stream import chance_stream, read_stream  # noqa: PLC0415
+    from copartition.record_stream import chance_stream, read_stream  # noqa: PLC0415
     from copartition.reports import producer as report  # noqa: PLC0415 - help does without
     from partitioning.producer import Broker, tune_producer  # noqa: PLC0415
 

@@ -76,7 +76,7 @@ def watch(
 
 
 def _replay(path: str, form: str) -> None:
-    from copartition.groups.record import read_record  # noqa: PLC0415
+    from copartition.groups.snapshot import read_record  # noqa: PLC0415
     from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
 
     steps = read_record(path)
@@ -95,7 +95,7 @@ def _look(
     form: str,
 ) -> None:
     from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
-    from copartition.groups.record import record_line  # noqa: PLC0415
+    from copartition.groups.snapshot import record_line  # noqa: PLC0415
     from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
     from copartition.watch import Looks  # noqa: PLC0415
 

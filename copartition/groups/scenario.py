@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assignors.errors import SourceError
 from assignors.group import Topic
 from copartition.groups.plan.members import WhatIf, find_member, seat_members
-from copartition.groups.plan.topics import as_complete
+from copartition.groups.plan.planner import as_complete
 from copartition.simulation import Consumer, Crash, Deployment, Grow, RollingRestart, Scenario
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, parse_number
 

@@ -17,8 +17,7 @@ from copartition.groups.capture import check_head, is_capture, parse_capture
 from copartition.groups.live import read_live
 from copartition.groups.plan import WhatIf, as_complete, plan
 from copartition.groups.plan.members import subscribed_members
-from copartition.groups.record import SUFFIX, read_record
-from copartition.groups.snapshot import parse_snapshot
+from copartition.groups.snapshot import SUFFIX, parse_snapshot, read_record
 from copartition.simulation import Scenario, simulate
 from partitioning.kit.limits import parse_number
 from partitioning.topic_partition import MAX_PARTITIONS

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from assignors.state import GroupState
-    from copartition.groups.record import Step
+    from copartition.groups.snapshot import Step
     from copartition.watch import Change
     from copartition.watch.replay import Bounds, Compared, Replay, Spread
 

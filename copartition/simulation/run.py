@@ -9,8 +9,7 @@ from assignors.errors import ScenarioError
 from copartition.simulation.agenda import Agenda
 from copartition.simulation.group.classic_protocol import ClassicProtocol
 from copartition.simulation.group.consumer_protocol import ConsumerProtocol
-from copartition.simulation.group.decisions import Decisions
-from copartition.simulation.group.leader import speaks_consumer_protocol
+from copartition.simulation.group.leader import Decisions, speaks_consumer_protocol
 from copartition.simulation.group.memberships import Handover, Reason
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.events import (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from copartition.diff import Flow
-    from copartition.groups.record import Step
+    from copartition.groups.snapshot import Step
     from partitioning.topic_partition import TopicPartition
 
 

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from assignors.errors import SourceError
-from copartition.groups.record import Step
+from copartition.groups.snapshot import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

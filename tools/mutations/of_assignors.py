@@ -185,7 +185,7 @@ ROWS = [
         "tests/copartition/simulation/group/test_heartbeats.py",
     ),
     (
-        "copartition/simulation/group/decisions.py",
+        "copartition/simulation/group/leader.py",
         "deepcopy(before.assignor) if self._shared else",
         "",
         "tests/copartition/simulation/test_ends.py",

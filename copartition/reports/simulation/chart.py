@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.reports.axis import WIDTH, Tick, Window, ticks
-from copartition.reports.page import COLOURS, LETTER, SHADES
+from copartition.reports.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, ticks
 from copartition.reports.simulation.lanes import Lanes, Shape, Strip
 from copartition.reports.words import clock, count, duration, visible
 

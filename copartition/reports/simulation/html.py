@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.reports.axis import WIDTH
-from copartition.reports.page import render
+from copartition.reports.page import WIDTH, render
 from copartition.reports.simulation.chart import (
     DRAWN,
     charts,

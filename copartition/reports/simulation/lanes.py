@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.partition_list import PartitionList
-from copartition.reports.axis import WIDTH
-from copartition.reports.page import DEPTHS
+from copartition.reports.page import DEPTHS, WIDTH
 from copartition.reports.words import clock, count, duration, partition_ranges
 from copartition.simulation import Phase
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from copartition.reports.axis import Window
+    from copartition.reports.page import Window
     from copartition.simulation import Timeline
 
 

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from copartition.simulation.group.decisions import Decisions
-    from copartition.simulation.group.leader import Answer
+    from copartition.simulation.group.leader import Answer, Decisions
     from copartition.simulation.group.members import Members, RebalanceNotifier
     from copartition.simulation.group.timers import Timer, Timers
     from copartition.simulation.group.world import World

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.leader import Decisions
     from copartition.simulation.group.world import World
     from copartition.simulation.inputs.events import Consumer
 

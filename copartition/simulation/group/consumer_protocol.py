@@ -24,7 +24,7 @@ from copartition.simulation.group.timers import Timers
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.leader import Decisions
     from copartition.simulation.group.world import World
 
 

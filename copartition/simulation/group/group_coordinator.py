@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from assignors.group import Topic
     from copartition.simulation.group.consumer_client import ClassicClient, Client
-    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.leader import Decisions
     from copartition.simulation.group.timers import Timer, Timers
     from copartition.simulation.group.world import World
 

@@ -1,34 +1,108 @@
-"""The leader of a classic group, what it knows and decides, and the generations that come of it."""
+"""The leader of a classic group, what it knows and decides, and the generations that follow from it.
+
+Runs of one scenario differ in time, seldom in who joins and leaves between two rebalances. An assignor gives
+the same answer to the same history, so it is asked once and its decisions are kept for other runs.
+"""
 
 from __future__ import annotations
 
 import re
 import time
 from collections import Counter
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.answers import ask
 from assignors.assignment import Assignment
 from assignors.group import Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.group.decisions import Decision
 from copartition.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from copartition.simulation.group.decisions import Decisions
+    from assignors.interface import Assignor
     from copartition.simulation.group.members import Members, RebalanceNotifier
     from copartition.simulation.group.world import World
     from copartition.simulation.inputs.events import Consumer
     from copartition.simulation.outcome.history import Rebalance
     from partitioning.topic_partition import TopicPartition
+
+
+LIMIT = 2**26
+"""Bytes of decisions kept at a time."""
+
+_BYTES_PER_MEMBER = 600
+_BYTES_PER_PARTITION = 40
+
+
+@dataclass(slots=True, eq=False)
+class Decision:
+    """A rebalance and everything that led to it.
+
+    Attributes:
+        group: what the leader was told; None before the first rebalance.
+        assignment: what it answered.
+        assignor: the leader's, as this decision left it.
+        next: decisions that followed, by what changed.
+    """
+
+    group: Group | None = None
+    assignment: Assignment | None = None
+    assignor: Assignor | None = None
+    next: dict[Hashable, Decision] = field(default_factory=dict)
+
+
+class Decisions:
+    """The decisions for one scenario, as a tree of histories.
+
+    Args:
+        shared: whether other runs will come; a single one keeps only the last decision.
+    """
+
+    def __init__(self, *, shared: bool) -> None:
+        self.start = Decision()
+        self._shared = shared
+        self._kept = 0
+
+    def decide(
+        self, before: Decision, change: Hashable, name: str, group: Callable[[], Group], *, new_leader: bool
+    ) -> Decision:
+        """The decision after `before` where the group changes so.
+
+        Args:
+            before: the last decision.
+            change: everything in which the next group can differ from another one after the same history.
+            name: the strategy.
+            group: makes the group.
+            new_leader: whether its leader starts without a memory.
+        """
+        key = (change, name, new_leader)
+        known = before.next.get(key)
+        if known is not None:
+            return known
+        if new_leader or before.assignor is None:
+            assignor = get_assignor(name)
+        else:
+            assignor = deepcopy(before.assignor) if self._shared else before.assignor
+        told = group()
+        made = Decision(told, ask(assignor, told), assignor)
+        if self._shared:
+            partitions = sum(topic.partitions for topic in told.topics)
+            size = _BYTES_PER_MEMBER * len(told.members) + _BYTES_PER_PARTITION * partitions
+            if self._kept + size > LIMIT:
+                self.start.next.clear()
+                self._kept = 0
+            before.next[key] = made
+            self._kept += size
+        return made
 
 
 FORGETFUL = frozenset({"range", "roundrobin"})

@@ -12,7 +12,7 @@ import numpy as np
 
 from assignors.group import Group, Member
 from assignors.partition_list import PartitionColumns, PartitionList
-from copartition.simulation.group.decisions import Decision
+from copartition.simulation.group.leader import Decision
 from copartition.simulation.group.partitions import Change
 from partitioning.kit.columns import bounds
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from assignors.assignment import Assignment
     from assignors.group import Topic
     from copartition.simulation.group.consumer_group import ConsumerGroup
-    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.leader import Decisions
     from copartition.simulation.group.timers import Beats, Timer, Timers
     from copartition.simulation.group.world import World
     from copartition.simulation.outcome.history import Rebalance

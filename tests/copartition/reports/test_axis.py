@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from copartition.reports.axis import Window, number_ticks, ticks
+from copartition.reports.page import Window, number_ticks, ticks
 from copartition.reports.words import clock
 
 STEPS = {

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from assignors.errors import ScenarioError, SourceError
-from copartition.groups.record import Step, record_line
+from copartition.groups.snapshot import Step, record_line
 from copartition.watch.replay import replay_record
 from partitioning.errors import UnknownStrategyError
 from tests.copartition.watch.groups import group

@@ -1,4 +1,4 @@
-"""`copartition profiles`."""
+"""`copartition profiles`, `partitioners` and `assignors`: what there is by name."""
 
 from __future__ import annotations
 
@@ -23,3 +23,21 @@ def profiles(output: Output) -> None:
     output.print_rows(
         [{column: getattr(profile, column) for column in columns} for profile in PROFILES.values()]
     )
+
+
+@click.command(cls=QuietCommand, context_settings=HELP)
+@output_options("text", "json")
+def partitioners(output: Output) -> None:
+    """Partitioners by name, plug-ins included."""
+    from partitioning import list_partitioners  # noqa: PLC0415 - help does without
+
+    output.print_strategies(list_partitioners())
+
+
+@click.command(cls=QuietCommand, context_settings=HELP)
+@output_options("text", "json")
+def assignors(output: Output) -> None:
+    """Assignors by name, plug-ins included."""
+    from assignors import list_assignors  # noqa: PLC0415 - help does without
+
+    output.print_strategies(list_assignors())
