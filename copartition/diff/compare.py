@@ -24,7 +24,15 @@ from copartition.diff.needed import (
     Needed,
     find_needed,
 )
-from copartition.diff.stops import Consumption, Stop, find_consumption, find_protocols, find_stops
+from copartition.diff.stops import (
+    Consumption,
+    Event,
+    Stop,
+    find_consumption,
+    find_events,
+    find_protocols,
+    find_stops,
+)
 from copartition.diff.summary import Summary, summarize
 from copartition.simulation.inputs.settings import Settings
 from partitioning.kit.words import first_of
@@ -123,12 +131,17 @@ class AssignmentDiff:
     @cached_property
     def stops(self) -> tuple[Stop, ...]:
         """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
-        return find_stops(self, self.timing or Settings())
+        return find_stops(self._events, self.timing or Settings())
+
+    @cached_property
+    def _events(self) -> tuple[Event, ...]:
+        rows = Columns(self.topic, self.action, self.source, self.target)
+        return tuple(find_events(self.before, self.members, rows, self.timing or Settings()))
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """The rebalance protocols that the group may go by: its own where a side tells, else all."""
-        return find_protocols(self)
+        """The rebalance protocols that the group may have: its own where a side names it, else all."""
+        return find_protocols(self.before, self.after)
 
     @property
     def own_stops(self) -> tuple[Stop, ...]:
@@ -141,7 +154,10 @@ class AssignmentDiff:
     @cached_property
     def consumption(self) -> Consumption | None:
         """What the way to a plan stops, under the group's own protocol; None if nothing, or unknown."""
-        return find_consumption(self, self.timing or Settings())
+        settings = self.timing or Settings()
+        return find_consumption(
+            self.before, self.after, self._events, settings, new_strategy=self.new_strategy
+        )
 
     @property
     def new_strategy(self) -> bool:

@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
@@ -25,13 +25,40 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.group import Topic
-    from copartition.simulation.group.consumer_client import ClassicClient, Client
     from copartition.simulation.group.leader import Decisions
     from copartition.simulation.group.timers import Timer, Timers
     from copartition.simulation.group.world import World
+    from copartition.simulation.inputs.events import Consumer
 
 DEFAULT = "uniform"
 """The assignor of a group whose members name none: the first of `group.consumer.assignors`."""
+
+
+class Client(Protocol):
+    """The client of a member, as its coordinator sees it; see `consumer_client.Client`."""
+
+    classic: ClassVar[bool]
+    consumer: int
+    configured: Consumer
+    member: int
+    every_ms: float
+    session_ms: float
+    owned: frozenset[int]
+    told: frozenset[int]
+    gone: bool
+
+    @property
+    def leaving(self) -> bool:
+        """Whether its process has ended and said so, which the coordinator has not heard yet."""
+
+    def beat(self) -> None:
+        """Send the next heartbeat, which is simulated."""
+
+    def expelled(self) -> None:
+        """The coordinator has dropped the member."""
+
+    def expects_news(self) -> None:
+        """The next heartbeat has an answer that matters."""
 
 
 class GroupCoordinator:
@@ -249,7 +276,7 @@ class GroupCoordinator:
         for number, client in self.clients.items():
             client.owned = client.told = group.members[number].assigned
 
-    def adopt(self, clients: Iterable[ClassicClient], generation: int) -> None:
+    def adopt(self, clients: Iterable[Client], generation: int) -> None:
         """These were the members of a classic group, and are those of this one, which has none yet."""
         group, partitions = self.group, self._world.partitions
         members = []
