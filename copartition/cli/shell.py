@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import click
 
 from assignors.errors import AssignorsError
-from copartition.reports.words import visible
+from copartition.words import visible
 from partitioning.errors import PartitioningError
 from partitioning.kit.limits import MAX_REPORT_WIDTH
 

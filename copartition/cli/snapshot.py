@@ -7,7 +7,7 @@ import click
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, verbose_option
 from copartition.cli.shell import HELP, QuietCommand, write
-from copartition.reports.words import visible
+from copartition.words import visible
 
 
 @click.command(cls=QuietCommand, context_settings=HELP)

@@ -13,8 +13,8 @@ import numpy as np
 
 from copartition.reports.json import dump
 from copartition.reports.markdown import markdown_table, markdown_text
-from copartition.reports.words import Table, ranges
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
+from copartition.words import Table, ranges
 from partitioning.kit.docstrings import described
 from partitioning.kit.extras import needs
 from partitioning.profiles import PROFILES

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.reports.words import clock, count, duration, number, visible
+from copartition.words import clock, count, duration, number, visible
 from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:

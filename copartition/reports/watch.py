@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.reports.json import dump
-from copartition.reports.words import count, duration, partition_ranges, visible
 from copartition.watch import Kind, Watch
+from copartition.words import count, duration, partition_ranges, visible
 from partitioning.errors import PartitioningError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from copartition.reports.diff.model import (
 )
 from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shorten_list
-from copartition.reports.words import number, partition_ranges
+from copartition.words import number, partition_ranges
 
 if TYPE_CHECKING:
     from copartition.diff import AssignmentDiff, Conflict

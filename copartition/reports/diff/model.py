@@ -12,7 +12,7 @@ from assignors.partition_list import PartitionList
 from assignors.state import UNKNOWN_LAG
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
-from copartition.reports.words import partition_ranges
+from copartition.words import partition_ranges
 
 if TYPE_CHECKING:
     import re

@@ -12,7 +12,7 @@ import numpy as np
 from copartition.diff import Action, Presence
 from copartition.reports.diff.model import presence
 from copartition.reports.page import LETTER, WIDTH, Tick, Window, number_ticks
-from copartition.reports.words import count, shared_start, visible
+from copartition.words import count, shared_start, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from copartition.reports.diff.model import (
 )
 from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.grid import Column, Grid, cell
-from copartition.reports.words import (
+from copartition.words import (
     CUT,
     common_prefix,
     count,

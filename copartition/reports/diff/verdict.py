@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assignors.reasons import Reason
 from copartition.diff.needed import CO_PARTITIONED
 from copartition.reports.diff.model import renames
-from copartition.reports.words import Table, count, duration, list_names, number
+from copartition.words import Table, count, duration, list_names, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,8 +20,7 @@ from copartition.reports.join.model import (
     topic_table,
 )
 from copartition.reports.page import render
-from copartition.reports.words import count
-from copartition.topics.join.facts import listed
+from copartition.words import count, list_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -222,7 +221,7 @@ def join_html(report: JoinReport) -> str:
     return render(
         "join.html.j2",
         report=report,
-        names=listed(verdict.topics),
+        names=list_names(verdict.topics),
         marks=MARKS,
         picture=picture,
         together=together,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Literal
 
-from copartition.reports.words import Table
-from copartition.topics.join.facts import Topic, listed, spelled
+from copartition.topics.join.facts import Topic, spelled
+from copartition.words import Table, list_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +108,7 @@ class JoinReport:
         if self.plan is not None:
             return f"{self.plan.answer}, {plan_sentences(self.plan)[0]}"
         assert self.verdict is not None
-        names = listed(self.verdict.topics)
+        names = list_names(self.verdict.topics)
         if self.verdict.answer == "yes":
             return f"yes, {names} can be joined by partition"
         because = self.verdict.reasons[0].text
@@ -193,7 +193,7 @@ def growth_table(plan: GrowthPlan) -> Table:
 
 def plan_sentences(plan: GrowthPlan) -> list[str]:
     """The plan in sentences: what breaks, what must grow, and what stays behind."""
-    grown = listed([f"{topic} to {count:,}" for topic, count in plan.plan.items()])
+    grown = list_names([f"{topic} to {count:,}" for topic, count in plan.plan.items()])
     fates = {
         fate: [join for join in plan.joins if join.fate == fate] for fate in ("breaks", "broken", "moves")
     }
@@ -205,9 +205,9 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
     more = [each for each in plan.grow if each.needed > each.planned]
     if more:
         needs = [f"{each.topic} to {each.needed:,} (now {each.before:,})" for each in more]
-        sentences.append(f"to keep counts equal, grow too: {listed(needs)}")
+        sentences.append(f"to keep counts equal, grow too: {list_names(needs)}")
     if plan.grow:
-        shares = listed([f"{each.moved:.0%} of the keys of {each.topic}" for each in plan.grow])
+        shares = list_names([f"{each.moved:.0%} of the keys of {each.topic}" for each in plan.grow])
         sentences.append(
             f"growth moves {shares}: their records to come do not meet those there are, until these are gone "
             "or are written anew"
@@ -216,4 +216,4 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
 
 
 def _joins(joins: Sequence[PlannedJoin]) -> str:
-    return listed([" with ".join(join.topics) for join in joins])
+    return list_names([" with ".join(join.topics) for join in joins])

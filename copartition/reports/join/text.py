@@ -14,7 +14,7 @@ from copartition.reports.join.model import (
     topic_table,
 )
 from copartition.reports.markdown import Page, markdown_text
-from copartition.reports.words import visible
+from copartition.words import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,7 +8,7 @@ import numpy as np
 
 from copartition.reports.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, ticks
 from copartition.reports.simulation.lanes import Lanes, Shape, Strip
-from copartition.reports.words import clock, count, duration, visible
+from copartition.words import clock, count, duration, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

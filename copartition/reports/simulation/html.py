@@ -14,7 +14,7 @@ from copartition.reports.simulation.chart import (
     whole_run,
 )
 from copartition.reports.simulation.model import REBALANCES, assumptions, causes, outage_rows
-from copartition.reports.words import count
+from copartition.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,8 @@ import numpy as np
 
 from assignors.partition_list import PartitionList
 from copartition.reports.page import DEPTHS, WIDTH
-from copartition.reports.words import clock, count, duration, partition_ranges
 from copartition.simulation import Phase
+from copartition.words import clock, count, duration, partition_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.reports.grid import cell, indent, note, table
 from copartition.reports.simulation.model import REBALANCES, assumptions, causes, outage_rows, titles
-from copartition.reports.words import count, duration
+from copartition.words import count, duration
 from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):

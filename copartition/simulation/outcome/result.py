@@ -11,11 +11,11 @@ import numpy as np
 
 from assignors.comparison import COMPARISON, COMPARISONS
 from assignors.errors import ScenarioError
-from copartition.reports.words import count, duration
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.history import Rebalance
 from copartition.simulation.outcome.timeline import Timeline
 from copartition.simulation.records.flow import RecordsResult
+from copartition.words import count, duration
 
 
 @dataclass(frozen=True, slots=True)

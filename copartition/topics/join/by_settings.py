@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copartition.topics.audit.topic_audit import Records
-from copartition.topics.join.facts import checked_topics, listed, number
+from copartition.topics.join.facts import checked_topics
 from copartition.topics.join.proof import KeyComparison, KeyPairs
 from copartition.topics.join.verdict import WEIGHTS, JoinVerdict, Reason, Remedy, answer_of
 from copartition.topics.join.writers import Placement, placement, rule_name, seniority, setting_for
+from copartition.words import count, list_names
 from partitioning.keys import key_column
 from partitioning.placement import partition_batch
 from partitioning.topic_partition import checked_partition_count
@@ -81,22 +82,26 @@ def invented_pairs(
     keys = key_column([b"key-%d" % number for number in range(_SHOWN_KEYS)])
     comparison = KeyComparison(len(profiles))
     number = np.arange(_SHOWN_KEYS)
-    for topic, (profile, count) in enumerate(zip(profiles.values(), shown, strict=True)):
+    for topic, (profile, partitions) in enumerate(zip(profiles.values(), shown, strict=True)):
         assert profile is not None
-        places = partition_batch(keys, count, profile=profile.name)
+        places = partition_batch(keys, partitions, profile=profile.name)
         comparison.add(topic, Records(places, number, number, keys))
     return shown, tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(profiles))))
 
 
 def _counts(topics: tuple[str, ...], known: Mapping[str, int]) -> Iterator[Reason]:
-    told = listed([f"{topic} has {number(count, 'partition')}" for topic, count in known.items()] or ["-"])
+    told = list_names(
+        [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in known.items()] or ["-"]
+    )
     if len({*known.values()}) > 1:
         yield Reason("counts", tuple(known), f"{told}; a join by partition needs as many in each", "against")
     elif len(known) == len(topics):
         yield Reason("counts", topics, told)
     else:
         silent = tuple(topic for topic in topics if topic not in known)
-        told = f"how many partitions {listed(silent)} {'has' if len(silent) == 1 else 'have'} was not given"
+        told = (
+            f"how many partitions {list_names(silent)} {'has' if len(silent) == 1 else 'have'} was not given"
+        )
         yield Reason("counts", silent, told, "open")
 
 
@@ -108,9 +113,9 @@ def _rules(topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int 
     rules = [(writer, placement(writer.profile, count)) for writer in writers if writer.profile is not None]
     different = dict.fromkeys(rule for _, rule in rules)
     if len(different) == 1 and len(rules) == len(writers):
-        yield Reason("rules", topics, f"{listed(topics)} are placed by {rule_name(*different)}")
+        yield Reason("rules", topics, f"{list_names(topics)} are placed by {rule_name(*different)}")
     elif len(different) > 1:
-        told = "keys are placed " + listed(
+        told = "keys are placed " + list_names(
             [f"in {writer.topic} by {writer} ({rule.hash}, {rule.sign})" for writer, rule in rules]
         )
         alike = count is None and len({rule.hash for rule in different}) == 1
@@ -145,7 +150,7 @@ def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None
 
 def _grow(counts: Mapping[str, int]) -> Iterator[Remedy]:
     most = max(counts.values(), default=0)
-    for topic, count in counts.items():
-        if count < most:
+    for topic, partitions in counts.items():
+        if partitions < most:
             text = f"give {topic} {most} partitions; records that it has already stay where they are"
             yield Remedy(topic, text, f"kafka-topics.sh --alter --topic {topic} --partitions {most}")

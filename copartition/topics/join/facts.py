@@ -9,7 +9,7 @@ from copartition.topics.join.writers import placement_of
 from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from copartition.topics.audit.topic_audit import Span, TopicAudit
     from copartition.topics.join.writers import Placement
@@ -92,16 +92,6 @@ def checked_topics(names: Iterable[str]) -> tuple[str, ...]:
             f"a join has two topics or more, each once, not {', '.join(topics) or 'none'}"
         )
     return topics
-
-
-def number(amount: int, noun: str) -> str:
-    """An amount with its noun: 1 key, 1,200 keys."""
-    return f"{amount:,} {noun}{'' if amount == 1 else 's'}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words as a list in a sentence."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def spelled(key: bytes, most: int = 60) -> str:

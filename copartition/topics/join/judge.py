@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from copartition.topics.audit.logical import respelled
-from copartition.topics.join.facts import Topic, checked_topics, listed, number, spelled
+from copartition.topics.join.facts import Topic, checked_topics, spelled
 from copartition.topics.join.remedies import remedies
 from copartition.topics.join.verdict import WEIGHTS, JoinVerdict, Reason, answer_of
 from copartition.topics.join.writers import rule_name
+from copartition.words import count, list_names
 from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
     ids = sorted({number for audit in audits for form in audit.forms for number in form.schema_ids})
     if len(ids) > 1:
         told = (
-            f"keys of {listed(names)} carry the schema ids {listed([str(each) for each in ids])}; "
+            f"keys of {list_names(names)} carry the schema ids {list_names([str(each) for each in ids])}; "
             "a key under two ids has other bytes, and so another partition"
         )
         yield Reason("forms", names, told, "open")
@@ -47,7 +48,10 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
     for number_, (name, mine) in enumerate(zip(names, forms, strict=True)):
         for other, its in zip(names[number_ + 1 :], forms[number_ + 1 :], strict=True):
             if mine and its and _differ(mine, its):
-                told = f"keys of {name} are {listed(sorted(mine))}, those of {other} {listed(sorted(its))}"
+                told = (
+                    f"keys of {name} are {list_names(sorted(mine))}, "
+                    f"those of {other} {list_names(sorted(its))}"
+                )
                 proved = not mine & its and proof is not None and proof.complete and not proof.common
                 because = (
                     "; no two are the same bytes" if proved else "; the same value in both has other bytes"
@@ -80,13 +84,13 @@ def _is_sure(form: KeyForm) -> bool:
 def _told(names: Sequence[str], found: Respelled) -> str:
     said, spellings = found.examples[0]
     written = [
-        f"{listed([spelled(key) for key in keys])} in {name}"
+        f"{list_names([spelled(key) for key in keys])} in {name}"
         for name, keys in zip(names, spellings, strict=True)
         if keys
     ]
     return (
-        f"{found.respelled:,} of {number(found.compared, 'sampled key')} of {listed(names)} say the same "
-        f"in other bytes: the {said.kind} {said.value} is {listed(written)}"
+        f"{found.respelled:,} of {count(found.compared, 'sampled key')} of {list_names(names)} say the same "
+        f"in other bytes: the {said.kind} {said.value} is {list_names(written)}"
     )
 
 
@@ -119,7 +123,9 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
     """
     names = checked_topics(audit.topic for audit in audits)
     if proof is not None and len(proof.keys) != len(names):
-        raise InvalidConfigError(f"the keys are those of {len(proof.keys)} topics, not of {listed(names)}")
+        raise InvalidConfigError(
+            f"the keys are those of {len(proof.keys)} topics, not of {list_names(names)}"
+        )
     topics = [Topic(audit) for audit in audits]
     compared = proof is not None and _convinces(proof)
     explained = _all_explained(topics)
@@ -181,9 +187,9 @@ def _counts(topics: Sequence[Topic]) -> Iterator[Reason]:
     names = tuple(topic.name for topic in topics)
     counts = [topic.count for topic in topics]
     if len({*counts}) == 1:
-        yield Reason("counts", names, f"each has {number(counts[0], 'partition')}")
+        yield Reason("counts", names, f"each has {count(counts[0], 'partition')}")
         return
-    told = listed([f"{topic.name} has {number(topic.count, 'partition')}" for topic in topics])
+    told = list_names([f"{topic.name} has {count(topic.count, 'partition')}" for topic in topics])
     yield Reason("counts", names, f"{told}; a join by partition needs as many in each", "against")
 
 
@@ -195,12 +201,14 @@ def _rules(topics: Sequence[Topic], *, convinced: bool) -> Iterator[Reason]:
         return
     rules = {rule for topic in known for rule in topic.today}
     if len(rules) == 1:
-        yield Reason("rules", names, f"keys of {listed(names)} are placed by {rule_name(*rules)}")
+        yield Reason("rules", names, f"keys of {list_names(names)} are placed by {rule_name(*rules)}")
         return
     by_rules: dict[frozenset[Placement], list[str]] = {}
     for topic in known:
         by_rules.setdefault(topic.today, []).append(topic.name)
-    told = "; ".join(f"keys of {listed(those)} are placed by {_all(of)}" for of, those in by_rules.items())
+    told = "; ".join(
+        f"keys of {list_names(those)} are placed by {_all(of)}" for of, those in by_rules.items()
+    )
     apart = any(not one.possible & other.possible for one in known for other in known)
     if apart and not convinced:
         share = f"of keys under different rules one in {known[0].count} is at the same partition number"
@@ -214,7 +222,7 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
     if proof is None:
         return
     names = tuple(topic.name for topic in topics)
-    keys = number(proof.common, "key")
+    keys = count(proof.common, "key")
     if proof.apart:
         told = f"{proof.apart:,} of {keys} that are in more than one topic are at different partition numbers"
         if proof.examples:
@@ -224,7 +232,7 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
                 for name, place in zip(names, example.places, strict=True)
                 if place is not None
             ]
-            told += f", such as {spelled(example.key)}, {listed(places)}"
+            told += f", such as {spelled(example.key)}, {list_names(places)}"
         yield Reason("keys-apart", names, told, "against")
     elif not proof.common:
         told = (
@@ -240,7 +248,7 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
         yield Reason("no-common-key", names, "no key that was read is in every topic", "open")
     for name, scattered in zip(names, proof.scattered, strict=True):
         if scattered and not proof.apart:
-            told = f"{number(scattered, 'key')} of {name} are in several partitions of {name} itself"
+            told = f"{count(scattered, 'key')} of {name} are in several partitions of {name} itself"
             yield Reason("scattered", (name,), f"{told}; a record with such a key misses some", "open")
     full = all(topic.full for topic in topics)
     if full and not proof.complete and not proof.apart and not (explained and proof.share < 1):
@@ -265,7 +273,7 @@ def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Re
         yield Reason("no-records", name, f"nothing was read of {topic.name}", "open")
         return
     if not topic.keyed:
-        told = f"none of {number(topic.rows, 'record')} of {topic.name} has a key to join by"
+        told = f"none of {count(topic.rows, 'record')} of {topic.name} has a key to join by"
         yield Reason("keyless", name, told, "against" if topic.full else "open")
         return
     certainty = topic.audit.certainty
@@ -276,7 +284,7 @@ def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Re
             "the same time, or one with a partitioner of its own"
         )
         if convinced and alone:
-            told += f"; {number(alone, 'key')} of it are not in every topic, so nothing shows who places them"
+            told += f"; {count(alone, 'key')} of it are not in every topic, so nothing shows who places them"
         yield Reason("mixed", name, told, "for" if convinced and alone == 0 else "open")
     elif certainty == "none":
         told = f"no known rule explains where the records of {topic.name} are"
@@ -291,9 +299,9 @@ def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Re
 def _trusted(topic: Topic, *, settled: bool) -> Iterator[Reason]:
     name = (topic.name,)
     if topic.old_counts:
-        counts = listed([str(count) for count in topic.old_counts])
+        counts = list_names([str(count) for count in topic.old_counts])
         told = (
-            f"{topic.name} has grown: {number(topic.old_rows, 'keyed record')} were placed over {counts} "
+            f"{topic.name} has grown: {count(topic.old_rows, 'keyed record')} were placed over {counts} "
             f"partitions, not {topic.count}, and stay where they are"
         )
         yield Reason("epochs", name, told, "open")
@@ -301,7 +309,7 @@ def _trusted(topic: Topic, *, settled: bool) -> Iterator[Reason]:
         told = f"{topic.name} was written by one rule after another: {_all(topic.today)}"
         yield Reason("changed-rule", name, told, "open")
     if topic.missed:
-        told = f"{number(topic.missed, 'keyed record')} of {topic.name} are where no known rule puts them"
+        told = f"{count(topic.missed, 'keyed record')} of {topic.name} are where no known rule puts them"
         yield Reason("strays", name, told, "for" if settled else "open")
 
 
@@ -320,7 +328,7 @@ def _keyless(topics: Sequence[Topic], proof: KeyProof | None) -> Iterator[Reason
     having = [topic for topic in topics if topic.keyless and topic.keyed]
     for topic in having:
         told = (
-            f"{topic.keyless:,} of {number(topic.rows, 'record')} of {topic.name} have no key or an empty one"
+            f"{topic.keyless:,} of {count(topic.rows, 'record')} of {topic.name} have no key or an empty one"
         )
         unsure = len(having) > 1 and (proof is None or not proof.complete)
         weight = "; an empty key in both may be at different partition numbers" if unsure else ""
@@ -328,7 +336,7 @@ def _keyless(topics: Sequence[Topic], proof: KeyProof | None) -> Iterator[Reason
 
 
 def _all(rules: frozenset[Placement]) -> str:
-    return listed(sorted(map(rule_name, rules)))
+    return list_names(sorted(map(rule_name, rules)))
 
 
 def _collisions(proof: KeyProof) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.topics.join.facts import listed, number
 from copartition.topics.join.verdict import Remedy
 from copartition.topics.join.writers import (
     Placement,
@@ -14,6 +13,7 @@ from copartition.topics.join.writers import (
     seniority,
     setting_for,
 )
+from copartition.words import count, list_names
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _read(topics: Sequence[Topic]) -> Iterator[Remedy]:
     if partial:
         records = sum(topic.records for topic in topics)
         names = [topic.name for topic in topics]
-        text = f"read every record of {listed(names)}, {number(records, 'record')} at most"
+        text = f"read every record of {list_names(names)}, {count(records, 'record')} at most"
         yield Remedy(partial[0].name, text, f"copartition check {' '.join(names)} --full")
 
 
@@ -105,8 +105,8 @@ def _anew(topic: Topic, target: _Target) -> Remedy:
     """To copy a topic into one that is placed as wanted."""
     name = f"{topic.name}-by-{target.partitions}"
     text = (
-        f"write {topic.name} anew into a topic with {number(target.partitions, 'partition')}, placed by "
-        f"{rule_name(target.rule)}: {number(topic.records, 'record')} at most"
+        f"write {topic.name} anew into a topic with {count(target.partitions, 'partition')}, placed by "
+        f"{rule_name(target.rule)}: {count(topic.records, 'record')} at most"
     )
     if topic.count < target.partitions:
         text += f"; to let {topic.name} grow is not enough, its records stay where they are"
