@@ -10,10 +10,10 @@ import numpy as np
 
 from assignors.assignment import Assignment
 from assignors.claims import rightful_members
-from assignors.errors import AssignorError, AssignorsError
 from assignors.interface import RebalanceProtocol
 from assignors.partition_list import PartitionList, as_lists, join_lists
 from assignors.registry import is_built_in
+from partitioning.errors import AssignmentError, AssignorError
 from partitioning.kit.columns import bounds
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def ask(assignor: Assignor, group: Group) -> Assignment:
         return assignor.assign(group)
     try:
         assignment = assignor.assign(group)
-    except AssignorsError:
+    except AssignmentError:
         raise
     except Exception as error:
         raise AssignorError(f"{assignor.name!r} cannot assign this group: {error!r}") from error

@@ -1,12 +1,6 @@
 """The names that the package has for everybody."""
 
 from assignors.assignment import Assignment, AssignmentArrays
-from assignors.errors import (
-    AssignorError,
-    AssignorsError,
-    InvalidGroupError,
-    ProtocolError,
-)
 from assignors.explain import Explainer, Explanation, explain
 from assignors.group import Group, Member, StickyUserData, Topic
 from assignors.interface import Assignor, RebalanceProtocol, RecordingAssignor, RememberingAssignor
@@ -24,14 +18,20 @@ from assignors.protocol import (
 from assignors.reasons import Reason, Recorder, Step
 from assignors.registry import get_assignor, list_assignors, register_assignor
 from assignors.state import GroupState, MemberIdentity
+from partitioning.errors import (
+    AssignmentError,
+    AssignorError,
+    InvalidGroupError,
+    ProtocolError,
+)
 
 __all__ = [
     "Assignment",
     "AssignmentArrays",
+    "AssignmentError",
     "AssignmentQuality",
     "Assignor",
     "AssignorError",
-    "AssignorsError",
     "Explainer",
     "Explanation",
     "Group",

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.errors import InvalidGroupError
 from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 from assignors.weighted.certificate import Certificate
+from partitioning.errors import InvalidGroupError
 from partitioning.kit.columns import bounds
 from partitioning.kit.limits import check_partitions
 from partitioning.topic_partition import TopicPartition

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from assignors.errors import SourceError
+from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_FILE_BYTES
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from operator import attrgetter
 
 import numpy as np
 
-from assignors.errors import InvalidGroupError
 from assignors.instances import make_many
 from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.protocol import encode_sticky_user_data
+from partitioning.errors import InvalidGroupError
 from partitioning.java import utf16_key
 from partitioning.kit.columns import sort_rows
 from partitioning.kit.limits import MAX_TOPIC_NAME, check_members, check_partitions

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.errors import InvalidGroupError
+from partitioning.errors import InvalidGroupError
 from partitioning.kit.columns import ranges
 from partitioning.kit.limits import MAX_PARTITION
 from partitioning.topic_partition import TopicPartition

@@ -12,9 +12,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.errors import InvalidGroupError, ProtocolError
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.wire import Reader, Writer
+from partitioning.errors import InvalidGroupError, ProtocolError
 from partitioning.java import HashMap, utf16_key
 from partitioning.kit.columns import sort_rows
 from partitioning.topic_partition import TopicPartition

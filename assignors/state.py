@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.assignment import Assignment
-from assignors.errors import SourceError
 from assignors.explain import Explainer
 from assignors.partition_list import PartitionList
+from partitioning.errors import SourceError
 from partitioning.kit.limits import check_partitions
 from partitioning.topic_partition import TopicPartition  # noqa: TC001 - type hints are read at run time
 

@@ -12,7 +12,6 @@ from assignors.columnar.round_robin import assign_round_robin as columns_of_roun
 from assignors.columnar.sticky import assign_cooperative_sticky as columns_of_cooperative_sticky
 from assignors.columnar.sticky import assign_sticky as columns_of_sticky
 from assignors.columnar.uniform import assign_uniform as columns_of_uniform
-from assignors.errors import AssignorError
 from assignors.interface import RebalanceProtocol
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.rules import cooperative_sticky, sticky
@@ -22,6 +21,7 @@ from assignors.rules.range import assign_range
 from assignors.rules.round_robin import assign_round_robin
 from assignors.rules.sticky import DEFAULT_GENERATION, assign_sticky, max_generation_of
 from assignors.rules.uniform import assign_uniform
+from partitioning.errors import AssignorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from assignors.errors import ProtocolError
+from partitioning.errors import ProtocolError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

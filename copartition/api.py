@@ -1,8 +1,8 @@
 """The names that the package has for everybody."""
 
-from assignors.errors import DiffError, ScenarioError, SourceError
 from copartition.diff import AssignmentDiff, diff
 from copartition.simulation import Scenario, SimulationResult, simulate, simulate_seeds
+from partitioning.errors import DiffError, ScenarioError, SourceError
 
 __all__ = [
     "AssignmentDiff",

@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from assignors.errors import MigrationError
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.diff.needed import CO_PARTITIONED
 from copartition.simulation.group.clients import PROFILES
-from partitioning.errors import UnknownStrategyError
+from partitioning.errors import MigrationError, UnknownStrategyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from assignors.errors import SourceError
 from partitioning import partition_batch
+from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ PUBLIC = (
     "partitioning.clients.aiokafka",
     "partitioning.clients.confluent",
     "partitioning.clients.confluent_aio",
-    "partitioning.clients.errors",
+    "partitioning.errors",
     "partitioning.clients.kafka_python",
     "partitioning.clients.read_process_write",
     "partitioning.producer",

@@ -15,14 +15,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_integration import (
-    audit,
-    audit_verdict,
-    kafka_partition,
-    partition_count,
-    register,
-    route,
-)
+from spark_integration import audit, audit_verdict, kafka_partition, partition_count, register, route
 
 
 @dataclass(frozen=True)

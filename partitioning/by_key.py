@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from partitioning.clients.errors import MisplacedRecordError
-from partitioning.errors import BrokenPluginError, UnknownStrategyError
+from partitioning.errors import BrokenPluginError, MisplacedRecordError, UnknownStrategyError
 from partitioning.interface import PlacesByKey
 from partitioning.profiles import PROFILES, find_profile
 

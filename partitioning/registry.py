@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from partitioning.errors import (
     BrokenPluginError,
+    CopartitionError,
     InvalidConfigError,
-    PartitioningError,
     StrategyConflictError,
     UnknownStrategyError,
 )
@@ -90,7 +90,7 @@ class Registry(Generic[S]):
             return factory(**config)
         try:
             made = factory(**config)
-        except PartitioningError:
+        except CopartitionError:
             raise
         except Exception as error:
             raise BrokenPluginError(f"{self._kind} {name!r} cannot be made: {error!r}") from error

@@ -17,29 +17,21 @@ if TYPE_CHECKING:
     from spark_integration.co_partitioning import assert_co_partitioned as assert_co_partitioned
     from spark_integration.co_partitioning import co_partitioned as co_partitioned
     from spark_integration.columns import kafka_partition as kafka_partition
-    from spark_integration.errors import BrokerUnreachableError as BrokerUnreachableError
     from spark_integration.errors import ColumnError as ColumnError
     from spark_integration.errors import ConnectorError as ConnectorError
     from spark_integration.errors import DataLossError as DataLossError
-    from spark_integration.errors import DeliveryError as DeliveryError
     from spark_integration.errors import ExactlyOnceError as ExactlyOnceError
-    from spark_integration.errors import FencedError as FencedError
     from spark_integration.errors import HalfWrittenError as HalfWrittenError
     from spark_integration.errors import LedgerAheadError as LedgerAheadError
     from spark_integration.errors import LedgerInUseError as LedgerInUseError
     from spark_integration.errors import LedgerMissingError as LedgerMissingError
     from spark_integration.errors import NotCoPartitionedError as NotCoPartitionedError
-    from spark_integration.errors import NotEnoughReplicasError as NotEnoughReplicasError
     from spark_integration.errors import PartitionCountError as PartitionCountError
-    from spark_integration.errors import PermissionDeniedError as PermissionDeniedError
     from spark_integration.errors import ReadError as ReadError
     from spark_integration.errors import RecordError as RecordError
     from spark_integration.errors import RerunDiffersError as RerunDiffersError
     from spark_integration.errors import RoutingError as RoutingError
-    from spark_integration.errors import SinkConfigError as SinkConfigError
     from spark_integration.errors import SparkIntegrationError as SparkIntegrationError
-    from spark_integration.errors import TopicChangedError as TopicChangedError
-    from spark_integration.errors import UnknownTopicError as UnknownTopicError
     from spark_integration.errors import typed_error as typed_error
     from spark_integration.profile import PartitionProfile as PartitionProfile
     from spark_integration.profile import partition_profile as partition_profile
@@ -64,29 +56,21 @@ _HOME = {
     "assert_co_partitioned": "co_partitioning",
     "co_partitioned": "co_partitioning",
     "kafka_partition": "columns",
-    "BrokerUnreachableError": "errors",
     "ColumnError": "errors",
     "ConnectorError": "errors",
     "DataLossError": "errors",
-    "DeliveryError": "errors",
     "ExactlyOnceError": "errors",
-    "FencedError": "errors",
     "HalfWrittenError": "errors",
     "LedgerAheadError": "errors",
     "LedgerInUseError": "errors",
     "LedgerMissingError": "errors",
     "NotCoPartitionedError": "errors",
-    "PermissionDeniedError": "errors",
     "RerunDiffersError": "errors",
-    "TopicChangedError": "errors",
-    "NotEnoughReplicasError": "errors",
     "PartitionCountError": "errors",
     "ReadError": "errors",
     "RecordError": "errors",
     "RoutingError": "errors",
-    "SinkConfigError": "errors",
     "SparkIntegrationError": "errors",
-    "UnknownTopicError": "errors",
     "typed_error": "errors",
     "PartitionProfile": "profile",
     "partition_profile": "profile",

@@ -1,4 +1,4 @@
-"""What can go wrong between Spark and Kafka.
+"""What can go wrong between Spark and Kafka; what all packages share is in `partitioning.errors`.
 
 SparkIntegrationError
  |- ColumnError            a column that is missing, misspelt or of the wrong type      (also ValueError)
@@ -7,22 +7,16 @@ SparkIntegrationError
  |- NotCoPartitionedError  DataFrames that may not be joined by their Kafka partitions (also ValueError)
  |- RecordError            a row that cannot be a record of its topic                  (also ValueError)
  |- ConnectorError         Spark's own Kafka connector is missing, or a part of it
- |- SinkConfigError        an option that is missing, unknown or meaningless           (also ValueError)
- |- BrokerUnreachableError no broker answers, or it refuses us                         (also ConnectionError)
- |- UnknownTopicError      a topic the cluster does not have                           (also LookupError)
- |- DeliveryError          records that were not acknowledged by the broker
  |- DataLossError          offsets that were to be read and are gone                   (also LookupError)
  |- ReadError              records that the brokers do not send
- `- ExactlyOnceError       a write that cannot be told from one that was done before, or would follow it
-     |- LedgerMissingError     no word of the versions before: expired, or another topic
-     |- LedgerAheadError       the ledger holds a later version
-     |- LedgerInUseError       somebody else commits to the ledger's group
-     |- HalfWrittenError       a version before is in only in part
-     |- RerunDiffersError      other records, or in another order, than were written before
-     |- TopicChangedError      a topic that was made anew, or grew inside a version
-     |- FencedError            another writer has taken over
-     |- NotEnoughReplicasError too few replicas are in sync for a record to be taken
-     `- PermissionDeniedError  the cluster refuses what an exactly-once write needs   (also PermissionError)
+ `- ExactlyOnceError       a write whose ledger does not allow it
+     |- LedgerMissingError no entry of earlier versions: expired, or another topic
+     |- LedgerAheadError   the ledger holds a later version
+     |- LedgerInUseError   somebody else commits to the ledger's group
+     |- HalfWrittenError   an earlier version is in only in part
+     `- RerunDiffersError  other records, or in another order, than were written before
+
+Raised here and shared with the other packages: InvalidConfigError, and those below ClusterError.
 """
 
 import re
@@ -31,16 +25,17 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import Row
 
 from copartition.topics.join.verdict import JoinVerdict
+from partitioning.errors import CopartitionError, InvalidConfigError
 
-_RAISED = re.compile(r"\bspark_integration(?:\.\w+)*\.(\w+): (.+)")
+_RAISED = re.compile(r"\b(?:partitioning|assignors|copartition|spark_integration)\.(?:\w+\.)*(\w+): (.+)")
 _NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")
 _NO_BYTES = re.compile(r'resolve "(?:CAST\()?(.+?)(?: AS BINARY\))?" due.*?cannot cast "(\w+)" to "BINARY"')
 _OF_A_ROW = re.compile(r"\bcopartition: (.+)")
 """How the columns of this package begin what they raise in the JVM."""
 
 
-class SparkIntegrationError(Exception):
-    """Base of every error this package raises on purpose."""
+class SparkIntegrationError(CopartitionError):
+    """Rows, columns or a ledger do not fit."""
 
 
 class ColumnError(SparkIntegrationError, ValueError):
@@ -83,22 +78,6 @@ class ConnectorError(SparkIntegrationError):
     """Spark's own Kafka connector is missing, or a part of it."""
 
 
-class SinkConfigError(SparkIntegrationError, ValueError):
-    """An option of the sink that is missing, unknown or meaningless."""
-
-
-class BrokerUnreachableError(SparkIntegrationError, ConnectionError):
-    """No broker answers in time, or it refuses us."""
-
-
-class UnknownTopicError(SparkIntegrationError, LookupError):
-    """A topic the cluster does not have, or does not show us."""
-
-
-class DeliveryError(SparkIntegrationError):
-    """Records that the broker did not acknowledge."""
-
-
 class DataLossError(SparkIntegrationError, LookupError):
     """Offsets that were to be read and are gone."""
 
@@ -131,24 +110,8 @@ class RerunDiffersError(ExactlyOnceError):
     """A version comes again with other records, or in another order."""
 
 
-class TopicChangedError(ExactlyOnceError):
-    """The topic was made anew, or has grown inside a version."""
-
-
-class FencedError(ExactlyOnceError):
-    """Another writer of the same application has this partition now, or the brokers ended a transaction."""
-
-
-class NotEnoughReplicasError(ExactlyOnceError):
-    """Too few replicas of a partition are in sync for the brokers to take a record."""
-
-
-class PermissionDeniedError(ExactlyOnceError, PermissionError):
-    """The cluster refuses what an exactly-once write needs."""
-
-
-def typed_error(error: BaseException) -> SparkIntegrationError | None:
-    """What this package raised behind an error of Spark's; None if it raised nothing.
+def typed_error(error: BaseException) -> CopartitionError | None:
+    """The error of these packages behind an error of Spark's; None if none of them raised it.
 
     Spark turns what a task, a data source or a column raises into an exception of its own, with pages of
     traceback as its message. This gives the exception that was raised, whose message is one line: what is
@@ -163,17 +126,17 @@ def typed_error(error: BaseException) -> SparkIntegrationError | None:
     Args:
         error: what a write, an action or `StreamingQuery.awaitTermination` raised.
     """
-    if isinstance(error, SparkIntegrationError):
+    if isinstance(error, CopartitionError):
         return error
     said = str(error)
     # What is raised while another exception is handled comes last, and it is what the task ended with.
     for name, message in reversed(_RAISED.findall(said)):
-        kind = next((kind for kind in _kinds(SparkIntegrationError) if kind.__name__ == name), None)
+        kind = next((kind for kind in _kinds(CopartitionError) if kind.__name__ == name), None)
         if kind is not None:
             return _with_cause(kind(message.rstrip()), error)
     if _NOT_REGISTERED.search(said):
         return _with_cause(
-            SinkConfigError(
+            InvalidConfigError(
                 "Spark does not know format('copartition') here: call register(spark), and in a thread of "
                 "Python call it in that thread"
             ),
@@ -193,12 +156,12 @@ def typed_error(error: BaseException) -> SparkIntegrationError | None:
     return None
 
 
-def _with_cause(typed: SparkIntegrationError, error: BaseException) -> SparkIntegrationError:
+def _with_cause(typed: CopartitionError, error: BaseException) -> CopartitionError:
     typed.__cause__ = error
     return typed
 
 
-def _kinds(base: type[SparkIntegrationError]) -> Iterator[type[SparkIntegrationError]]:
+def _kinds(base: type[CopartitionError]) -> Iterator[type[CopartitionError]]:
     yield base
     for kind in base.__subclasses__():
         yield from _kinds(kind)

@@ -10,12 +10,12 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, Cons
 
 from assignors.answers import ask
 from assignors.clients.memory import Memory, by_topic, is_cooperative
-from assignors.errors import AssignorsError
 from assignors.group import Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.partition_list import PartitionList
 from assignors.protocol import decode_sticky_user_data
 from assignors.registry import get_assignor
+from partitioning.errors import AssignmentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _VERSION = 0
 
 
-class EagerOnlyError(AssignorsError, ValueError):
+class EagerOnlyError(AssignmentError, ValueError):
     """An assignor that needs more than aiokafka's eager protocol."""
 
 

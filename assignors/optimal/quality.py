@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assignors.assignment import Assignment
-from assignors.errors import InvalidGroupError
 from assignors.group import Group
 from assignors.optimal.deciding import decide
 from assignors.optimal.grouping import sums
@@ -20,6 +19,7 @@ from assignors.weighted.deciding import certify
 from assignors.weighted.problem import Problem
 from assignors.weighted.weights import Capacities, Weights
 from assignors.weighted.weights_file import GivenWeights, weights_of
+from partitioning.errors import InvalidGroupError
 
 
 @dataclass(frozen=True, slots=True)

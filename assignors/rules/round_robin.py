@@ -11,9 +11,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from assignors.assignment import Assignment
-from assignors.errors import AssignorError
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.members_and_topics import partitions_per_topic, sorted_members
+from partitioning.errors import AssignorError
 from partitioning.java import utf16_key
 from partitioning.topic_partition import TopicPartition
 

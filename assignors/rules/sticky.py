@@ -18,7 +18,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.assignment import Assignment
-from assignors.errors import AssignorError
 from assignors.group import StickyUserData
 from assignors.protocol import as_it_travels, decode_sticky_user_data
 from assignors.reasons import Reason, unrecorded
@@ -29,6 +28,7 @@ from assignors.rules.sticky_structures import (
     PotentialConsumers,
     StickyGroup,
 )
+from partitioning.errors import AssignorError
 from partitioning.java import utf16_key
 from partitioning.java.hash_map import HashMap
 

@@ -13,10 +13,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from assignors.assignment import Assignment
-from assignors.errors import AssignorError
 from assignors.reasons import Reason, Recorder, unrecorded
 from assignors.rules.group_spec import GroupSpec, deep_copy_assignment, is_settled, remove_partition
 from assignors.rules.uniform_structures import MemberAssignmentBalancer
+from partitioning.errors import AssignorError
 from partitioning.java import hash_map_capacity
 from partitioning.java.hash_map import HashSet
 

@@ -6,9 +6,9 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from assignors.answers import check_answer
-from assignors.errors import AssignorsError
 from assignors.interface import Assignor, RebalanceProtocol
 from assignors.testing.stories import Story, stories
+from partitioning.errors import AssignmentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ def _answer(assignor: Assignor, group: Group, what: str) -> Assignment:
     assert group == asked, f"{where}: changes the group that it is asked about"
     try:
         check_answer(asked, assignment, assignor)
-    except AssignorsError as error:
+    except AssignmentError as error:
         raise AssertionError(f"{where}: {error}") from error
     return assignment
 

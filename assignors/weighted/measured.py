@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.errors import ProtocolError
 from assignors.group import StickyUserData
 from assignors.weighted.weights import Weights
 from assignors.wire import Reader, Writer
-from partitioning.errors import InvalidConfigError
+from partitioning.errors import InvalidConfigError, ProtocolError
 from partitioning.kit.limits import MAX_PARTITION
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from assignors.errors import SourceError
 from assignors.files import read_text
 from assignors.weighted.weights import Weights, WeightsMapping, checked_weight
-from partitioning.errors import InvalidConfigError
+from partitioning.errors import InvalidConfigError, SourceError
 from partitioning.kit.extras import needs
 from partitioning.kit.limits import MAX_PARTITION, parse_number
 

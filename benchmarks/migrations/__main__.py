@@ -15,10 +15,10 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from assignors.errors import MigrationError
 from benchmarks.migrations.page import page
 from benchmarks.migrations.walking import Walk, walk
 from copartition.migration import Migration, plan_migration
+from partitioning.errors import MigrationError
 from tests.support.broker import Broker, Kafka
 
 MEASURED = Path(__file__).parent / "measured.json"

@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from assignors.errors import SourceError
 from benchmarks.consumers.clients import AIOKAFKA, JAVA, KAFKA_PYTHON, LIBRDKAFKA
 from benchmarks.consumers.process import Member
 from copartition.groups import read_live
+from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

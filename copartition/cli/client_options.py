@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from assignors.errors import SourceError
 from copartition.cli.options import one_argument
 from partitioning.clients.java_settings import librdkafka_security
-from partitioning.errors import InvalidConfigError
+from partitioning.errors import InvalidConfigError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

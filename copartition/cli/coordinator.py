@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from assignors.errors import SourceError
 from copartition.cli.client_options import client_options
 from copartition.cli.options import output_options
 from copartition.cli.shell import HELP, QuietCommand
+from partitioning.errors import SourceError
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from assignors.errors import SourceError
 from copartition.cli.client_options import client_options
 from copartition.cli.options import (
     check_option,
@@ -24,6 +23,7 @@ from copartition.cli.options import (
     weights_option,
 )
 from copartition.cli.shell import HELP, TROUBLE, QuietCommand, complain, write
+from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from assignors.errors import GroupNotFoundError
 from copartition.cli.client_options import client_options
 from copartition.cli.options import output_options, verbose_option
 from copartition.cli.shell import HELP, QuietCommand, complain, write
+from partitioning.errors import GroupNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -122,7 +122,7 @@ def _state(name: str, config: dict[str, str], group: str | None) -> GroupState |
 
 
 def _strategy_of(state: GroupState, name: str) -> str:
-    from assignors.errors import SourceError  # noqa: PLC0415 - as above
+    from partitioning.errors import SourceError  # noqa: PLC0415 - as above
 
     if state.strategy is None:
         raise SourceError(
@@ -134,10 +134,10 @@ def _strategy_of(state: GroupState, name: str) -> str:
 
 def _separated(state: GroupState, new: Sequence[str]) -> str:
     """Which topics of this group stop being read together."""
-    from assignors.errors import AssignorError, SourceError  # noqa: PLC0415 - as above
     from copartition.diff import diff  # noqa: PLC0415 - as above
     from copartition.groups import plan  # noqa: PLC0415 - as above
     from copartition.reports.diff.verdict import separated_sentences  # noqa: PLC0415 - as above
+    from partitioning.errors import AssignorError, SourceError  # noqa: PLC0415 - as above
 
     try:
         change = diff(state, plan(state, new[0]), match="member-id")

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
-from assignors.errors import AssignorsError
 from copartition.words import visible
-from partitioning.errors import PartitioningError
+from partitioning.errors import CopartitionError
 from partitioning.kit.limits import MAX_REPORT_WIDTH
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _one_line_errors(path: str, *, verbose: bool) -> Iterator[None]:
         if isinstance(error, click.UsageError) and not isinstance(error, click.BadParameter):
             what = f"{what.rstrip('.')}; see {path} --help"
     except Exception as error:  # noqa: BLE001 - whatever it is, the user gets a line and exit code 2
-        expected = isinstance(error, AssignorsError | PartitioningError)
+        expected = isinstance(error, CopartitionError)
         if isinstance(error, OSError) and not expected:
             what = f"{error.filename or 'output'}: {error.strerror or error}"
             _discard(sys.stdout)

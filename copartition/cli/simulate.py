@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from assignors.errors import ScenarioError
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, html_option, output_options, seed_option, set_option
 from copartition.cli.shell import HELP, QuietCommand, complain, write
 from copartition.words import visible
+from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 
 if TYPE_CHECKING:

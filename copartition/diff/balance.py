@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.errors import InvalidGroupError
 from assignors.group import Group, Member, Topic
 from assignors.optimal.quality import certificate, quality
+from partitioning.errors import InvalidGroupError
 
 if TYPE_CHECKING:
     from assignors.optimal.quality import AssignmentQuality

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.errors import DiffError
+from partitioning.errors import DiffError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from assignors.comparison import COMPARISON, COMPARISONS
-from assignors.errors import DiffError
 from assignors.state import UNKNOWN_LAG
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
+from partitioning.errors import DiffError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.errors import SourceError
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
+from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.errors import SourceError
 from assignors.group import Topic
 from copartition.groups.plan.members import WhatIf, find_member, seat_members
 from copartition.groups.plan.planner import as_complete
 from copartition.simulation import Consumer, Crash, Deployment, Grow, RollingRestart, Scenario
+from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, parse_number
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from uuid import UUID  # noqa: TC003 - msgspec looks at it
 
 import numpy as np
 
-from assignors.errors import SourceError
 from assignors.files import read_text
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.groups.rows import Rows
+from partitioning.errors import SourceError
 from partitioning.kit.extras import needs
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.errors import SourceError
 from assignors.files import read_text
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.diff import diff
@@ -19,6 +18,7 @@ from copartition.groups.plan import WhatIf, as_complete, plan
 from copartition.groups.plan.members import subscribed_members
 from copartition.groups.snapshot import SUFFIX, parse_snapshot, read_record
 from copartition.simulation import Scenario, simulate
+from partitioning.errors import SourceError
 from partitioning.kit.limits import parse_number
 from partitioning.topic_partition import MAX_PARTITIONS
 

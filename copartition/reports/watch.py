@@ -12,7 +12,7 @@ from assignors.registry import get_assignor
 from copartition.reports.json import dump
 from copartition.watch import Kind, Watch
 from copartition.words import count, duration, partition_ranges, visible
-from partitioning.errors import PartitioningError
+from partitioning.errors import CopartitionError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -118,7 +118,7 @@ def _eager(group: GroupState) -> bool:
         return False
     try:
         return max(get_assignor(group.strategy).protocols) is RebalanceProtocol.EAGER
-    except PartitioningError:
+    except CopartitionError:
         return False
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from assignors.errors import ScenarioError
 from copartition.simulation.inputs.durations import Distribution, Duration, draw
 from copartition.simulation.inputs.events import (
     Autoscaler,
@@ -48,6 +47,7 @@ from copartition.simulation.inputs.scenario import (
     not_running,
     running_already,
 )
+from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from assignors.errors import ScenarioError
 from copartition.simulation.agenda import Agenda
 from copartition.simulation.group.classic_protocol import ClassicProtocol
 from copartition.simulation.group.consumer_protocol import ConsumerProtocol
@@ -27,6 +26,7 @@ from copartition.simulation.inputs.events import (
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.result import SimulationResult
 from copartition.simulation.outcome.summary import sum_up
+from partitioning.errors import ScenarioError
 
 
 def begin(world: World, decisions: Decisions) -> None:

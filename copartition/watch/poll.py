@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from assignors.errors import SourceError
 from copartition.groups.snapshot import Step
+from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.errors import SourceError
 from assignors.files import read_text
 from assignors.group import Topic
 from assignors.partition_list import PartitionList
@@ -21,6 +20,7 @@ from copartition.simulation.inputs.file import with_settings
 from copartition.simulation.inputs.scenario import QUIET_MS
 from copartition.simulation.outcome.timeline import Phase
 from copartition.watch.changes import Kind, Names, Watch
+from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

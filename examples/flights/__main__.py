@@ -10,7 +10,6 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 from rich.table import Table
 
-from assignors import AssignorsError
 from copartition import simulate
 from copartition.diff import AssignmentDiff, diff
 from copartition.groups.source import step_state
@@ -28,8 +27,7 @@ from examples.flights.pipeline import (
     write_flights,
 )
 from examples.flights.steps import Steps
-from partitioning import Growth, PartitioningError, grow, partition_batch
-from spark_integration import SparkIntegrationError
+from partitioning import CopartitionError, Growth, grow, partition_batch
 
 PARTITIONS = 12
 GROWN_PARTITIONS = 16
@@ -51,7 +49,7 @@ def main() -> int:
     try:
         with cluster() as kafka:
             passed = run(console, kafka)
-    except (PartitioningError, AssignorsError, SparkIntegrationError, KafkaException, OSError) as error:
+    except (CopartitionError, KafkaException, OSError) as error:
         console.print(f"[red]The demo stopped: {error}[/]", highlight=False)
         return 2
     console.print(f"\nDone in {time.monotonic() - started:.0f} s.", highlight=False)

@@ -6,8 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from partitioning.clients.errors import DeliveryError
-from partitioning.errors import MissingDependencyError
+from partitioning.errors import DeliveryError, MissingDependencyError
 
 try:
     from confluent_kafka import KafkaError, KafkaException, Producer, SerializingProducer

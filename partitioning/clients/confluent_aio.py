@@ -19,9 +19,9 @@ except ImportError as missing:
     ) from missing
 
 from partitioning.clients.delivery import TAKEN_ALONG, said
-from partitioning.clients.errors import DeliveryError
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
+from partitioning.errors import DeliveryError
 
 if TYPE_CHECKING:
     from asyncio import Future

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
-from partitioning.clients.errors import BrokerUnreachableError
 from partitioning.clients.refusal import protocol_fault, why_refused
+from partitioning.errors import BrokerUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

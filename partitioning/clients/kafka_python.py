@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from partitioning.clients.errors import UnknownTopicError
 from partitioning.clients.placing import TopicPlacer, layout_of, strategy
 from partitioning.clients.topic_callable import TopicCallable
+from partitioning.errors import UnknownTopicError
 
 try:
     from kafka.partitioner import Partitioner as ClientPartitioner

@@ -8,8 +8,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from partitioning.clients.errors import MisplacedRecordError
-from partitioning.errors import InvalidConfigError, InvalidLayoutError
+from partitioning.errors import InvalidConfigError, InvalidLayoutError, MisplacedRecordError
 from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout
 from partitioning.partitioners import get_partitioner
 from partitioning.producer.record_size import payload_size, record_size

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from partitioning.clients.delivery import Deliveries, milliseconds, said
-from partitioning.clients.errors import BrokerUnreachableError, DeliveryError, UnknownTopicError
 from partitioning.clients.placing import TopicPlacer, layout_of, strategy
 from partitioning.clients.refusal import why_refused
-from partitioning.errors import InvalidConfigError
+from partitioning.errors import BrokerUnreachableError, DeliveryError, InvalidConfigError, UnknownTopicError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

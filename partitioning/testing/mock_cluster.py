@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from partitioning.errors import (
+    ClusterError,
     InvalidConfigError,
     InvalidPartitionCountError,
     MissingDependencyError,
-    PartitioningError,
 )
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _MOST_PARTITIONS = 100_000  # all are allocated at once, and librdkafka aborts t
 _INSTALL = "install it with: pip install 'copartition[kafka]'"
 
 
-class MockClusterError(PartitioningError):
+class MockClusterError(ClusterError):
     """librdkafka refused what was asked of its mock cluster."""
 
 

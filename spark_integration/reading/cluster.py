@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import confluent_kafka
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-import partitioning.clients.errors as client_errors
 from partitioning.clients.contact import cluster_metadata
 from partitioning.clients.delivery import told
-from spark_integration.errors import BrokerUnreachableError, SinkConfigError, UnknownTopicError
+from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -42,7 +41,7 @@ class Cluster:
         config: librdkafka's consumer configuration.
 
     Raises:
-        SinkConfigError: librdkafka refuses the configuration.
+        InvalidConfigError: librdkafka refuses the configuration.
     """
 
     def __init__(self, config: Mapping[str, str]) -> None:
@@ -55,11 +54,11 @@ class Cluster:
             self._consumer = confluent_kafka.Consumer(settings)
             self._admin = AdminClient(settings)
         except KeyError as error:
-            raise SinkConfigError(
+            raise InvalidConfigError(
                 f"'kafka.isolation.level' is {error.args[0]!r}; give 'read_committed' or 'read_uncommitted'"
             ) from error
         except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
-            raise SinkConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
+            raise InvalidConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -112,7 +111,7 @@ class Cluster:
             found = cluster_metadata(
                 self._consumer, self._config, self._heard, timeout_s=ANSWER_WITHIN_S, topic=topic
             )
-        except client_errors.BrokerUnreachableError as error:
+        except BrokerUnreachableError as error:
             raise BrokerUnreachableError(
                 f"no broker of {self._servers!r} answers, given up to {ANSWER_WITHIN_S:g} s: {error}. Is the "
                 "address right, the broker up, and do the security settings fit the cluster?"

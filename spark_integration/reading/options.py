@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spark_integration.errors import SinkConfigError
+from partitioning.errors import InvalidConfigError
 from spark_integration.sinks.options import SPARK_OPTIONS, client_settings
 
 if TYPE_CHECKING:
@@ -78,17 +78,17 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
         environment: environment variables of the driver; an option wins over them.
 
     Raises:
-        SinkConfigError: an option is unknown or has no meaning, or the brokers or the topic are missing.
+        InvalidConfigError: an option is unknown or has no meaning, or the brokers or the topic are missing.
     """
     given = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
     own = {name: value for name, value in given.items() if not name.startswith("kafka.")}
     for name in own.keys() - OWN_OPTIONS.keys():
         close = difflib.get_close_matches(name, OWN_OPTIONS, n=1)
         hint = f"did you mean {OWN_OPTIONS[close[0]]!r}?" if close else "'kafka.' marks those of librdkafka"
-        raise SinkConfigError(f"the copartition source has no option {name!r}; {hint}")
+        raise InvalidConfigError(f"the copartition source has no option {name!r}; {hint}")
     topics = tuple(sorted({name.strip() for name in own.get("subscribe", "").split(",")} - {""}))
     if not topics:
-        raise SinkConfigError(
+        raise InvalidConfigError(
             "no topic: give the option 'subscribe', one name or several with commas between"
         )
     ending = _offsets(own, "endingOffsets")
@@ -109,12 +109,12 @@ def _config(given: Mapping[str, str], servers: str | None, environment: Mapping[
     if servers:
         config["bootstrap.servers"] = servers
     if not config.get("bootstrap.servers"):
-        raise SinkConfigError(
+        raise InvalidConfigError(
             "no brokers: give the option 'kafka.bootstrap.servers', for example 'localhost:9092', "
             "or set KAFKA_BOOTSTRAP_SERVERS where the driver runs"
         )
     for name in FIXED.keys() & config.keys():
-        raise SinkConfigError(
+        raise InvalidConfigError(
             f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka is told "
             "nothing ('startingOffsets' says where to begin)"
         )
@@ -132,7 +132,7 @@ def _offsets(own: Mapping[str, str], name: str) -> int | Mapping[Place, int] | N
     if found is None:
         found = _places(text)
     if found is None or refused in ({found} if isinstance(found, int) else set(found.values())):
-        raise SinkConfigError(
+        raise InvalidConfigError(
             f"option {name!r} is {text[:80]!r}; give "
             + ("" if refused else "'earliest', ")
             + "'latest', or an offset for every partition, for example "
@@ -159,7 +159,7 @@ def _places(text: str) -> dict[Place, int] | None:
 def _truth(own: Mapping[str, str], name: str, *, default: bool) -> bool:
     text = own.get(name.lower(), str(default)).strip().lower()
     if text not in {"true", "false"}:
-        raise SinkConfigError(f"option {name!r} is {text[:40]!r}; give 'true' or 'false'")
+        raise InvalidConfigError(f"option {name!r} is {text[:40]!r}; give 'true' or 'false'")
     return text == "true"
 
 
@@ -168,5 +168,5 @@ def _positive(own: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and int(text)):
-        raise SinkConfigError(f"option {name!r} is {text[:40]!r}; give a whole number from 1")
+        raise InvalidConfigError(f"option {name!r} is {text[:40]!r}; give a whole number from 1")
     return int(text)

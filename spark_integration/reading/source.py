@@ -44,7 +44,8 @@ from pyspark.sql.types import (
 )
 
 import spark_integration.reading
-from spark_integration.errors import ColumnError, DataLossError, SinkConfigError
+from partitioning.errors import InvalidConfigError
+from spark_integration.errors import ColumnError, DataLossError
 from spark_integration.reading.cluster import Cluster, Place, Range, spread
 from spark_integration.reading.options import BATCH_ONLY, EARLIEST, LATEST, STREAM_ONLY, read_options
 from spark_integration.reading.records import ARROW_TYPES, read_range
@@ -101,7 +102,7 @@ class KafkaDataSource(KafkaSink):
         """Called by Spark on the driver for a stream."""
         asked = self._asked(BATCH_ONLY, "a batch")
         if asked.max_offsets is not None and admission is None:
-            raise SinkConfigError(
+            raise InvalidConfigError(
                 "option 'maxOffsetsPerTrigger' needs Spark 4.2 or newer: an older one asks a Python source "
                 "for all there is"
             )
@@ -110,7 +111,7 @@ class KafkaDataSource(KafkaSink):
 
     def _asked(self, elsewhere: str, place: str) -> ReadOptions:
         if elsewhere.lower() in {name.lower() for name in self.options}:
-            raise SinkConfigError(f"option {elsewhere!r} is for {place} only")
+            raise InvalidConfigError(f"option {elsewhere!r} is for {place} only")
         return read_options(self.options, os.environ)
 
 
@@ -155,7 +156,7 @@ class _BatchReader(_Reader, datasource.DataSourceReader):
             places = cluster.places(self._asked.topics)
             starting = EARLIEST if self._asked.starting is None else self._asked.starting
             if starting == LATEST:
-                raise SinkConfigError(
+                raise InvalidConfigError(
                     "option 'startingOffsets' of a batch cannot be 'latest': nothing is read"
                 )
             starts = _resolved(cluster, places, starting, "startingOffsets")
@@ -237,7 +238,7 @@ def _resolved(
     if wanted.keys() != set(places):
         differing = sorted(wanted.keys() ^ set(places))
         listed = ", ".join(f"{topic}-{partition}" for topic, partition in differing[:5])
-        raise SinkConfigError(
+        raise InvalidConfigError(
             f"option {option!r} must give an offset for every partition of the topics, and for no other: see "
             f"{listed}{' ...' if len(differing) > 5 else ''}"
         )

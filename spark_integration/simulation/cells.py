@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from itertools import count, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from assignors.errors import ScenarioError
 from copartition.simulation import Consumer, Join, Settings
 from copartition.simulation.inputs.settings import dotted
+from partitioning.errors import ScenarioError
 from partitioning.kit.limits import check_members
 
 if TYPE_CHECKING:

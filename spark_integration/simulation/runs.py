@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from assignors import get_assignor
-from assignors.errors import AssignorsError, ScenarioError
 from copartition.simulation import RunSummary, Scenario, simulate_seeds
+from partitioning.errors import CopartitionError, ScenarioError
 from spark_integration.simulation.cells import AXES, cells, in_cell, scenario_of
 from spark_integration.simulation.executors import first_fault
 
@@ -116,7 +116,7 @@ def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
         get_assignor(name)
     try:
         next(simulate_seeds(scenario, [scenario.seed]))
-    except AssignorsError as error:
+    except CopartitionError as error:
         if not cell:
             raise
         raise in_cell(error, cell) from error

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from partitioning.errors import MissingDependencyError
-from spark_integration.errors import SinkConfigError
+from partitioning.errors import InvalidConfigError, MissingDependencyError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -31,7 +30,8 @@ def register(spark: SparkSession) -> None:
     Raises:
         MissingDependencyError: Spark has no Python data sources (before 4.0), or the driver no
             confluent-kafka.
-        SinkConfigError: Spark has found another `format("copartition")` in its own Python, and keeps to that.
+        InvalidConfigError: Spark has found another `format("copartition")` in its own Python, and keeps
+            it.
 
     Warns:
         RuntimeWarning: Spark's workers will run another Python than that of the virtual environment.
@@ -60,7 +60,7 @@ def register(spark: SparkSession) -> None:
         options = {"bootstrap.servers": "any", "subscribe": "any"}
         found = spark.read.format("copartition").options(**options).load().schema
         if found != KafkaDataSource(options).schema():
-            raise SinkConfigError(
+            raise InvalidConfigError(
                 "Spark has found another format('copartition') than this one: install the same version of "
                 "copartition for the driver and for Spark's Python, and no other of that name"
             ) from error

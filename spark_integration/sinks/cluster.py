@@ -5,14 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
-import partitioning.clients.errors as client_errors
 from partitioning.clients.contact import cluster_metadata
-from spark_integration.errors import (
-    BrokerUnreachableError,
-    PartitionCountError,
-    SinkConfigError,
-    UnknownTopicError,
-)
+from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
+from spark_integration.errors import PartitionCountError
 from spark_integration.sinks.options import translated
 
 if TYPE_CHECKING:
@@ -32,7 +27,7 @@ def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WIT
         timeout_s: how long to wait for a broker.
 
     Raises:
-        SinkConfigError: librdkafka refuses the configuration, or it names no broker.
+        InvalidConfigError: librdkafka refuses the configuration, or it names no broker.
         BrokerUnreachableError: no broker answers in time, or it refuses us.
     """
     topics = _topics(config, timeout_s, None)
@@ -50,7 +45,7 @@ def partition_count(topic: str, config: Mapping[str, str]) -> int:
     Raises:
         UnknownTopicError: the cluster has no such topic.
         BrokerUnreachableError: no broker answers within 10 seconds.
-        SinkConfigError: librdkafka refuses the settings, or they name no broker.
+        InvalidConfigError: librdkafka refuses the settings, or they name no broker.
     """
     found = _topics(config, ANSWER_WITHIN_S, topic)[topic]
     if not found.partitions:
@@ -65,7 +60,7 @@ def partition_count(topic: str, config: Mapping[str, str]) -> int:
 def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> dict[str, Any]:
     """What the cluster says about all topics, or about one."""
     if not _address(config):
-        raise SinkConfigError(
+        raise InvalidConfigError(
             "the settings name no broker: give 'bootstrap.servers', for example 'localhost:9092'"
         )
     heard: list[KafkaError] = []
@@ -75,11 +70,11 @@ def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> d
     try:
         client = confluent_kafka.Producer(settings)
     except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
-        raise SinkConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
+        raise InvalidConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
     with client:
         try:
             metadata = cluster_metadata(client, config, heard, timeout_s=timeout_s, topic=topic)
-        except client_errors.BrokerUnreachableError as error:
+        except BrokerUnreachableError as error:
             raise BrokerUnreachableError(
                 f"no broker of {_address(config)!r} answers, given up to {timeout_s:g} s: "
                 f"{error}. Is the address right, the broker up, and do the security settings fit the cluster?"

@@ -36,7 +36,7 @@ def checked_for_topic(df: DataFrame, topic: str, config: Mapping[str, str]) -> D
         PartitionCountError: the partition column was computed for another count than the topic has.
         UnknownTopicError: the cluster has no such topic.
         BrokerUnreachableError: no broker answers within 10 seconds.
-        SinkConfigError: librdkafka refuses the settings.
+        InvalidConfigError: librdkafka refuses the settings.
     """
     columns = {field.name: field.dataType.simpleString() for field in df.schema.fields}
     check_columns(columns, topic=topic)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import confluent_kafka  # the module, since its classes cannot be pickled
 
 from partitioning.clients.delivery import WAIT_S, Deliveries, said
-from spark_integration.errors import DeliveryError
+from partitioning.errors import DeliveryError
 from spark_integration.sinks.cluster import ANSWER_WITHIN_S, check_unchanged
 from spark_integration.sinks.producers import Lease
 from spark_integration.sinks.records import records

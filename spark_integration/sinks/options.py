@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import InvalidConfigError
 from partitioning.topic_partition import MAX_PARTITIONS, checked_partition_count
-from spark_integration.errors import SinkConfigError
 from spark_integration.sinks.exactly_once.options import (
     TRANSACTIONAL,
     OnceOptions,
@@ -87,7 +86,7 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
         environment: environment variables of the driver; an option wins over them.
 
     Raises:
-        SinkConfigError: an option is unknown or has no meaning, or the brokers are missing.
+        InvalidConfigError: an option is unknown or has no meaning, or the brokers are missing.
     """
     given = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
     config = client_settings(given, environment)
@@ -95,16 +94,16 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
     for name in own.keys() - set(OWN_OPTIONS):
         close = difflib.get_close_matches(name, OWN_OPTIONS, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"write 'kafka.{name}' for a setting of librdkafka"
-        raise SinkConfigError(f"the copartition sink has no option {name!r}; {hint}")
+        raise InvalidConfigError(f"the copartition sink has no option {name!r}; {hint}")
     if "bootstrap.servers" in own:
         config["bootstrap.servers"] = own["bootstrap.servers"]
     if not config.get("bootstrap.servers"):
-        raise SinkConfigError(
+        raise InvalidConfigError(
             "no brokers: give the option 'kafka.bootstrap.servers', for example 'localhost:9092', "
             "or set KAFKA_BOOTSTRAP_SERVERS where the driver runs"
         )
     if "transactional.id" in config:
-        raise SinkConfigError(
+        raise InvalidConfigError(
             "leave out 'kafka.transactional.id': for transactions give 'txnAppId' and 'txnVersion', and the "
             "sink names them"
         )
@@ -131,7 +130,7 @@ def client_settings(given: Mapping[str, str], environment: Mapping[str, str]) ->
         environment: environment variables of the driver.
 
     Raises:
-        SinkConfigError: one that is Java's has no counterpart.
+        InvalidConfigError: one that is Java's has no counterpart.
     """
     surrounding = {
         name.removeprefix("KAFKA_").replace("_", ".").lower(): value
@@ -146,12 +145,12 @@ def translated(config: Mapping[str, str]) -> dict[str, str]:
     """These settings; those of security that Spark's own Kafka sink and source take as librdkafka takes them.
 
     Raises:
-        SinkConfigError: one of them has no counterpart.
+        InvalidConfigError: one of them has no counterpart.
     """
     try:
         return librdkafka_security(config)
     except InvalidConfigError as error:
-        raise SinkConfigError(str(error)) from None
+        raise InvalidConfigError(str(error)) from None
 
 
 def _count(text: str | None) -> int | None:
@@ -160,6 +159,6 @@ def _count(text: str | None) -> int | None:
     try:
         return checked_partition_count(int(text) if text.isascii() and text.isdigit() else 0)
     except ValueError as error:
-        raise SinkConfigError(
+        raise InvalidConfigError(
             f"option 'partitions' is {text[:40]!r}; give the topic's partition count, 1 to {MAX_PARTITIONS}"
         ) from error

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from partitioning.errors import InvalidConfigError
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import partitions_of
 from partitioning.profiles import find_profile
 from spark_integration.columns import KEY, NULLS, PROFILE
-from spark_integration.errors import ColumnError, RoutingError, SinkConfigError
+from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.hash_columns import arrow_hash
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def key_rule(asked: str | None, notes: Mapping[str, Any], columns: Collection[st
         columns: the columns that are written.
 
     Raises:
-        SinkConfigError: the option contradicts the notes, or there is no partition to check.
+        InvalidConfigError: the option contradicts the notes, or there is no partition to check.
         ColumnError: a profile placed rows by a key that is not written.
         UnknownStrategyError: there is no such profile.
     """
@@ -122,13 +123,13 @@ def key_rule(asked: str | None, notes: Mapping[str, Any], columns: Collection[st
     if name is None or asked == UNCHECKED:
         return None
     if "partition" not in columns:
-        raise SinkConfigError(
+        raise InvalidConfigError(
             f"option 'profile' is {asked!r}: by it the sink checks a column 'partition', and these rows have "
             f"none. Add kafka_partition('key', ..., profile={asked!r})"
         )
     profile = find_profile(name)
     if noted not in {None, name}:
-        raise SinkConfigError(
+        raise InvalidConfigError(
             f"option 'profile' is {asked!r}, and column 'partition' was computed with profile {noted!r}: "
             f"leave the option out, compute the column again, or give '{UNCHECKED}' to check no keys"
         )

@@ -103,8 +103,9 @@ import partitioning.topic_partition
 import spark_integration.errors
 import spark_integration.hash_columns
 import spark_integration.sinks
+from partitioning.errors import CopartitionError, InvalidConfigError
 from spark_integration.columns import LANES, PARTITIONS
-from spark_integration.errors import ColumnError, RoutingError, SinkConfigError, SparkIntegrationError
+from spark_integration.errors import ColumnError, RoutingError
 from spark_integration.sinks.cluster import checked_counts
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.exactly_once.target import Target, target_of
@@ -151,7 +152,7 @@ class KafkaSink(datasource.DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> datasource.DataSourceWriter:
         """Called by Spark on the driver, before any task starts."""
         if overwrite:
-            raise SinkConfigError("a topic can only be appended to: use mode('append')")
+            raise InvalidConfigError("a topic can only be appended to: use mode('append')")
         destination = _destination(schema, self.options)
         if destination.asked.once is not None:
             return OnceBatchWriter(destination.target(stream=False))
@@ -209,13 +210,13 @@ class _StreamWriter(_StreamWriterBase):  # type: ignore[misc]
 
     def __init__(self, destination: _Destination) -> None:
         self._destination = destination
-        self._refused: SparkIntegrationError | None = None
+        self._refused: CopartitionError | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         if not self._destination.counts and self._refused is None:
             try:
                 self._destination = self._destination.checked()
-            except SparkIntegrationError as error:
+            except CopartitionError as error:
                 self._refused = error  # Spark would show an error of here as one of pickling
         return self.__dict__
 

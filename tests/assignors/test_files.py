@@ -6,8 +6,8 @@ import zipfile
 
 import pytest
 
-from assignors.errors import SourceError
 from assignors.files import decode_text, read_text
+from partitioning.errors import SourceError
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from assignors.errors import ProtocolError
 from assignors.protocol import (
     Subscription,
     decode_assignment,
@@ -17,6 +16,7 @@ from assignors.protocol import (
     encode_sticky_user_data,
     encode_subscription,
 )
+from partitioning.errors import ProtocolError
 from tests.support.golden import Json, golden_lines, partitions_of
 
 if TYPE_CHECKING:

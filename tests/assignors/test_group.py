@@ -3,8 +3,8 @@
 import pytest
 
 from assignors.assignment import Assignment
-from assignors.errors import InvalidGroupError
 from assignors.group import Group, Member, StickyUserData, Topic
+from partitioning.errors import InvalidGroupError
 from partitioning.topic_partition import TopicPartition
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from assignors.assignment import Assignment
-from assignors.errors import InvalidGroupError, ScenarioError, SourceError
 from assignors.group import Group, Member, Topic
 from assignors.partition_list import PartitionList
 from copartition.groups import WhatIf, parse_capture, plan
 from copartition.simulation import Consumer, Grow, Join, Scenario
+from partitioning.errors import InvalidGroupError, ScenarioError, SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_GROUP_PARTITIONS, parse_number
 from tests.copartition.groups.capture.test_describe import HEADER, row
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assignors.errors import ProtocolError
 from assignors.protocol import (
     Subscription,
     decode_assignment,
@@ -22,6 +21,7 @@ from assignors.protocol import (
     encode_sticky_user_data,
     encode_subscription,
 )
+from partitioning.errors import ProtocolError
 
 Partitions = list[tuple[str, int]]
 

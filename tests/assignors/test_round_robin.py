@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignors.errors import AssignorError
 from assignors.group import Group, Member, Topic
 from assignors.strategies import RoundRobinAssignor
+from partitioning.errors import AssignorError
 from tests.support.tiers import examples
 
 NAMES = ["t0", "t1", "t2"]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from assignors.errors import MigrationError
 from assignors.group import Topic
 from copartition.migration import plan_migration
 from copartition.simulation import Consumer, Join, Leave, Scenario, simulate
+from partitioning.errors import MigrationError
 
 
 def steps(before, after, **options):

@@ -1,25 +1,23 @@
-"""The first picture of the README says what the README says of it, and speaks for its advice."""
+"""The README's first picture is what the program draws, and the README's words for it have its figures."""
 
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-LABEL = re.search(
-    r'aria-label="([^"]*)"', (ROOT / "docs" / "rolling-restart.svg").read_text(encoding="utf-8")
-)[1]
-SAID = re.search(
-    r"!\[([^\]]*)\]\(docs/rolling-restart.svg\)", (ROOT / "README.md").read_text(encoding="utf-8")
-)[1]
+import pytest
+
+from docs import deploy_picture
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
-def test_cooperative_sticky_costs_less_than_range_and_the_text_has_the_figures():
-    costs = {
-        strategy: float(seconds.replace(",", ""))
-        for strategy, seconds in re.findall(
-            r"([a-z-]+), dynamic members: .*?, ([\d,.]+) partition-seconds", LABEL
-        )
-    }
-    assert costs["cooperative-sticky"] < costs["range"]
-    assert re.findall(r"([\d,]+) partition-seconds", SAID) == [
-        f"{costs[strategy]:,.0f}" for strategy in ("range", "cooperative-sticky")
-    ]
+def test_the_picture_is_what_the_simulation_says_today():
+    assert deploy_picture.draw() == deploy_picture.PICTURE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "figure", ["stop 24 times", "1,013 partition-seconds", "311 partition-seconds", "366 partition-seconds"]
+)
+def test_the_words_for_the_picture_have_its_figures(figure):
+    [words] = re.findall(r"!\[([^\]]*)\]\(docs/deploy.svg\)", README)
+    assert figure in words
+    assert figure in deploy_picture.PICTURE.read_text(encoding="utf-8")

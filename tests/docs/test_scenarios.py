@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from assignors.errors import ScenarioError
 from copartition.simulation import Consumer, Costs, Load, Scenario
 from copartition.simulation.inputs.events import EVENTS
 from copartition.simulation.inputs.file import scenario_from_dict, scenario_schema
 from copartition.simulation.inputs.kinds import FIGURES, TIME, UNITS, kinds_of, milliseconds
+from partitioning.errors import ScenarioError
 from partitioning.kit.limits import (
     MAX_GROUP_MEMBERS,
     MAX_GROUP_PARTITIONS,

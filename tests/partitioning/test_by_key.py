@@ -23,7 +23,7 @@ from partitioning import (
     partition_for_key,
     partitioners,
 )
-from partitioning.clients.errors import MisplacedRecordError
+from partitioning.errors import MisplacedRecordError
 from partitioning.profiles import find_profile
 
 PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"

@@ -11,11 +11,9 @@ from pyspark.sql import functions as sf
 
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.ledger import ledger_group, transactional_id
+from partitioning.errors import BrokerUnreachableError, CopartitionError, DeliveryError
 from spark_integration import (
-    BrokerUnreachableError,
-    DeliveryError,
     ReadError,
-    SparkIntegrationError,
     audit,
     audit_verdict,
     checked_for_topic,
@@ -211,7 +209,7 @@ def test_a_right_that_is_missing_is_named_soon(
     tmp_path: Path,
     attempt: Callable[..., None],
     user: str,
-    error: type[SparkIntegrationError],
+    error: type[CopartitionError],
     right: str,
 ) -> None:
     begun = time.monotonic()

@@ -10,14 +10,13 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from partitioning.errors import BrokerUnreachableError, DeliveryError, InvalidConfigError
 from partitioning.testing.mock_cluster import MockCluster, MockClusterError
 from spark_integration import (
     ColumnError,
-    DeliveryError,
     PartitionCountError,
     RecordError,
     RoutingError,
-    SinkConfigError,
     kafka_partition,
     register,
     route,
@@ -50,7 +49,7 @@ spark_integration.errors.RecordError: second"""
         ),
         ("spark_integration.errors.PartitionCountError: has 6 ", PartitionCountError, "has 6"),
         (CHAIN, RecordError, "second"),
-        ("partitioning.clients.errors.BrokerUnreachableError: away", type(None), None),
+        ("partitioning.errors.BrokerUnreachableError: away", BrokerUnreachableError, "away"),
         ("spark_integration.errors.InventedError: what", type(None), None),
         ("[USER_RAISED_EXCEPTION] copartition: column 'p' holds 7 SQLSTATE: P0001", RecordError, None),
         ("ValueError: of somebody else", type(None), None),
@@ -100,7 +99,7 @@ def test_a_thread_that_writes_registers_first(spark: SparkSession, mock_cluster:
 
     with ThreadPoolExecutor(1) as pool:
         refused = pool.submit(write_in_thread, registered=False).result()
-        assert isinstance(typed_error(refused or ValueError()), SinkConfigError)
+        assert isinstance(typed_error(refused or ValueError()), InvalidConfigError)
         assert "call register(spark), and in a thread of Python" in str(typed_error(refused or ValueError()))
         assert pool.submit(write_in_thread, registered=True).result() is None
 

@@ -5,11 +5,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from assignors import Topic, register_assignor
-from assignors.errors import ScenarioError
 from assignors.strategies import RangeAssignor
 from copartition import simulate
 from copartition.simulation import Consumer, Join, Leave, Load, Scenario, rolling_restart
-from partitioning.errors import MissingDependencyError, UnknownStrategyError
+from partitioning.errors import MissingDependencyError, ScenarioError, UnknownStrategyError
 from spark_integration import simulate_grid, simulate_rebalances
 from spark_integration.simulation import runs as simulation_runs
 from spark_integration.simulation.cells import cells, scenario_of

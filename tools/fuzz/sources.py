@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assignors.errors import SourceError
 from assignors.files import decode_text
 from copartition.diff import diff
 from copartition.groups import WhatIf, parse_capture, parse_snapshot, plan, snapshot_bytes
 from copartition.groups.capture import check_head
+from partitioning.errors import SourceError
 from tools.fuzz.mutation import mutate
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from assignors.errors import SourceError
 from assignors.state import GroupState
 from copartition.groups.capture import kafkactl
 from copartition.groups.capture.group import describe
 from copartition.groups.capture.scan import MOST_NOTICES, NO_OUTPUT, Scanned, is_header, realign, scan
+from partitioning.errors import SourceError
 
 _KAFKACTL_JSON = re.compile(r'\s*\{\s*"Group":\s*\{\s*"Name":')
 _REASSIGNMENT = re.compile(r'"topic"\s*:\s*"([A-Za-z0-9._-]+)"\s*,\s*"partition"\s*:\s*([0-9]{1,10})\b')

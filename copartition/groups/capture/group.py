@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.errors import SourceError
 from assignors.member_ids import name_in
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.groups.capture.table import AGAIN, beyond_end
 from copartition.groups.rows import strategy_name
+from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_PARTITION, MAX_TOPIC_NAME, parse_number
 from partitioning.topic_partition import MAX_PARTITIONS
 

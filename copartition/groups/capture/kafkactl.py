@@ -11,10 +11,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from assignors.errors import SourceError
 from assignors.state import UNKNOWN_LAG, MemberIdentity
 from copartition.groups.capture.table import AGAIN, beyond_end
 from copartition.groups.rows import Rows
+from partitioning.errors import SourceError
 from partitioning.kit.extras import needs
 from partitioning.kit.formats import MAX_SLOW_BYTES, decode_json, decode_yaml
 from partitioning.kit.limits import MAX_ID, MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.errors import SourceError
 from copartition.groups.capture.table import AGAIN, Table
+from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_ID
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from assignors.errors import SourceError
 from assignors.state import UNKNOWN_LAG
+from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_OFFSET, MAX_PARTITION, MAX_TOPIC_NAME
 
 if TYPE_CHECKING:

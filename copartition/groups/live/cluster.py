@@ -8,8 +8,8 @@ import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from assignors.errors import GroupNotFoundError, SourceError
 from copartition.groups.live.wire import read_group_version, read_subscriptions
+from partitioning.errors import GroupNotFoundError, SourceError
 from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Cluster:
             from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an optional package
 
             from partitioning.clients.contact import cluster_metadata  # noqa: PLC0415 - needs it, too
-            from partitioning.clients.errors import BrokerUnreachableError  # noqa: PLC0415 - needs it, too
+            from partitioning.errors import BrokerUnreachableError  # noqa: PLC0415 - needs it, too
         self._source = source
         self.config = config
         self._servers = config["bootstrap.servers"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from assignors.errors import GroupNotFoundError, SourceError
 from copartition.groups.live.cluster import TIMEOUT_S, Cluster
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
+from partitioning.errors import GroupNotFoundError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from assignors.errors import ProtocolError, SourceError
 from assignors.protocol import Subscription, decode_assignment, decode_subscription
 from assignors.state import MemberIdentity
 from copartition.groups.rows import strategy_name
+from partitioning.errors import ProtocolError, SourceError
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

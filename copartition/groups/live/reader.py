@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from assignors.errors import GroupNotFoundError
 from assignors.state import UNKNOWN_LAG, GroupState
 from copartition.groups.capture.table import beyond_end
 from copartition.groups.live.cluster import connect
 from copartition.groups.live.members import describe_group, with_subscriptions
 from copartition.groups.rows import Rows
+from partitioning.errors import GroupNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

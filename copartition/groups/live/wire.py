@@ -17,8 +17,8 @@ import struct
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.errors import ProtocolError, SourceError
 from assignors.wire import Reader
+from partitioning.errors import ProtocolError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

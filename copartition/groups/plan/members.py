@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from assignors.errors import SourceError
 from assignors.group import Member
 from assignors.state import MemberIdentity
+from partitioning.errors import SourceError
 from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:

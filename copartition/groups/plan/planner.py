@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.answers import ask
-from assignors.errors import AssignorError, SourceError
 from assignors.explain import Explainer
 from assignors.group import Group, Topic
 from assignors.registry import get_assignor
@@ -25,7 +24,7 @@ from copartition.groups.plan.members import (
     unknown_places,
 )
 from copartition.groups.plan.restart import deploy, owners
-from partitioning.errors import UnknownStrategyError
+from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
 from partitioning.kit.limits import check_members, check_partitions
 
 if TYPE_CHECKING:

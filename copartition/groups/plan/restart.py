@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.errors import SourceError
 from assignors.settling import settle
 from copartition.diff.stops import Event
 from copartition.groups.plan.members import placeholder
+from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

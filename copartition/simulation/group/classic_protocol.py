@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors.errors import ScenarioError
 from copartition.simulation.group.classic_group import ClassicGroup
 from copartition.simulation.group.clients import PROFILES, draw_batches
 from copartition.simulation.group.leader import speaks_consumer_protocol, speaks_eager, strategies_of
@@ -18,6 +17,7 @@ from copartition.simulation.group.partitions import rows_of
 from copartition.simulation.group.timers import Timer, Timers, first_after
 from copartition.simulation.inputs.durations import draw
 from copartition.simulation.outcome.timeline import Phase
+from partitioning.errors import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from assignors.errors import ScenarioError
 from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.consumer_client import ClassicClient, Client
 from copartition.simulation.group.consumer_group import Error
@@ -20,6 +19,7 @@ from copartition.simulation.group.group_coordinator import GroupCoordinator
 from copartition.simulation.group.leader import speaks_consumer_protocol
 from copartition.simulation.group.memberships import Handover, Reason
 from copartition.simulation.group.timers import Timers
+from partitioning.errors import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,6 @@ from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assignors.errors import ScenarioError
 from assignors.files import read_text
 from assignors.group import Topic
 from assignors.registry import get_assignor
@@ -44,7 +43,7 @@ from copartition.simulation.inputs.kinds import (
 )
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
-from partitioning.errors import UnknownStrategyError
+from partitioning.errors import ScenarioError, UnknownStrategyError
 from partitioning.kit.docstrings import described
 from partitioning.kit.extras import needs
 from partitioning.kit.formats import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml

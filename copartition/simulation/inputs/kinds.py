@@ -17,7 +17,6 @@ from reprlib import Repr
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from assignors.errors import ScenarioError
 from assignors.group import Topic
 from copartition.simulation.inputs import durations, events
 from copartition.simulation.inputs.durations import (
@@ -29,6 +28,7 @@ from copartition.simulation.inputs.durations import (
     Uniform,
 )
 from copartition.simulation.inputs.events import Condition
+from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS, MAX_ID
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from functools import partial
 from os import PathLike
 from typing import Annotated
 
-from assignors.errors import ScenarioError
 from assignors.group import Topic
 from assignors.strategies import BrokerRangeAssignor, UniformAssignor
 from copartition.simulation.inputs.durations import Between, Distribution, Milliseconds
@@ -38,6 +37,7 @@ from copartition.simulation.inputs.events import (
 )
 from copartition.simulation.inputs.kinds import check_fields, kind_of, near, plain, refused, write_condition
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
+from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_SCENARIO_EVENTS, MAX_SCENARIO_LOOKS, check_members, check_partitions
 
 QUIET_MS = 3_600_000.0

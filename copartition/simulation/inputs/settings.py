@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from assignors.errors import ScenarioError
 from copartition.simulation.inputs.durations import Between, Duration, Interval, Milliseconds
 from copartition.simulation.inputs.events import Count, Number
 from copartition.simulation.inputs.kinds import check_fields
+from partitioning.errors import ScenarioError
 
 
 def dotted(name: str) -> str:

@@ -11,9 +11,9 @@ from dataclasses import asdict
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from assignors.errors import ScenarioError
 from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
 from copartition.simulation.run import simulate
+from partitioning.errors import ScenarioError
 from partitioning.kit.formats import decode_json
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assignors.comparison import COMPARISON, COMPARISONS
-from assignors.errors import ScenarioError
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.history import Rebalance
 from copartition.simulation.outcome.timeline import Timeline
 from copartition.simulation.records.flow import RecordsResult
 from copartition.words import count, duration
+from partitioning.errors import ScenarioError
 
 
 @dataclass(frozen=True, slots=True)

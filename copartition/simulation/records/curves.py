@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from assignors.errors import ScenarioError
+from partitioning.errors import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,8 +15,7 @@ from confluent_kafka.serialization import (
 
 from copartition.topics.audit.logical import logical_value
 from copartition.topics.audit.topic_audit import LogicalKey
-from partitioning.clients.errors import RegistryError
-from partitioning.errors import InvalidConfigError, MissingDependencyError
+from partitioning.errors import InvalidConfigError, MissingDependencyError, RegistryError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

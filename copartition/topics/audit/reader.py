@@ -13,8 +13,12 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from copartition.topics.audit.topic_audit import Coverage, Records, joined, picked
 from copartition.topics.audit.topic_state import QUIET, TopicState, refusal
-from partitioning.clients.errors import BrokerUnreachableError, TopicChangedError, UnknownTopicError
-from partitioning.errors import InvalidConfigError
+from partitioning.errors import (
+    BrokerUnreachableError,
+    InvalidConfigError,
+    TopicChangedError,
+    UnknownTopicError,
+)
 from partitioning.keys import KeyColumn, key_column
 
 if TYPE_CHECKING:

@@ -13,8 +13,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from partitioning.clients.contact import cluster_metadata
-from partitioning.clients.errors import BrokerUnreachableError, TopicAccessError, UnknownTopicError
-from partitioning.errors import InvalidConfigError
+from partitioning.errors import (
+    BrokerUnreachableError,
+    InvalidConfigError,
+    TopicAccessError,
+    UnknownTopicError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -60,7 +60,7 @@ def check_topics(
 
     Raises:
         InvalidConfigError: fewer than two topics, or one of them twice.
-        PartitioningError: a topic cannot be read; see `audit_topic`.
+        CopartitionError: a topic cannot be read; see `audit_topic`.
     """
     names = checked_topics(topics)
     comparison = KeyComparison(len(names))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Producer
 
 from partitioning.clients.contact import cluster_metadata
-from partitioning.clients.errors import UnsupportedBrokerError
+from partitioning.errors import UnsupportedBrokerError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -134,7 +134,7 @@ def _run(
     """Go round until `stopping` is set.
 
     Raises:
-        PartitioningError: end this process; the next one finishes or aborts what was left open.
+        CopartitionError: end this process; the next one finishes or aborts what was left open.
         KafkaException: likewise.
     """
     member = Member(consumer, settings.topics, settings.batch)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from partitioning.clients.errors import (
+from partitioning.errors import (
     AccessError,
     FencedError,
     GaveUpError,
+    InvalidConfigError,
     TopicAccessError,
     UnknownTopicError,
     UnsupportedBrokerError,
 )
-from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
     from partitioning.clients.read_process_write.settings import LoopSettings
-    from partitioning.errors import PartitioningError
+    from partitioning.errors import CopartitionError
 
 _FENCED = {
     "_FENCED",
@@ -42,7 +42,7 @@ _TOO_LARGE = (
 
 def meaning(
     error: KafkaError, settings: LoopSettings, written: Iterable[str] = ()
-) -> PartitioningError | None:
+) -> CopartitionError | None:
     """The error that names what to do; None where there is nothing to add, or another try may mend it.
 
     Args:
@@ -80,7 +80,7 @@ def _fenced_producer(error: KafkaError, settings: LoopSettings) -> FencedError |
     )
 
 
-def _otherwise(error: KafkaError, settings: LoopSettings) -> PartitioningError | None:
+def _otherwise(error: KafkaError, settings: LoopSettings) -> CopartitionError | None:
     name, text = error.name(), error.str()
     if name == "INVALID_TRANSACTION_TIMEOUT":
         return InvalidConfigError(

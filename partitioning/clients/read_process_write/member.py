@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from partitioning.clients.errors import GaveUpError
+from partitioning.errors import GaveUpError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

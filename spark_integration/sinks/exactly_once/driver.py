@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
-import partitioning.clients.errors as client_errors
 from partitioning.clients.contact import cluster_metadata
 from partitioning.clients.ledger import entries, ledger_group
-from spark_integration.errors import (
-    BrokerUnreachableError,
-    HalfWrittenError,
-    LedgerInUseError,
-    NotEnoughReplicasError,
-    RoutingError,
-    SinkConfigError,
-)
+from partitioning.errors import BrokerUnreachableError, InvalidConfigError, NotEnoughReplicasError
+from spark_integration.errors import HalfWrittenError, LedgerInUseError, RoutingError
 from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
     group_refused,
@@ -48,10 +41,10 @@ def described(target: Target) -> Target:
     """The target with what the cluster says of its topic.
 
     Raises:
-        SinkConfigError: librdkafka refuses the configuration.
+        InvalidConfigError: librdkafka refuses the configuration.
         BrokerUnreachableError: no broker answers in time, or it refuses us.
         UnknownTopicError: the cluster has no such topic.
-        PermissionDeniedError: this user may not write to it, or not commit offsets of it.
+        AccessError: this user may not write to it, or not commit offsets of it.
         NotEnoughReplicasError: too few replicas of a partition are in sync.
     """
     return _described(_admin(target), target)
@@ -61,7 +54,7 @@ def prepared(target: Target) -> Target:
     """The same as `described`, of a version that may be written now.
 
     Raises:
-        SinkConfigError: librdkafka refuses the configuration, or the brokers so long a transaction.
+        InvalidConfigError: librdkafka refuses the configuration, or the brokers so long a transaction.
         BrokerUnreachableError: no broker answers in time, or it refuses us.
         UnknownTopicError: the cluster has no such topic.
         PartitionCountError: rows were placed for another count than the topic has.
@@ -97,7 +90,7 @@ def place_for(target: Target) -> int:
     """For how many partitions the rows have to be placed: as before if this version is there already.
 
     Raises:
-        SinkConfigError: librdkafka refuses the configuration.
+        InvalidConfigError: librdkafka refuses the configuration.
         BrokerUnreachableError: no broker answers in time, or it refuses us.
         UnknownTopicError: the cluster has no such topic.
         ExactlyOnceError: the cluster refuses the ledger, or somebody else has written to it.
@@ -134,7 +127,7 @@ def check_alone(target: Target) -> None:
 
     Raises:
         LedgerInUseError: there are some.
-        PermissionDeniedError: this user may not use the group.
+        AccessError: this user may not use the group.
     """
     _check_group(_admin(target), target)
 
@@ -235,10 +228,10 @@ def _admin(target: Target) -> AdminClient:
     try:
         admin = AdminClient(settings)
     except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
-        raise SinkConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
+        raise InvalidConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
     try:
         cluster_metadata(admin, target.config, heard, timeout_s=ANSWER_WITHIN_S, topic=target.topic)
-    except client_errors.BrokerUnreachableError as error:
+    except BrokerUnreachableError as error:
         raise BrokerUnreachableError(
             f"no broker of {target.config['bootstrap.servers']!r} answers: {error}. Is the address right, "
             "the broker up, and do the security settings fit the cluster?"

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
-from spark_integration.errors import DeliveryError, PermissionDeniedError, SinkConfigError, UnknownTopicError
+from partitioning.errors import AccessError, DeliveryError, InvalidConfigError, UnknownTopicError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from confluent_kafka import KafkaError, Producer, TopicPartition
 
-    from spark_integration.errors import SparkIntegrationError
+    from partitioning.errors import CopartitionError
 
 ANSWER_WITHIN_S = 10.0
 PATIENCE_S = 60.0
@@ -128,11 +128,11 @@ def is_fenced(error: KafkaError) -> bool:
     return error.name() in _FENCED
 
 
-def meaning(error: KafkaError, app_id: str, topic: str) -> SparkIntegrationError:
+def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
     """The error that names what to do about it."""
     name, text = error.name(), error.str()
     if name == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED":
-        return PermissionDeniedError(
+        return AccessError(
             f"the cluster refuses transactions to application {app_id!r}: allow Write and Describe on "
             f"transactional ids with the prefix 'copartition/{app_id}/'"
         )
@@ -143,7 +143,7 @@ def meaning(error: KafkaError, app_id: str, topic: str) -> SparkIntegrationError
     if name == "UNKNOWN_TOPIC_OR_PART":
         return UnknownTopicError(f"the cluster has no topic {topic!r} we may see: create it")
     if name == "INVALID_TRANSACTION_TIMEOUT":
-        return SinkConfigError(
+        return InvalidConfigError(
             "'kafka.transaction.timeout.ms' is above the brokers' transaction.max.timeout.ms (15 minutes "
             "unless set): lower it. A version may take longer, as it is written in many transactions"
         )
@@ -160,17 +160,17 @@ def meaning(error: KafkaError, app_id: str, topic: str) -> SparkIntegrationError
     return DeliveryError(f"topic {topic!r}, written by {app_id!r}: {text or 'the cluster says'} ({name})")
 
 
-def group_refused(app_id: str) -> PermissionDeniedError:
+def group_refused(app_id: str) -> AccessError:
     """What to grant for the ledger's group."""
-    return PermissionDeniedError(
+    return AccessError(
         f"the cluster refuses the ledger of application {app_id!r}: allow Read and Describe on group "
         f"'copartition/{app_id}'"
     )
 
 
-def topic_refused(topic: str) -> PermissionDeniedError:
+def topic_refused(topic: str) -> AccessError:
     """What to grant for the topic."""
-    return PermissionDeniedError(
+    return AccessError(
         f"the cluster refuses topic {topic!r}: allow Write, Read and Describe on it; the ledger's entries "
         "are committed offsets of this topic, for which Kafka asks for Read"
     )

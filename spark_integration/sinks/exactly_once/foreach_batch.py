@@ -60,7 +60,7 @@ def write_exactly_once(
         ColumnError: no column `key` to place rows by, and no `partition`.
         PartitionCountError: column `partition` was computed for another count than the topic has.
         ExactlyOnceError: a subclass says why the version cannot be written now.
-        SinkConfigError: a setting has no meaning.
+        InvalidConfigError: a setting has no meaning.
         UnknownTopicError: the cluster has no such topic.
         BrokerUnreachableError: no broker answers, or it refuses us.
     """

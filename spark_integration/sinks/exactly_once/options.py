@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from partitioning.clients.delivery import milliseconds
-from spark_integration.errors import SinkConfigError
+from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,31 +57,31 @@ def read_once(own: Mapping[str, str]) -> OnceOptions | None:
         own: the sink's own options, by their names in lower case.
 
     Raises:
-        SinkConfigError: one has no meaning, or needs another.
+        InvalidConfigError: one has no meaning, or needs another.
     """
     first = own.get("txnfirstversion")
     first_version = None if first is None else _version("txnFirstVersion", first)
     stream = own.get("exactlyonce", "false").lower()
     if stream not in {"true", "false"}:
-        raise SinkConfigError(f"option 'exactlyOnce' is {stream[:40]!r}; give 'true' or 'false'")
+        raise InvalidConfigError(f"option 'exactlyOnce' is {stream[:40]!r}; give 'true' or 'false'")
     app_id, version = own.get("txnappid"), own.get("txnversion")
     if stream == "true":
         if version is not None:
-            raise SinkConfigError(
+            raise InvalidConfigError(
                 "'exactlyOnce' takes the version from the micro-batch: leave out 'txnVersion'"
             )
         if app_id is None:
-            raise SinkConfigError(
+            raise InvalidConfigError(
                 "'exactlyOnce' needs 'txnAppId': a name of this stream that stays the same when its "
                 "checkpoint is lost, so that what it wrote before is found"
             )
         return OnceOptions(_app_id(app_id), 0, first_version, stream=True)
     if app_id is None and version is None:
         if first is not None:
-            raise SinkConfigError("'txnFirstVersion' needs 'txnAppId' and 'txnVersion', or 'exactlyOnce'")
+            raise InvalidConfigError("'txnFirstVersion' needs 'txnAppId' and 'txnVersion', or 'exactlyOnce'")
         return None
     if app_id is None or version is None:
-        raise SinkConfigError(
+        raise InvalidConfigError(
             "'txnAppId' and 'txnVersion' go together: give both, or neither; in writeStream 'txnAppId' goes "
             "with 'exactlyOnce'"
         )
@@ -92,19 +92,21 @@ def check_transactional(config: Mapping[str, str]) -> None:
     """Raise unless a transactional producer can be had with these settings.
 
     Raises:
-        SinkConfigError: one of them does not go with transactions.
+        InvalidConfigError: one of them does not go with transactions.
     """
     for name, needed in _NEEDED.items():
         if config.get(name, needed[0]).lower() not in needed:
-            raise SinkConfigError(f"'kafka.{name}' is {config[name]!r}, with which nothing is exactly once")
+            raise InvalidConfigError(
+                f"'kafka.{name}' is {config[name]!r}, with which nothing is exactly once"
+            )
     delivery = "message.timeout.ms" if "message.timeout.ms" in config else "delivery.timeout.ms"
     try:
         longest = milliseconds(config, "transaction.timeout.ms", 60_000, 2**31 - 1, least=1000)
         patience = milliseconds(config, delivery, 300_000, 2**31 - 1)
     except ValueError as error:
-        raise SinkConfigError(f"option {error}") from None
+        raise InvalidConfigError(f"option {error}") from None
     if not 0 < patience <= longest:
-        raise SinkConfigError(
+        raise InvalidConfigError(
             f"'kafka.{delivery}' is {patience} and 'kafka.transaction.timeout.ms' {longest}: a transaction "
             "must not end before its records are given up, so raise the second or lower the first"
         )
@@ -112,7 +114,7 @@ def check_transactional(config: Mapping[str, str]) -> None:
 
 def _app_id(text: str) -> str:
     if not text.strip() or not text.isascii() or not text.isprintable() or len(text) > _LONGEST_ID:
-        raise SinkConfigError(
+        raise InvalidConfigError(
             f"option 'txnAppId' is {text[:40]!r}; give 1 to {_LONGEST_ID} printable ASCII characters"
         )
     return text
@@ -120,5 +122,5 @@ def _app_id(text: str) -> str:
 
 def _version(name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= _HIGHEST):
-        raise SinkConfigError(f"option {name!r} is {text[:40]!r}; give a whole number, 0 to {_HIGHEST}")
+        raise InvalidConfigError(f"option {name!r} is {text[:40]!r}; give a whole number, 0 to {_HIGHEST}")
     return int(text)

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from partitioning.clients.delivery import milliseconds
 from partitioning.clients.ledger import FORMAT
+from partitioning.errors import InvalidConfigError, TopicChangedError
 from spark_integration.errors import (
     HalfWrittenError,
     LedgerAheadError,
     LedgerMissingError,
     PartitionCountError,
     RerunDiffersError,
-    SinkConfigError,
-    TopicChangedError,
 )
 
 if TYPE_CHECKING:
@@ -72,18 +71,18 @@ def target_of(asked: SinkOptions, placed_for: int | None, rule: KeyRule | None, 
         stream: whether a stream asks.
 
     Raises:
-        SinkConfigError: no topic, no name for what is written, or no `placed_for`.
+        InvalidConfigError: no topic, no name for what is written, or no `placed_for`.
     """
     once = asked.once
     if once is None or once.stream != stream:
-        raise SinkConfigError(
+        raise InvalidConfigError(
             "a stream's versions are its micro-batches: give 'exactlyOnce' for writeStream, and 'txnAppId' "
             "with 'txnVersion' for df.write and in foreachBatch"
         )
     if asked.topic is None:
-        raise SinkConfigError("an exactly-once write goes to one topic: give the option 'topic'")
+        raise InvalidConfigError("an exactly-once write goes to one topic: give the option 'topic'")
     if placed_for is None:
-        raise SinkConfigError(
+        raise InvalidConfigError(
             "an exactly-once write needs to know for how many partitions its rows were placed: compute "
             "column 'partition' with kafka_partition(), which notes it, or give the option 'partitions'"
         )

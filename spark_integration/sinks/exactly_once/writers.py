@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark import TaskContext
 from pyspark.sql import datasource
 
-from spark_integration.errors import SinkConfigError, SparkIntegrationError
+from partitioning.errors import CopartitionError, InvalidConfigError
 from spark_integration.sinks.exactly_once.driver import (
     check_after,
     check_all_written,
@@ -68,13 +68,13 @@ class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._refused: SparkIntegrationError | None = None
+        self._refused: CopartitionError | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Only what goes to the tasks asks the cluster; to commit and to abort there is another writer.
         try:
             self._target = described(self._target)
-        except SparkIntegrationError as error:
+        except CopartitionError as error:
             self._refused = error  # Spark would show an error of here as one of pickling
         return self.__dict__
 
@@ -85,7 +85,7 @@ class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
         task = _task()
         batch = task.getLocalProperty(_BATCH_ID)
         if not batch:
-            raise SinkConfigError(
+            raise InvalidConfigError(
                 "this Spark does not tell a stream's tasks their micro-batch, which 'exactlyOnce' needs: "
                 "write in foreachBatch, with write_exactly_once()"
             )

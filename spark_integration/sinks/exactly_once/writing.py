@@ -13,7 +13,8 @@ import confluent_kafka  # the module, since its classes cannot be pickled
 
 from partitioning.clients.delivery import Deliveries, why_failed
 from partitioning.clients.ledger import FORMAT, Entry, entries, ledger_group, transactional_id
-from spark_integration.errors import DeliveryError, FencedError, LedgerInUseError, RoutingError
+from partitioning.errors import DeliveryError, FencedError
+from spark_integration.errors import LedgerInUseError, RoutingError
 from spark_integration.sinks.delivery import send
 from spark_integration.sinks.exactly_once.content import Content
 from spark_integration.sinks.exactly_once.faults import (

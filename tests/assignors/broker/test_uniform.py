@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignors.errors import AssignorError
 from assignors.group import Group, Member, Topic
 from assignors.strategies import UniformAssignor
+from partitioning.errors import AssignorError
 from tests.support.tiers import examples
 
 FEW = settings(max_examples=examples(60), deadline=None)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from assignors.errors import AssignorError
 from assignors.group import Group, Member, Topic
 from assignors.rules.broker_range import assign_broker_range
 from assignors.rules.range import assign_range
 from assignors.rules.round_robin import assign_round_robin
 from assignors.rules.uniform import assign_uniform
 from assignors.strategies import UniformAssignor
+from partitioning.errors import AssignorError
 
 
 @pytest.mark.parametrize("rule", [assign_range, assign_uniform, assign_broker_range])

@@ -7,10 +7,10 @@ from itertools import chain, repeat
 
 import pytest
 
-from assignors.errors import SourceError
 from copartition.groups import read_pair
 from copartition.groups.live import reader
 from copartition.groups.snapshot import Step, record_line
+from partitioning.errors import SourceError
 from tests.copartition.groups.worker import wait_for
 from tests.copartition.watch.groups import group
 

@@ -8,7 +8,6 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from assignors.errors import SourceError
 from assignors.state import UNKNOWN_LAG
 from copartition.diff import diff
 from copartition.groups import (
@@ -20,6 +19,7 @@ from copartition.groups import (
     read_pair,
     snapshot_bytes,
 )
+from partitioning.errors import SourceError
 from tests.copartition.groups.worker import read_or_nobody, settings, wait_for, wait_for_group
 
 

@@ -3,8 +3,8 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from assignors.errors import GroupNotFoundError, SourceError
 from copartition.groups.live.cluster import Cluster
+from partitioning.errors import GroupNotFoundError, SourceError
 
 MOVES = KafkaError(KafkaError.NOT_COORDINATOR)
 FORBIDDEN = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)

@@ -14,10 +14,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from assignors.errors import SourceError
 from copartition.cli.client_options import client_settings
 from copartition.groups import read_live
 from copartition.groups.live.cluster import TIMEOUT_S
+from partitioning.errors import SourceError
 from tests.support.secured import settings
 
 pytestmark = pytest.mark.broker

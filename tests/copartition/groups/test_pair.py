@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from assignors.errors import ScenarioError, SourceError
 from copartition.diff import diff
 from copartition.groups import WhatIf, parse_capture, plan, read_pair, read_source, snapshot_bytes
+from partitioning.errors import ScenarioError, SourceError
 
 CAPTURES = Path(__file__).parent / "captures"
 MEMBERS = str(CAPTURES / "members-4.3.1.txt")

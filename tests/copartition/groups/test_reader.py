@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import TopicPartition
 
-from assignors.errors import GroupNotFoundError, SourceError
 from copartition.groups.live import reader
+from partitioning.errors import GroupNotFoundError, SourceError
 from tests.copartition.groups.worker import settings, wait_for
 
 

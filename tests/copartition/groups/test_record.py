@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from assignors.errors import SourceError
 from copartition.diff import diff
 from copartition.groups import parse_snapshot, read_pair, read_source
 from copartition.groups.snapshot import Step, read_record, record_line
+from partitioning.errors import SourceError
 from tests.copartition.watch.groups import group
 
 ONE = group("Stable", generation=7, a=[0, 1], b=[2, 3])

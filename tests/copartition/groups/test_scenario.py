@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from assignors.errors import SourceError
 from assignors.state import MemberIdentity
 from copartition.groups.scenario import scenario_of
 from copartition.simulation import Crash, Deployment, Grow, RollingRestart, simulate
 from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from partitioning.errors import SourceError
 from tests.copartition.groups.plan.states import group
 
 MEMBERS = [

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from assignors.assignment import Assignment
-from assignors.errors import SourceError
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.diff import diff
 from copartition.groups import parse_capture, parse_snapshot, snapshot_bytes
+from partitioning.errors import SourceError
 
 CAPTURES = Path(__file__).parent / "captures"
 

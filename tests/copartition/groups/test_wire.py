@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
-from assignors.errors import ProtocolError, SourceError
 from copartition.cli.client_options import client_settings
 from copartition.groups import plan
 from copartition.groups.live import wire
 from copartition.groups.live.wire import read_group_version, read_subscriptions
+from partitioning.errors import ProtocolError, SourceError
 from tests.copartition.groups.worker import read_or_nobody, settings, wait_for
 from tests.support import secured as users
 from tests.support.tiers import examples

@@ -6,9 +6,9 @@ from threading import Event, Thread
 
 from confluent_kafka import Consumer
 
-from assignors.errors import SourceError
 from copartition.diff import diff
 from copartition.groups import read_live
+from partitioning.errors import SourceError
 
 
 class Worker:

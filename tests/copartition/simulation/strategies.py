@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from assignors.errors import ScenarioError
 from assignors.group import Topic
 from copartition.simulation import (
     Autoscaler,
@@ -34,6 +33,7 @@ from copartition.simulation import (
     StatefulSetRoll,
     Uniform,
 )
+from partitioning.errors import ScenarioError
 
 CLASSIC = ("range", "roundrobin", "sticky", "cooperative-sticky")
 BROKER_SIDE = ("uniform", "broker-range")

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from assignors.errors import ScenarioError
 from assignors.group import Topic
 from copartition.simulation import (
     Autoscaler,
@@ -33,6 +32,7 @@ from copartition.simulation import (
     Uniform,
 )
 from copartition.simulation.agenda import Agenda
+from partitioning.errors import ScenarioError
 from partitioning.kit import limits
 
 GROUP = Scenario(

@@ -7,7 +7,6 @@ import pytest
 
 from assignors import RebalanceProtocol, register_assignor
 from assignors.assignment import Assignment
-from assignors.errors import ScenarioError
 from assignors.group import Topic
 from copartition.simulation import (
     Consumer,
@@ -23,6 +22,7 @@ from copartition.simulation import (
 from copartition.simulation.group.timers import first_after, last_until
 from copartition.simulation.inputs.durations import LATEST_MS
 from partitioning import TopicPartition
+from partitioning.errors import ScenarioError
 from tests.support.recording import strangers
 
 __all__ = ["strangers"]

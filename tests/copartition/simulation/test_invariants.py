@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from assignors.errors import ScenarioError
 from copartition.simulation import simulate, simulate_seeds
 from copartition.simulation.inputs.events import Join
 from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
 from copartition.simulation.outcome.log import log_lines, replay
+from partitioning.errors import ScenarioError
 from tests.copartition.simulation import invariants
 from tests.copartition.simulation.strategies import BROKER_SIDE, scenarios
 from tests.support.tiers import examples

@@ -2,8 +2,8 @@
 
 import pytest
 
-from assignors.errors import SourceError
 from copartition.watch import Looks
+from partitioning.errors import SourceError
 from tests.copartition.watch.groups import group
 
 ONE, TWO = (group("Stable", a=[0]), None), (group("Stable", a=[0, 1]), None)

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from assignors.errors import ScenarioError, SourceError
 from copartition.groups.snapshot import Step, record_line
 from copartition.watch.replay import replay_record
-from partitioning.errors import UnknownStrategyError
+from partitioning.errors import ScenarioError, SourceError, UnknownStrategyError
 from tests.copartition.watch.groups import group
 
 PREPARING = "PreparingRebalance"

@@ -11,8 +11,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.confluent_aio import PartitioningAIOProducer
-from partitioning.clients.errors import BrokerUnreachableError, DeliveryError
 from partitioning.clients.java_settings import librdkafka_security
+from partitioning.errors import BrokerUnreachableError, DeliveryError
 from tests.support.encrypted import SECRETS, Encrypted
 
 pytestmark = pytest.mark.broker

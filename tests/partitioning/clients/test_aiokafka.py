@@ -5,8 +5,12 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from partitioning.clients.aiokafka import AiokafkaPartitioner
-from partitioning.clients.errors import MisplacedRecordError
-from partitioning.errors import InvalidConfigError, InvalidLayoutError, UnknownStrategyError
+from partitioning.errors import (
+    InvalidConfigError,
+    InvalidLayoutError,
+    MisplacedRecordError,
+    UnknownStrategyError,
+)
 from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.strategies import CountsBytes, Strategy, by_first_byte, last
 from tests.support.records import partition_of_each_key, produce_by_librdkafka

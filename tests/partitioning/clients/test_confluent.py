@@ -8,10 +8,11 @@ import pytest
 from confluent_kafka import Producer
 
 from partitioning.clients.confluent import PartitioningProducer
-from partitioning.clients.errors import (
+from partitioning.errors import (
+    InvalidConfigError,
     MisplacedRecordError,
+    UnknownStrategyError,
 )
-from partitioning.errors import InvalidConfigError, UnknownStrategyError
 from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.producers import producer_for
 from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy, by_first_byte, last

@@ -6,8 +6,12 @@ import pytest
 from confluent_kafka import KafkaException
 
 from partitioning.clients.confluent_aio import PartitioningAIOProducer
-from partitioning.clients.errors import BrokerUnreachableError, MisplacedRecordError, UnknownTopicError
-from partitioning.errors import InvalidConfigError
+from partitioning.errors import (
+    BrokerUnreachableError,
+    InvalidConfigError,
+    MisplacedRecordError,
+    UnknownTopicError,
+)
 from partitioning.interface import Partitioner
 from tests.partitioning.clients.clusters import Cluster
 from tests.partitioning.clients.strategies import CountsBytes, InTurn, Strategy, by_first_byte, last

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from partitioning.clients.confluent import PartitioningProducer
-from partitioning.clients.errors import (
+from partitioning.errors import (
     DeliveryError,
 )
 from partitioning.testing.mock_cluster import MockCluster

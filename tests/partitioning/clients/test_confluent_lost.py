@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from partitioning.clients import delivery
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.confluent_aio import PartitioningAIOProducer
-from partitioning.clients.errors import BrokerUnreachableError, DeliveryError
+from partitioning.errors import BrokerUnreachableError, DeliveryError
 from partitioning.testing.mock_cluster import MockCluster
 from tests.partitioning.clients.strategies import InTurn, Strategy
 from tests.support.secured import Secured, settings

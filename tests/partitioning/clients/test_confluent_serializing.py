@@ -16,7 +16,7 @@ from confluent_kafka.serialization import (
 
 from partitioning import InvalidConfigError, UnknownStrategyError, partition_for_key
 from partitioning.clients.confluent import PartitioningSerializingProducer
-from partitioning.clients.errors import DeliveryError, UnknownTopicError
+from partitioning.errors import DeliveryError, UnknownTopicError
 from tests.partitioning.clients.strategies import Strategy, last
 from tests.support.records import read
 

@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 
 from partitioning.clients.contact import cluster_metadata
 from partitioning.clients.delivery import told
-from partitioning.clients.errors import BrokerUnreachableError
+from partitioning.errors import BrokerUnreachableError
 
 
 def ask(servers, heard, **limits):

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from partitioning.clients.errors import GaveUpError, TopicAccessError
 from partitioning.clients.read_process_write import ProducerRecord, loop, member
 from partitioning.clients.read_process_write.member import Member
 from partitioning.clients.read_process_write.settings import LoopSettings
+from partitioning.errors import GaveUpError, TopicAccessError
 
 SETTINGS = LoopSettings.of(["source"], {"group.id": "group"}, {"transactional.id": "id"}, 2)
 

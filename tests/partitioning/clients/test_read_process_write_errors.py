@@ -14,17 +14,17 @@ from confluent_kafka.admin import AclBinding, AclBindingFilter, AclOperation, Ad
 from confluent_kafka.admin import AclPermissionType as Permission
 from confluent_kafka.admin import ResourcePatternType as Pattern
 
-from partitioning.clients.errors import (
+from partitioning.clients.read_process_write import ProducerRecord, loop, read_process_write
+from partitioning.errors import (
     AccessError,
     BrokerUnreachableError,
     FencedError,
     GaveUpError,
+    InvalidConfigError,
     TopicAccessError,
     UnknownTopicError,
     UnsupportedBrokerError,
 )
-from partitioning.clients.read_process_write import ProducerRecord, loop, read_process_write
-from partitioning.errors import InvalidConfigError
 from partitioning.testing.mock_cluster import MockCluster
 from tests.support.broker import Kafka
 from tests.support.encrypted import allowed

@@ -13,8 +13,8 @@ from confluent_kafka import Consumer, TopicPartition
 from benchmarks.loop_faults.run import Environment, run
 from benchmarks.loop_faults.scenarios import SCENARIOS
 from partitioning.clients.confluent import PartitioningProducer
-from partitioning.clients.errors import GaveUpError
 from partitioning.clients.read_process_write import ProducerRecord, loop, read_process_write
+from partitioning.errors import GaveUpError
 from tests.support.broker import Kafka
 
 if TYPE_CHECKING:

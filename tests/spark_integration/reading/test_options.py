@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_integration.errors import SinkConfigError
+from partitioning.errors import InvalidConfigError
 from spark_integration.reading.cluster import Range, spread
 from spark_integration.reading.options import EARLIEST, LATEST, read_options
 
@@ -77,7 +77,7 @@ def test_a_setting_becomes(
     ],
 )
 def test_what_has_no_meaning_is_refused(options: dict[str, str], message: str) -> None:
-    with pytest.raises(SinkConfigError, match=message):
+    with pytest.raises(InvalidConfigError, match=message):
         read_options(GIVEN | options, {})
 
 

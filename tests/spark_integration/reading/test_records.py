@@ -4,8 +4,9 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 
+from partitioning.errors import BrokerUnreachableError, UnknownTopicError
 from partitioning.testing.mock_cluster import MockCluster
-from spark_integration.errors import BrokerUnreachableError, DataLossError, ReadError, UnknownTopicError
+from spark_integration.errors import DataLossError, ReadError
 from spark_integration.reading import cluster, records
 from spark_integration.reading.cluster import Cluster, Range
 from spark_integration.reading.options import read_options

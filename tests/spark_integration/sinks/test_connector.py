@@ -9,15 +9,9 @@ from confluent_kafka import murmur2
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from partitioning.errors import UnknownTopicError
 from partitioning.testing.mock_cluster import MockCluster
-from spark_integration import (
-    ColumnError,
-    PartitionCountError,
-    UnknownTopicError,
-    checked_for_topic,
-    kafka_partition,
-    route,
-)
+from spark_integration import ColumnError, PartitionCountError, checked_for_topic, kafka_partition, route
 from tests.support.broker import Kafka
 from tests.support.reading import inversions, read_topic
 

@@ -14,16 +14,9 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from partitioning.clients import delivery as patience
+from partitioning.errors import BrokerUnreachableError, DeliveryError, InvalidConfigError, UnknownTopicError
 from partitioning.testing.mock_cluster import MockCluster
-from spark_integration import (
-    BrokerUnreachableError,
-    DeliveryError,
-    PartitionCountError,
-    RecordError,
-    SinkConfigError,
-    UnknownTopicError,
-    partition_count,
-)
+from spark_integration import PartitionCountError, RecordError, partition_count
 from spark_integration.sinks import delivery
 from spark_integration.sinks.cluster import partition_counts
 from spark_integration.sinks.delivery import deliver
@@ -339,7 +332,7 @@ def test_the_cluster_says_how_many_partitions_a_topic_has(cluster: MockCluster) 
 
 @pytest.mark.parametrize("settings", [{}, {"bootstrap.servers": ""}])
 def test_settings_without_a_broker_are_refused_at_once(settings: dict[str, str]) -> None:
-    with pytest.raises(SinkConfigError, match=r"the settings name no broker: give 'bootstrap.servers'"):
+    with pytest.raises(InvalidConfigError, match=r"the settings name no broker: give 'bootstrap.servers'"):
         partition_count("t", settings)
 
 
@@ -358,7 +351,7 @@ def test_a_topic_does_not_come_to_be_by_being_asked_for(cluster: MockCluster) ->
 
 
 def test_a_setting_librdkafka_does_not_know_is_reported(cluster: MockCluster) -> None:
-    with pytest.raises(SinkConfigError, match='No such configuration property: "linger"'):
+    with pytest.raises(InvalidConfigError, match='No such configuration property: "linger"'):
         partition_count("t", {"bootstrap.servers": cluster.bootstrap_servers, "linger": "5"})
 
 

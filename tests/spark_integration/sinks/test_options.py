@@ -1,6 +1,6 @@
 import pytest
 
-from spark_integration import SinkConfigError
+from partitioning.errors import InvalidConfigError
 from spark_integration.sinks.options import DEFAULTS, read_options
 
 BROKER = {"kafka.bootstrap.servers": "a:9092"}
@@ -73,7 +73,7 @@ def test_what_sparks_own_sink_logs_in_with_is_what_librdkafka_does() -> None:
 
 def test_a_login_that_librdkafka_does_not_have_is_named_and_not_shown() -> None:
     kerberos = {"kafka.sasl.jaas.config": 'a.Krb5LoginModule required keyTab="hunter2";'}
-    with pytest.raises(SinkConfigError, match=r"sasl\.jaas\.config cannot .*'Krb5LoginModule'") as caught:
+    with pytest.raises(InvalidConfigError, match=r"sasl\.jaas\.config cannot .*'Krb5LoginModule'") as caught:
         read_options(BROKER | kerberos, {})
     assert "hunter2" not in str(caught.value)
 
@@ -94,7 +94,7 @@ def test_a_login_that_librdkafka_does_not_have_is_named_and_not_shown() -> None:
     ],
 )
 def test_a_meaningless_option_is_refused(options: dict[str, str], message: str) -> None:
-    with pytest.raises(SinkConfigError, match=message):
+    with pytest.raises(InvalidConfigError, match=message):
         read_options(options, {})
 
 

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from partitioning import partition_for_key
-from partitioning.errors import UnknownStrategyError
+from partitioning.errors import InvalidConfigError, UnknownStrategyError
 from partitioning.profiles import PROFILES
-from spark_integration import ColumnError, RoutingError, SinkConfigError
+from spark_integration import ColumnError, RoutingError
 from spark_integration.columns import KEY, NULLS, PROFILE
 from spark_integration.sinks.placement import KeyRule, key_rule
 from spark_integration.sinks.records import records
@@ -115,8 +115,8 @@ def test_the_rule_is_the_noted_one_or_the_one_that_is_asked_for(
 @pytest.mark.parametrize(
     ("error", "message", "asked", "notes", "columns"),
     [
-        (SinkConfigError, "'sarama', and column .* profile 'java'", "sarama", {PROFILE: "java"}, PLACED),
-        (SinkConfigError, "checks a column 'partition', and these", "java", {}, ["key", "value"]),
+        (InvalidConfigError, "'sarama', and column .* profile 'java'", "sarama", {PROFILE: "java"}, PLACED),
+        (InvalidConfigError, "checks a column 'partition', and these", "java", {}, ["key", "value"]),
         (
             ColumnError,
             "from column 'user' .* and no key is",

@@ -8,8 +8,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from partitioning.errors import MissingDependencyError
-from spark_integration import SinkConfigError, register, sinks
+from partitioning.errors import InvalidConfigError, MissingDependencyError
+from spark_integration import register, sinks
 
 ROOT = Path(__file__).parents[3]
 
@@ -90,7 +90,7 @@ def test_another_source_of_that_name_is_refused(spark: SparkSession, monkeypatch
     from spark_integration.reading.source import KafkaDataSource
 
     monkeypatch.setattr(KafkaDataSource, "schema", lambda _: StructType())
-    with pytest.raises(SinkConfigError, match="has found another format"):
+    with pytest.raises(InvalidConfigError, match="has found another format"):
         register(Registered(spark))
 
 

@@ -4,14 +4,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_integration import (
-    BrokerUnreachableError,
-    DeliveryError,
-    UnknownTopicError,
-    checked_for_topic,
-    partition_count,
-    register,
-)
+from partitioning.errors import BrokerUnreachableError, DeliveryError, UnknownTopicError
+from spark_integration import checked_for_topic, partition_count, register
 from spark_integration.sinks.cluster import partition_counts
 from spark_integration.sinks.delivery import deliver
 from spark_integration.sinks.options import read_options

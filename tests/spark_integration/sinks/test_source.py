@@ -7,7 +7,7 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
-from spark_integration import UnknownTopicError
+from partitioning.errors import UnknownTopicError
 from spark_integration.columns import PARTITIONS
 from spark_integration.sinks.options import SinkOptions
 

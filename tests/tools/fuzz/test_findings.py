@@ -8,11 +8,11 @@ import tracemalloc
 
 import pytest
 
-from assignors.errors import AssignorsError
 from assignors.files import decode_text
 from assignors.state import UNKNOWN_LAG
 from copartition.groups import parse_snapshot, read_pair
 from copartition.simulation import Scenario
+from partitioning.errors import CopartitionError
 from tools.fuzz.runner import attempt
 
 MEGABYTES = 100
@@ -131,7 +131,7 @@ def memory():
 
 def refused(read, path):
     error = attempt(read, path)
-    assert isinstance(error, AssignorsError), repr(error)
+    assert isinstance(error, CopartitionError), repr(error)
     return str(error)
 
 

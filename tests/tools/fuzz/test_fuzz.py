@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from assignors.errors import SourceError
+from partitioning.errors import SourceError
 from tests.support.tiers import examples
 from tools.fuzz.runner import run
 from tools.fuzz.targets import SHARES, TARGETS

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assignors.errors import SourceError
 from copartition.groups import parse_capture
+from partitioning.errors import SourceError
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 NAMES = [

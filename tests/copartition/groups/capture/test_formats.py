@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assignors.errors import SourceError
 from copartition.groups import parse_capture, read_source
+from partitioning.errors import SourceError
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from assignors.errors import SourceError
 from copartition.diff import diff
 from copartition.groups import parse_capture
+from partitioning.errors import SourceError
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 MEMBERS = (

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from assignors.errors import SourceError
 from assignors.state import UNKNOWN_LAG
 from copartition.diff import diff
 from copartition.groups import parse_capture
+from partitioning.errors import SourceError
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from assignors.errors import SourceError
 from assignors.state import MemberIdentity
 from copartition.diff import diff
 from copartition.groups import Joiner, WhatIf, plan
+from partitioning.errors import SourceError
 from tests.copartition.groups.plan.states import group, lists
 
 COUNTS = {"clicks": 4, "orders": 4}

@@ -6,11 +6,10 @@ import pytest
 
 from assignors import Reason, register_assignor
 from assignors.assignment import Assignment
-from assignors.errors import SourceError
 from assignors.state import GroupState, MemberIdentity
 from copartition.diff import diff
 from copartition.groups import WhatIf, parse_capture, plan
-from partitioning.errors import UnknownStrategyError
+from partitioning.errors import SourceError, UnknownStrategyError
 from tests.copartition.groups.plan import states
 from tests.support.recording import MuteAssignor, strangers
 

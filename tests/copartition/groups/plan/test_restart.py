@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from assignors import Group, Member, Topic, get_assignor
-from assignors.errors import SourceError
 from assignors.state import GroupState, MemberIdentity
 from copartition.diff import diff
 from copartition.groups import WhatIf, plan
+from partitioning.errors import SourceError
 from tests.copartition.groups.plan.states import group, lists
 
 ROLLING = WhatIf(deploy="rolling")

@@ -5,9 +5,9 @@ import uuid
 import pytest
 
 from assignors import Group, Member, Topic, get_assignor
-from assignors.errors import SourceError
 from assignors.state import MemberIdentity
 from copartition.groups import Joiner, WhatIf, plan
+from partitioning.errors import SourceError
 from tests.copartition.groups.plan.states import group, lists
 
 COUNTS = {"clicks": 3, "orders": 3}

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignors.errors import ScenarioError
 from assignors.group import Topic
 from copartition.simulation import (
     Consumer,
@@ -27,6 +26,7 @@ from copartition.simulation import (
     simulate_seeds,
 )
 from copartition.simulation.group.clients import draw_batches
+from partitioning.errors import ScenarioError
 from tests.support.simulated import said
 
 ORDERS = (Topic("orders", 12),)

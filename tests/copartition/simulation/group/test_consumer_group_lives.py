@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from assignors.errors import ScenarioError
 from assignors.group import Topic
 from copartition.simulation import (
     Consumer,
@@ -26,6 +25,7 @@ from copartition.simulation import (
 )
 from copartition.simulation.group.consumer_protocol import ConsumerProtocol
 from copartition.simulation.group.world import World
+from partitioning.errors import ScenarioError
 from tests.support.tiers import examples
 
 NAMES = ("c0", "c1", "c2", "c3")

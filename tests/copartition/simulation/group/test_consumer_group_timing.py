@@ -6,7 +6,6 @@ Heartbeats are at known times where a test says so: `beats` gives the time of ea
 import numpy as np
 import pytest
 
-from assignors.errors import ScenarioError
 from assignors.group import Topic
 from copartition.simulation import (
     Consumer,
@@ -27,6 +26,7 @@ from copartition.simulation import (
     simulate,
     simulate_seeds,
 )
+from partitioning.errors import ScenarioError
 from tests.support.simulated import said, when
 
 ORDERS = (Topic("orders", 12),)

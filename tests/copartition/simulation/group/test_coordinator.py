@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from assignors.errors import AssignorsError
 from assignors.group import Topic
 from copartition.simulation import (
     Consumer,
@@ -20,7 +19,7 @@ from copartition.simulation import (
     Stall,
     simulate,
 )
-from partitioning.errors import UnknownStrategyError
+from partitioning.errors import CopartitionError
 
 ORDERS = (Topic("orders", 12),)
 
@@ -244,5 +243,5 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another():
 
 @pytest.mark.parametrize("name", ["coperative-sticky", ""])
 def test_an_assignor_that_cannot_be_simulated_is_refused(name):
-    with pytest.raises((UnknownStrategyError, AssignorsError)):
+    with pytest.raises(CopartitionError):
         run(group(2), assignor=name)

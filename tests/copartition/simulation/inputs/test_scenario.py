@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignors.errors import ScenarioError
 from assignors.group import Topic
 from copartition.simulation import (
     Autoscaler,
@@ -36,6 +35,7 @@ from copartition.simulation import (
     rolling_restart,
 )
 from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from partitioning.errors import ScenarioError
 
 GROUP = Scenario((Topic("orders", 4),), (Consumer("a"), Consumer("b")))
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from assignors.errors import ScenarioError
 from assignors.group import Topic
 from copartition.simulation import (
     Autoscaler,
@@ -37,6 +36,7 @@ from copartition.simulation import (
     simulate,
 )
 from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
+from partitioning.errors import ScenarioError
 from tools.fuzz.scenarios import JSON, TOML, YAML
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "rolling-restart.yaml"

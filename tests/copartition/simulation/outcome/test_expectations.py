@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignors.errors import ScenarioError
 from copartition.simulation.outcome.result import Recording
+from partitioning.errors import ScenarioError
 from tests.support.results import a_loaded_result, a_result
 
 

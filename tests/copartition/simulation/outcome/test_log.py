@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from assignors.errors import ScenarioError
 from copartition.simulation import Costs, simulate
 from copartition.simulation.outcome import log
 from copartition.simulation.outcome.log import log_lines, replay
+from partitioning.errors import ScenarioError
 from tests.support.results import LOG, SCENARIO, a_result
 
 

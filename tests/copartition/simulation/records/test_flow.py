@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from assignors.errors import ScenarioError
 from assignors.group import Topic
 from copartition.simulation import Load, Scenario, Settings
 from copartition.simulation.records import curves
 from copartition.simulation.records.flow import Flow
+from partitioning.errors import ScenarioError
 
 
 def flow(rate=100, *, partitions=1, timeout=60_000, settled_ms=3_600_000, **load):

@@ -11,13 +11,13 @@ from copartition.topics.audit.reader import Messages, Selection, read_records
 from copartition.topics.audit.topic import audit_topic
 from copartition.topics.audit.topic_audit import Records
 from partitioning import partition_batch
-from partitioning.clients.errors import (
+from partitioning.errors import (
     BrokerUnreachableError,
+    InvalidConfigError,
     TopicAccessError,
     TopicChangedError,
     UnknownTopicError,
 )
-from partitioning.errors import InvalidConfigError
 from partitioning.testing.mock_cluster import MockCluster
 from tests.support.broker import Kafka, free_ports
 from tests.support.secured import Secured, settings

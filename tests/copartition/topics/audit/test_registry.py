@@ -10,8 +10,7 @@ from copartition.topics.audit.decoder import KeyDecoder, registry_client
 from copartition.topics.audit.forms import count_forms
 from copartition.topics.audit.logical import respelled
 from copartition.topics.audit.topic_audit import LogicalKey
-from partitioning.clients.errors import RegistryError
-from partitioning.errors import InvalidConfigError
+from partitioning.errors import InvalidConfigError, RegistryError
 from partitioning.keys import key_column
 
 USER = '{"type": "record", "name": "User", "fields": [{"name": "id", "type": "long"}]}'

@@ -20,18 +20,20 @@ from confluent_kafka.admin import (
 )
 
 from partitioning.clients.ledger import ledger_group, transactional_id
-from spark_integration import (
+from partitioning.errors import (
+    AccessError,
     BrokerUnreachableError,
+    CopartitionError,
+    InvalidConfigError,
+    NotEnoughReplicasError,
+    UnknownTopicError,
+)
+from spark_integration import (
     HalfWrittenError,
     LedgerAheadError,
     LedgerInUseError,
     LedgerMissingError,
-    NotEnoughReplicasError,
-    PermissionDeniedError,
     RoutingError,
-    SinkConfigError,
-    SparkIntegrationError,
-    UnknownTopicError,
 )
 from spark_integration.sinks.exactly_once.driver import (
     check_after,
@@ -151,9 +153,9 @@ def test_a_cluster_that_says_no_says_why(broker: Kafka) -> None:
     with pytest.raises(UnknownTopicError, match="no topic 'nowhere'"):
         target(broker.bootstrap_servers, "nowhere")
     long = {"kafka.transaction.timeout.ms": "2000000"}
-    with pytest.raises(SinkConfigError, match=r"above the brokers' transaction\.max\.timeout\.ms"):
+    with pytest.raises(InvalidConfigError, match=r"above the brokers' transaction\.max\.timeout\.ms"):
         prepared(target(broker.bootstrap_servers, broker.create_topic(1), **long))
-    with pytest.raises(SinkConfigError, match="librdkafka refuses"):
+    with pytest.raises(InvalidConfigError, match="librdkafka refuses"):
         target(broker.bootstrap_servers, "t", **{"kafka.linger.ms": "soon"})
 
 
@@ -186,7 +188,7 @@ def test_each_permission_that_is_missing_is_named(secured: Secured) -> None:
     user = {f"kafka.{name}": value for name, value in settings(secured).items()}
 
     def refused(message: str, call: Callable[[Target], object] = prepared) -> None:
-        with pytest.raises(PermissionDeniedError, match=message):
+        with pytest.raises(AccessError, match=message):
             call(target(secured.servers, secured.open, app_id=app_id, **user))
 
     refused("allow Write, Read and Describe on it")
@@ -206,7 +208,7 @@ def test_each_permission_that_is_missing_is_named(secured: Secured) -> None:
 
 def test_no_error_shows_a_password(secured: Secured) -> None:
     user = {f"kafka.{name}": value for name, value in settings(secured).items()}
-    with pytest.raises(SparkIntegrationError) as caught:
+    with pytest.raises(CopartitionError) as caught:
         prepared(target(secured.servers, secured.closed, **user))
     assert "writers" not in str(caught.value)
     assert "writers" not in repr(target(secured.admin_servers, secured.open))

@@ -14,7 +14,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from partitioning.clients.ledger import Entry, ledger_group, transactional_id
-from spark_integration import DeliveryError
+from partitioning.errors import DeliveryError
 from spark_integration.sinks.exactly_once import driver
 from spark_integration.sinks.exactly_once.content import Content
 from spark_integration.sinks.exactly_once.driver import check_after, prepared

@@ -12,6 +12,7 @@ from confluent_kafka import murmur2
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from partitioning.errors import CopartitionError
 from spark_integration import (
     ColumnError,
     LedgerAheadError,
@@ -19,7 +20,6 @@ from spark_integration import (
     PartitionCountError,
     RerunDiffersError,
     RoutingError,
-    SparkIntegrationError,
     kafka_partition,
     register,
     route,
@@ -161,7 +161,7 @@ def test_rows_that_are_others_each_time_are_refused(spark: SparkSession, broker:
     assert len(read_topic(broker.bootstrap_servers, topic)) == ROWS
 
 
-WRONG: dict[str, tuple[Callable[[DataFrame], DataFrame], type[SparkIntegrationError]]] = {
+WRONG: dict[str, tuple[Callable[[DataFrame], DataFrame], type[CopartitionError]]] = {
     "not routed": (lambda df: df.select("*", kafka_partition("key", 3)), RoutingError),
     "routed, then moved": (lambda df: routed(df, 3).coalesce(1), RoutingError),
     "with lanes": (lambda df: route(df.select("*", kafka_partition("key", 3)), 3, lanes=2), RoutingError),
@@ -175,7 +175,7 @@ def test_rows_that_are_not_laid_out_as_the_topic_are_refused(
     spark: SparkSession,
     broker: Kafka,
     change: Callable[[DataFrame], DataFrame],
-    error: type[SparkIntegrationError],
+    error: type[CopartitionError],
 ) -> None:
     register(spark)
     topic = broker.create_topic(3)
@@ -216,7 +216,7 @@ def test_a_stream_that_lost_its_checkpoint_doubles_nothing(
     register(spark)
     topic = broker.create_topic(3)
 
-    def refused(checkpoint: str, **more: str) -> SparkIntegrationError | None:
+    def refused(checkpoint: str, **more: str) -> CopartitionError | None:
         with pytest.raises(Exception, match=r"\S") as caught:
             run_stream(spark, broker, topic, tmp_path, checkpoint, **more)
         return typed_error(caught.value)

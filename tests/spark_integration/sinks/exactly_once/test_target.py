@@ -8,13 +8,8 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from pyspark.sql.types import StructType
 
 from partitioning.clients.ledger import Entry, ledger_group
-from spark_integration import (
-    ColumnError,
-    LedgerMissingError,
-    RoutingError,
-    SinkConfigError,
-    TopicChangedError,
-)
+from partitioning.errors import InvalidConfigError, TopicChangedError
+from spark_integration import ColumnError, LedgerMissingError, RoutingError
 from spark_integration.columns import LANES, PARTITIONS
 from spark_integration.sinks.exactly_once import faults, half_done
 from spark_integration.sinks.exactly_once.target import Standing, Target, check_begins, standing, target_of
@@ -148,7 +143,7 @@ ONCE = {"bootstrap.servers": "a:1", "topic": "t", "txnAppId": "app", "txnVersion
 )
 def test_options_without_meaning_are_refused(changed: dict[str, str | None], message: str) -> None:
     given = {name: value for name, value in {**ONCE, **changed}.items() if value is not None}
-    with pytest.raises(SinkConfigError, match=message):
+    with pytest.raises(InvalidConfigError, match=message):
         read_options(given, {})
 
 
@@ -169,5 +164,5 @@ def test_options_without_meaning_are_refused(changed: dict[str, str | None], mes
 def test_a_write_that_does_not_say_enough_is_refused(
     given: dict[str, str], partitions: int | None, stream: bool, message: str
 ) -> None:
-    with pytest.raises(SinkConfigError, match=message):
+    with pytest.raises(InvalidConfigError, match=message):
         target_of(read_options(given, {}), partitions, None, stream=stream)

@@ -16,9 +16,8 @@ from confluent_kafka import OFFSET_END, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from partitioning.clients.ledger import Entry
+from partitioning.errors import CopartitionError, DeliveryError, FencedError, TopicChangedError
 from spark_integration import (
-    DeliveryError,
-    FencedError,
     HalfWrittenError,
     LedgerAheadError,
     LedgerMissingError,
@@ -26,8 +25,6 @@ from spark_integration import (
     RecordError,
     RerunDiffersError,
     RoutingError,
-    SparkIntegrationError,
-    TopicChangedError,
 )
 from spark_integration.sinks.exactly_once import writing
 from spark_integration.sinks.exactly_once.driver import described, prepared
@@ -142,7 +139,7 @@ def row_without_topic(values: Sequence[int]) -> Iterator[pa.RecordBatch]:
         yield batch.append_column("timestamp", late)
 
 
-WRONG_ROWS: dict[str, tuple[Callable[[], Iterator[pa.RecordBatch]], type[SparkIntegrationError]]] = {
+WRONG_ROWS: dict[str, tuple[Callable[[], Iterator[pa.RecordBatch]], type[CopartitionError]]] = {
     "of another partition": (lambda: batches([1], partition=1), RoutingError),
     "that are no records": (lambda: row_without_topic(range(10)), RecordError),
 }
@@ -150,7 +147,7 @@ WRONG_ROWS: dict[str, tuple[Callable[[], Iterator[pa.RecordBatch]], type[SparkIn
 
 @pytest.mark.parametrize(("rows", "error"), WRONG_ROWS.values(), ids=WRONG_ROWS)
 def test_rows_that_are_wrong_leave_nothing(
-    first: Target, rows: Callable[[], Iterator[pa.RecordBatch]], error: type[SparkIntegrationError]
+    first: Target, rows: Callable[[], Iterator[pa.RecordBatch]], error: type[CopartitionError]
 ) -> None:
     def after_good_ones() -> Iterator[pa.RecordBatch]:
         yield from batches(range(50))

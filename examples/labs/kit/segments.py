@@ -1,0 +1,263 @@
+"""Reads a partition as its segment holds it: batches with their headers, control batches included.
+
+A broker answers a Fetch request with bytes of the segment as they are, so this works on any cluster.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from contextlib import closing, suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from confluent_kafka.admin import AdminClient
+from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.metadata import FindCoordinatorRequest
+from kafka.protocol.parser import KafkaProtocol
+from kafka.record.memory_records import MemoryRecords
+
+from partitioning import coordinator_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PATIENCE_S = 60
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
+GROUP, TRANSACTION = 0, 1
+STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead")
+
+
+class Batch(NamedTuple):
+    """A batch's header, and its records.
+
+    Attributes:
+        offset: of its first record.
+        producer_id: -1 without idempotence, as are `epoch` and `sequence`.
+        control: COMMIT or ABORT; empty for a batch of records.
+        records: (key, value) of each record; none of a control batch.
+    """
+
+    offset: int
+    producer_id: int
+    epoch: int
+    sequence: int
+    transactional: bool
+    control: str
+    records: list[tuple[bytes | None, bytes | None]]
+
+    @property
+    def values(self) -> list[str]:
+        """The values of its records."""
+        return [(value or b"").decode() for _, value in self.records]
+
+
+class Log(NamedTuple):
+    """A partition: what a reader of this isolation gets of it, and its two ends."""
+
+    batches: list[Batch]
+    high_watermark: int
+    last_stable: int
+
+    @property
+    def values(self) -> list[str]:
+        """The values of all records."""
+        return [value for batch in self.batches for value in batch.values]
+
+
+class Connection:
+    """A connection to one broker that takes requests as kafka-python writes them, one at a time."""
+
+    def __init__(self, address: str) -> None:
+        host, port = address.rsplit(":", 1)
+        self._socket = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+        self._protocol = KafkaProtocol(client_id="labs")
+
+    def send(self, request: Any) -> None:
+        """Send a request, and do not wait."""
+        self._protocol.send_request(request)
+        self._socket.sendall(self._protocol.send_bytes())
+
+    def ask(self, request: Any) -> Any:
+        """The broker's answer."""
+        self.send(request)
+        answers: list[Any] = []
+        while not answers:
+            data = self._socket.recv(1 << 16)
+            if not data:
+                raise ConnectionError("the broker closed the connection")
+            answers = self._protocol.receive_bytes(data)
+        return answers[0][1]
+
+    def close(self) -> None:
+        """End the connection."""
+        with suppress(OSError):
+            self._socket.close()
+
+
+def until(holds: Callable[[], Any], what: str) -> Any:
+    """Wait until something holds, and return it.
+
+    Raises:
+        TimeoutError: it does not within a minute.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := holds()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not within {PATIENCE_S} s")
+        time.sleep(0.02)
+    return found
+
+
+@cache
+def _admin(servers: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": servers, "log_level": 0})
+
+
+def leader(servers: str, topic: str, partition: int = 0) -> tuple[int, str]:
+    """The node that leads a partition, and its address."""
+    found = _admin(servers).list_topics(timeout=PATIENCE_S)
+    node = found.topics[topic].partitions[partition].leader
+    return node, f"{found.brokers[node].host}:{found.brokers[node].port}"
+
+
+def partitions(servers: str, topic: str) -> int:
+    """How many partitions a topic has, 0 where there is no such topic."""
+    found = _admin(servers).list_topics(timeout=PATIENCE_S)
+    return len(found.topics[topic].partitions) if topic in found.topics else 0
+
+
+def coordinator(servers: str, kind: int, name: str) -> tuple[int, str]:
+    """The node that coordinates a group (`GROUP`) or a transactional id (`TRANSACTION`), and its address."""
+    with closing(Connection(servers.split(",", maxsplit=1)[0])) as connection:
+
+        def ask() -> Any:
+            told = connection.ask(FindCoordinatorRequest[3](key=name, key_type=kind))
+            return None if told.error_code else told  # the inner topic may not be there yet
+
+        told = until(ask, f"a coordinator of {name}")
+        return told.node_id, f"{told.host}:{told.port}"
+
+
+def read(
+    servers: str, topic: str, partition: int = 0, *, isolation: int = READ_UNCOMMITTED, since: int = 0
+) -> Log:
+    """Read a partition from an offset to its end."""
+    batches: list[Batch] = []
+    aborted: set[tuple[int, int]] = set()
+    with closing(Connection(leader(servers, topic, partition)[1])) as connection:
+        while True:
+            found = _fetch(connection, topic, partition, since, isolation)
+            for batch in _batches(bytes(found.records or b"")):
+                since = batch.next_offset
+                batches.append(_batch(batch))
+            aborted |= {(each.producer_id, each.first_offset) for each in found.aborted_transactions or ()}
+            end = found.last_stable_offset if isolation == READ_COMMITTED else found.high_watermark
+            if since >= end or not found.records:
+                return Log(_without(batches, aborted), found.high_watermark, found.last_stable_offset)
+
+
+def _fetch(connection: Connection, topic: str, partition: int, since: int, isolation: int) -> Any:
+    topics = FetchRequest.FetchTopic
+    wanted = topics.FetchPartition(partition=partition, fetch_offset=since, partition_max_bytes=1 << 24)
+    request = FetchRequest[12](
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=1 << 24,
+        isolation_level=isolation,
+        topics=[topics(topic=topic, partitions=[wanted])],
+        forgotten_topics_data=[],
+    )
+    found = connection.ask(request).responses[0].partitions[0]
+    if found.error_code:
+        raise RuntimeError(f"partition {partition} of {topic} cannot be read: error {found.error_code}")
+    return found
+
+
+def _batches(data: bytes) -> Iterator[Any]:
+    records = MemoryRecords(data)
+    while records.has_next():
+        yield records.next_batch()
+
+
+def _batch(batch: Any) -> Batch:
+    records = list(batch)
+    control = ""
+    if batch.is_control_batch:
+        control = {0: "ABORT", 1: "COMMIT"}.get(struct.unpack(">hh", records[0].key[:4])[1], "other")
+    return Batch(
+        batch.base_offset,
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.is_transactional,
+        control,
+        [] if control else [(record.key, record.value) for record in records],
+    )
+
+
+def _without(batches: list[Batch], aborted: set[tuple[int, int]]) -> list[Batch]:
+    """What a reader of committed records keeps: no batch from an aborted offset up to its marker."""
+    kept, dropping = [], set()
+    for batch in batches:
+        if (batch.producer_id, batch.offset) in aborted:
+            dropping.add(batch.producer_id)
+        if batch.control:
+            dropping.discard(batch.producer_id)
+        if batch.producer_id not in dropping:
+            kept.append(batch)
+    return kept
+
+
+def transaction_states(servers: str, transactional_id: str) -> list[str]:
+    """What `__transaction_state` has of a transactional id, oldest first.
+
+    The value's layout (TransactionLogValue): version, producer id (8), epoch (2), timeout (4), status (1).
+    """
+    number = coordinator_partition(transactional_id, partitions(servers, "__transaction_state"))
+    return [
+        STATES[value[2 + 8 + 2 + 4]]
+        for key, value in _records(servers, "__transaction_state", number)
+        if value and key[4:] == transactional_id.encode()
+    ]
+
+
+class Committed(NamedTuple):
+    """One offset in `__consumer_offsets`."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+def commits(
+    servers: str, group: str, isolation: int = READ_UNCOMMITTED, number: int | None = None
+) -> list[Committed]:
+    """What `__consumer_offsets` has of a group's offsets, oldest first; by default where the group belongs.
+
+    Key (OffsetCommitKey): version 0 or 1, group, topic, partition. Value: version, offset (8), and more.
+    """
+    if number is None:
+        number = coordinator_partition(group, partitions(servers, "__consumer_offsets"))
+    found = []
+    for key, value in _records(servers, "__consumer_offsets", number, isolation):
+        if value and struct.unpack_from(">h", key)[0] in {0, 1}:
+            name, at = _string(key, 2)
+            topic, at = _string(key, at)
+            if name == group:
+                (partition,) = struct.unpack_from(">i", key, at)
+                found.append(Committed(topic, partition, struct.unpack_from(">q", value, 2)[0]))
+    return found
+
+
+def _records(
+    servers: str, topic: str, partition: int, isolation: int = READ_UNCOMMITTED
+) -> Iterator[tuple[bytes, bytes | None]]:
+    for batch in read(servers, topic, partition, isolation=isolation).batches:
+        yield from ((key or b"", value) for key, value in batch.records)
+
+
+def _string(data: bytes, at: int) -> tuple[str, int]:
+    (size,) = struct.unpack_from(">h", data, at)
+    return data[at + 2 : at + 2 + size].decode(), at + 2 + size
