@@ -116,7 +116,9 @@ def simulate(
     if listing:
         from copartition.simulation.ready import ready_scenarios  # noqa: PLC0415 - only this command needs it
 
-        rows = [{"name": each.name, "summary": each.summary} for each in ready_scenarios().values()]
+        rows = [
+            {"name": scenario.name, "summary": scenario.summary} for scenario in ready_scenarios().values()
+        ]
         output.print_rows(rows)
     elif schema:
         write(_schema())

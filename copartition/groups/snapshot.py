@@ -206,7 +206,7 @@ class _Collected:
             )
         lags = self._snapshot.lag.get(topic)
         self._rows.partitions(
-            topic, partitions, owner, lags and [lags.get(each, UNKNOWN_LAG) for each in partitions]
+            topic, partitions, owner, lags and [lags.get(partition, UNKNOWN_LAG) for partition in partitions]
         )
         if lags:
             self._listed[topic].update(partitions)
@@ -218,7 +218,7 @@ class _Collected:
         """
         for topic, count in self._snapshot.topics.items():
             lags = self._snapshot.lag.get(topic, {})
-            unlisted = [each for each in lags if each < count and each not in self._listed[topic]]
+            unlisted = [lag for lag in lags if lag < count and lag not in self._listed[topic]]
             self.add(topic, unlisted, None, "$.topics")
         return self._rows.state(name=self._snapshot.group, status=self._snapshot.state)
 

@@ -413,5 +413,5 @@ def _span_data(span: Span) -> SpanData:
         keyless=span.keyless,
         explained=span.explained,
         missed=[*span.missed],
-        rivals=[_writer_data(each) for each in span.rivals],
+        rivals=[_writer_data(rival) for rival in span.rivals],
     )

@@ -59,7 +59,7 @@ class Tick(NamedTuple):
 def ticks(window: Window) -> tuple[Tick, ...]:
     """About ten marks, at times that people count in, each called what it is."""
     span = (window.end - window.start) / _MARKS
-    step = next(each for each in _steps() if each >= span)
+    step = next(step for step in _steps() if step >= span)
     times = np.arange(np.ceil(window.start / step), np.floor(window.end / step) + 1) * step
     return tuple(Tick(float(window.x(at)), clock(at)) for at in times.tolist())
 

@@ -234,7 +234,7 @@ def _event(compared: Compared) -> dict[str, Any]:
     return {
         "first_step": compared.first,
         "last_step": compared.last,
-        "causes": [{"kind": each.kind, "name": each.name, "to": each.after} for each in compared.causes],
+        "causes": [{"kind": cause.kind, "name": cause.name, "to": cause.after} for cause in compared.causes],
         "partitions": compared.partitions,
         "differing": [
             {"recorded": recorded, "model": model, "partitions": _by_topic(partitions)}

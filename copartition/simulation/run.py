@@ -39,7 +39,7 @@ def begin(world: World, decisions: Decisions) -> None:
     kinds = Kinds(world, decisions)
     consumers = world.scenario.consumers
     if consumers:
-        modern = any(speaks_consumer_protocol(each, world) for each in consumers)
+        modern = any(speaks_consumer_protocol(consumer, world) for consumer in consumers)
     else:
         modern = not world.protocols(world.scenario.assignor)
     engine = kinds.consumer() if modern else kinds.classic()

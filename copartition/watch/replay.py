@@ -96,7 +96,7 @@ class Episode:
     def planned(self, assignor: str) -> GroupState:
         """What an assignor makes of the members there are after, who have what they had before."""
         before, after = self.seen[0], self.seen[-1]
-        new = {each.name for each in self.causes if each.kind in {Kind.JOINED, Kind.RESTARTED}}
+        new = {cause.name for cause in self.causes if cause.kind in {Kind.JOINED, Kind.RESTARTED}}
         place = {
             name: number
             for number, (name, member) in enumerate(zip(after.names, after.step.state.members, strict=True))
@@ -125,7 +125,7 @@ class Episode:
         return Scenario(
             topics=tuple(Topic(name, count) for name, count in self._counts().items()),
             consumers=tuple(consumers[name] for name in self.seen[0].names),
-            events=tuple(_event(each, at_ms[each.step] - zero_ms, consumers) for each in causes),
+            events=tuple(_event(cause, at_ms[cause.step] - zero_ms, consumers) for cause in causes),
             assignor=assignor,
             seed=seed,
             name="record",
@@ -160,7 +160,7 @@ class Episode:
 
     def _consumers(self) -> Iterator[tuple[str, Consumer]]:
         """Each member as a consumer. A static one that left has been dropped by the coordinator just then."""
-        left = {each.name for each in self.causes if each.kind is Kind.LEFT}
+        left = {cause.name for cause in self.causes if cause.kind is Kind.LEFT}
         topics = self._counts()
         for seen in reversed(self.seen):
             for name, member in zip(seen.names, seen.step.state.members, strict=True):
@@ -424,9 +424,9 @@ def _compare(
 def _bounds(episode: Episode) -> Bounds | None:
     """The longest time without an owner; of new partitions nobody knows since when they are there."""
     moved = [
-        each
-        for each in episode.changes
-        if each.kind is Kind.MOVED and each.source is not None and each.target is not None
+        change
+        for change in episode.changes
+        if change.kind is Kind.MOVED and change.source is not None and change.target is not None
     ]
     if not moved:
         return None

@@ -368,7 +368,7 @@ def _merged(held: _Holdings, roster: Roster) -> _Holdings:
     member = np.where(given.member >= 0, of_roster[given.member], -1).astype(np.int32)
     known = held.given.member >= 0
     if (member[known] < 0).any():
-        stranger = next(each.id for each in held.members if each.id not in number)
+        stranger = next(member.id for member in held.members if member.id not in number)
         raise _disagree(stranger)
     listed = roster.current
     if listed is None:

@@ -214,7 +214,7 @@ class Cluster:
             return {}
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = self._admin.list_offsets(
-            {TopicPartition(*each): latest for each in partitions}, request_timeout=TIMEOUT_S
+            {TopicPartition(*partition): latest for partition in partitions}, request_timeout=TIMEOUT_S
         )
         ends = {}
         for each, answer in asked.items():

@@ -174,8 +174,8 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
     described = cluster.describe_group(group)
     kind = described.type.name
     protocol = {"CLASSIC": "classic", "CONSUMER": "consumer"}.get(kind)
-    members = [_member(each) for each in described.members]
-    has_target = any(each.target_assignment is not None for each in described.members)
+    members = [_member(member) for member in described.members]
+    has_target = any(member.target_assignment is not None for member in described.members)
     warnings: tuple[str, ...] = ()
     status = _STATES.get(described.state.name)
     if status is None and has_target and any({*member.target} != {*member.owned} for member in members):
@@ -269,5 +269,8 @@ def _partitions(assignment: Any) -> list[TopicPartition]:
     return (
         []
         if assignment is None
-        else sorted(TopicPartition(each.topic, each.partition) for each in assignment.topic_partitions)
+        else sorted(
+            TopicPartition(topic_partition.topic, topic_partition.partition)
+            for topic_partition in assignment.topic_partitions
+        )
     )

@@ -133,7 +133,8 @@ def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int],
 def _racks(topic: Any) -> TopicRacks:
     partitions = sorted(topic.partitions, key=lambda each: each.id)
     return tuple(
-        tuple(sorted({replica.rack for replica in each.replicas if replica.rack})) for each in partitions
+        tuple(sorted({replica.rack for replica in partition.replicas if replica.rack}))
+        for partition in partitions
     )
 
 

@@ -301,9 +301,9 @@ def fates(diff: AssignmentDiff) -> list[Fate]:
 def notes(diff: AssignmentDiff) -> list[Note]:
     """What was assumed, what is doubtful, and who is taken for whom."""
     conflicts = [
-        f"{each.topic}-{each.partition} has two owners: before {', '.join(each.before) or 'nobody'}, "
-        f"after {', '.join(each.after) or 'nobody'}."
-        for each in diff.conflicts[:_NOTES]
+        f"{conflict.topic}-{conflict.partition} has two owners: before {', '.join(conflict.before) or 'nobody'}, "
+        f"after {', '.join(conflict.after) or 'nobody'}."
+        for conflict in diff.conflicts[:_NOTES]
     ]
     return [
         *_first_notes("Conflict", conflicts, len(diff.conflicts)),

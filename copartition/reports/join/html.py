@@ -101,8 +101,8 @@ def join_picture(topics: Sequence[tuple[str, int]], pairs: Sequence[KeyPairs]) -
         topics: names and partition counts.
         pairs: of each topic but the last, where its keys are that the next one has, too.
     """
-    same = [int(each.keys[each.one == each.other].sum()) for each in pairs]
-    total = [int(each.keys.sum()) for each in pairs]
+    same = [int(pair.keys[pair.one == pair.other].sum()) for pair in pairs]
+    total = [int(pair.keys.sum()) for pair in pairs]
     return Picture(
         tuple(_row(*topic) for topic in topics),
         tuple(
@@ -228,7 +228,7 @@ def join_html(report: JoinReport) -> str:
         apart=apart,
         picture_height=HEIGHT,
         invented=not report.audits,
-        counts_unknown=any(each.code == "counts" and each.weight == "open" for each in verdict.reasons),
+        counts_unknown=any(reason.code == "counts" and reason.weight == "open" for reason in verdict.reasons),
         examples=example_table(verdict),
         topics=topic_table(report.audits),
     )

@@ -406,7 +406,7 @@ def _chart(name: str, title: str, results: Sequence[SimulationResult], window: W
     styles = consumer_styles(results)
     most = int(np.clip(_SHAPES // len(results), *_SHAPES_EACH))
     loads = [result.records for result in results if result.records is not None and len(result.records.lag)]
-    top = max((most_lag(each, window) for each in loads), default=0.0)
+    top = max((most_lag(load, window) for load in loads), default=0.0)
     panels = tuple(_panel(result, results, window, styles, most, top) for result in results)
     return Chart(name, title, WIDTH, HEIGHTS, HEIGHTS.axis_y(lag=bool(loads)), panels, ticks(window))
 
@@ -446,7 +446,7 @@ def _facts(result: SimulationResult, window: Window) -> str:
     """The stretch in numbers."""
     _, opens, closes = result.timeline.pauses()
     lasted = np.maximum(0.0, np.minimum(closes, window.end) - np.maximum(opens, window.start))
-    rebalances = sum(window.start <= each.started_ms < window.end for each in result.rebalances)
+    rebalances = sum(window.start <= rebalance.started_ms < window.end for rebalance in result.rebalances)
     return (
         f"{count(rebalances, 'rebalance')}, {lasted.sum() / 1_000:,.1f} partition-seconds not read, "
         f"{duration(float(lasted.max(initial=0.0)))} at most"

@@ -179,7 +179,8 @@ class ClassicProtocol:
             )
         self._group.begin()
         self._members.base_ms[rows] = [
-            -scenario.settled_ms if each.beat_ms is None else each.beat_ms for each in scenario.consumers
+            -scenario.settled_ms if consumer.beat_ms is None else consumer.beat_ms
+            for consumer in scenario.consumers
         ]
 
     def hand_over(self) -> Handover:

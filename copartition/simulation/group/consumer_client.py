@@ -292,7 +292,7 @@ class Client:
         if not self._costs.poll_ms or not self.owned:
             return now_ms  # without partitions there is no batch to work on
         whole_ms, left_ms = (
-            float(each[0]) for each in draw_batches(self._costs.poll_ms, self._world.random, 1)
+            float(batch[0]) for batch in draw_batches(self._costs.poll_ms, self._world.random, 1)
         )
         if whole_ms > self._settings.max_poll_interval_ms:
             self._leaves_when_overdue(now_ms + left_ms - whole_ms, now_ms + left_ms)

@@ -154,8 +154,8 @@ class ConsumerProtocol:
         coordinator = self._coordinator
         coordinator.down_ms, coordinator.member_pause_ms = handover.down_ms, handover.member_pause_ms
         clients = [
-            ClassicClient(self._world, coordinator, self._timers, each.consumer, each.member)
-            for each in handover.members
+            ClassicClient(self._world, coordinator, self._timers, member.consumer, member.member)
+            for member in handover.members
         ]
         self._clients.update((client.consumer, client) for client in clients)
         coordinator.adopt(clients, handover.generation)

@@ -178,7 +178,7 @@ class GroupCoordinator:
             if each.classic and number in self.group.members and each is not client
         )
         mine = set(strategies_of(client.configured, self._world))
-        return bool(mine.intersection(*(strategies_of(each, self._world) for each in others)))
+        return bool(mine.intersection(*(strategies_of(other, self._world) for other in others)))
 
     def _member(self, client: Client) -> GroupMember:
         consumer = client.configured
@@ -328,10 +328,12 @@ class GroupCoordinator:
         noticed, self.group.noticed = sorted(self.group.noticed), set()
         if noticed:
             numbers = [partitions.topic(name) for name in noticed]
-            what = ", ".join(f"{partitions.topics[each]} to {partitions.counts[each]}" for each in numbers)
+            what = ", ".join(
+                f"{partitions.topics[number]} to {partitions.counts[number]}" for number in numbers
+            )
             added = partitions.cause(f"partitions added ({what})")
-            for each in numbers:
-                rows = np.arange(partitions.first[each], partitions.first[each + 1], dtype=np.int32)
+            for number in numbers:
+                rows = np.arange(partitions.first[number], partitions.first[number + 1], dtype=np.int32)
                 new = (partitions.now.phase[rows] == Phase.UNNOTICED) & (partitions.now.owner[rows] < 0)
                 partitions.stand(rows[new].tolist(), now_ms, Phase.PAUSED, added)
             reasons.append((partitions.causes[added], added))

@@ -227,9 +227,9 @@ class Leader:
         if not self._world.varied:
             return self._world.scenario.assignor
         lists = Counter(
-            strategies_of(self._world.memberships.consumers[each], self._world) for each in members
+            strategies_of(self._world.memberships.consumers[member], self._world) for member in members
         )
-        common = set.intersection(*(set(each) for each in lists))
+        common = set.intersection(*(set(strategies) for strategies in lists))
         votes: Counter[str] = Counter()
         for strategies, count in lists.items():
             votes[next(name for name in strategies if name in common)] += count
@@ -239,7 +239,7 @@ class Leader:
         """Whether a consumer has a strategy that all of these have."""
         if not self._world.varied:
             return True
-        lists = {strategies_of(self._world.memberships.consumers[each], self._world) for each in members}
+        lists = {strategies_of(self._world.memberships.consumers[member], self._world) for member in members}
         return bool(set(strategies_of(consumer, self._world)).intersection(*lists))
 
     def _holds(self, consumer: Consumer, strategy: str, *, fresh: bool) -> bool:
@@ -297,12 +297,12 @@ class Leader:
         memberships = self._world.memberships
         return [
             Member(
-                memberships.ids[each],
-                subscription(consumer := memberships.consumers[each], self._world, counts),
+                memberships.ids[member],
+                subscription(consumer := memberships.consumers[member], self._world, counts),
                 instance_id=consumer.name if consumer.static else None,
                 rack=consumer.rack,
             )
-            for each in members
+            for member in members
         ]
 
 
@@ -466,4 +466,4 @@ class Generations:
                 (consumers[row].topics, consumers[row].pattern): consumers[row]
                 for row in self._members.rows.tolist()
             }
-        return frozenset().union(*(subscription(each, world, counts) for each in kinds.values()))
+        return frozenset().union(*(subscription(kind, world, counts) for kind in kinds.values()))

@@ -260,7 +260,7 @@ class Partitions:
         if len(member):
             rows = self.first[[self._number[name] for name in topics]][topic]
             rows += partition
-            serials = np.array([self._memberships.serials[each] for each in ids], np.int32)
+            serials = np.array([self._memberships.serials[id_] for id_ in ids], np.int32)
             owner[rows] = serials[member]
             starts = member.searchsorted(np.arange(len(ids), dtype=np.int32))
             position[rows] = np.arange(len(member)) - starts[member]

@@ -127,7 +127,7 @@ class Targets:
         expected = tuple(self._members[number].id for number in listed)
         if ids != expected:  # a strategy that is not ours may list the members in its own order
             place = {name: row for row, name in enumerate(expected)}
-            numbers = numbers[[place[each] for each in ids]]
+            numbers = numbers[[place[id_] for id_ in ids]]
         rows = self._first[[self._row[name] for name in names]][topic] + partition if len(topic) else topic
         owner = np.full(len(self.position), -1, np.int64)
         owner[rows] = numbers[member]

@@ -316,10 +316,10 @@ class Reading:
     def _chosen(self) -> list[int]:
         if self._selection.partitions is None:
             return [*range(self.num_partitions)]
-        for each in self._selection.partitions:
-            if not 0 <= each < self.num_partitions:
+        for partition in self._selection.partitions:
+            if not 0 <= partition < self.num_partitions:
                 raise InvalidConfigError(
-                    f"topic {self.topic!r} has no partition {each}: it has 0 to {self.num_partitions - 1}"
+                    f"topic {self.topic!r} has no partition {partition}: it has 0 to {self.num_partitions - 1}"
                 )
         if not self._selection.partitions:
             raise InvalidConfigError(f"topic {self.topic!r}: no partitions are selected; give one at least")

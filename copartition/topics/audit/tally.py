@@ -142,11 +142,11 @@ class Tally:
 
     def merge(self, other: Tally) -> None:
         """Count what the other one has counted: other records of the same topic."""
-        numbers = [self.writers.index(each) if each in self.writers else -1 for each in other.writers]
+        numbers = [self.writers.index(writer) if writer in self.writers else -1 for writer in other.writers]
         for group in other.groups:
-            known = [numbers[each] for each in group.writers if numbers[each] >= 0]
-            new = [each for each in group.writers if numbers[each] < 0]
-            mine = next((each for each in self.groups if {*known} & {*each.writers}), None)
+            known = [numbers[writer] for writer in group.writers if numbers[writer] >= 0]
+            new = [writer for writer in group.writers if numbers[writer] < 0]
+            mine = next((group for group in self.groups if {*known} & {*group.writers}), None)
             if mine is None:
                 mine = Group([], group.found)
                 self.groups.append(mine)
@@ -358,13 +358,13 @@ class Tally:
         for group in self.groups:
             best = self.best(group)
             least = BEHIND * total[best] - FIRST_TRY
-            group.writers = [each for each in group.writers if total[each] >= least]
-        kept = sorted(each for group in self.groups for each in group.writers)
+            group.writers = [writer for writer in group.writers if total[writer] >= least]
+        kept = sorted(writer for group in self.groups for writer in group.writers)
         if len(kept) < len(self.writers):
             self._recent = [each._replace(hits=each.hits[:, kept]) for each in self._recent]
             self.writers = [self.writers[each] for each in kept]
             for group in self.groups:
-                group.writers = [kept.index(each) for each in group.writers]
+                group.writers = [kept.index(writer) for writer in group.writers]
             explained, first, last = (
                 column[:, kept]
                 for column in (self.blocks.explained, self.blocks.first_missed, self.blocks.last_missed)
@@ -374,7 +374,7 @@ class Tally:
     def _learn(self, writers: Sequence[Writer]) -> None:
         """Count these writers from now on, and the best one's rule over the topic's own count."""
         own = self.trials.writer(rule_of(writers[0]), self.num_partitions)
-        new = [each for each in writers if each not in self.writers]
+        new = [writer for writer in writers if writer not in self.writers]
         if len(self.writers) + len(new) >= MOST_WRITERS:
             new = new[:1]
         self._grow_groups(new, found=True)
@@ -390,7 +390,7 @@ class Tally:
 
 def _many(parts: Sequence[Records], rows: int, size: int) -> bool:
     """Whether these are more records, or more bytes of keys, than that."""
-    return sum(len(each.offset) for each in parts) > rows or sum(len(each.keys.data) for each in parts) > size
+    return sum(len(part.offset) for part in parts) > rows or sum(len(part.keys.data) for part in parts) > size
 
 
 def _widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:

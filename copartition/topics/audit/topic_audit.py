@@ -201,13 +201,13 @@ def joined(parts: Sequence[Records]) -> Records:
     """The records of all parts, one part after the other; at least one part."""
     if len(parts) == 1:
         return parts[0]
-    columns = [each.keys for each in parts]
+    columns = [part.keys for part in parts]
     sizes = np.concatenate([np.diff(column.offsets) for column in columns])
     nulls = [np.zeros(len(column), np.bool_) if column.nulls is None else column.nulls for column in columns]
     return Records(
-        np.concatenate([each.partition for each in parts]),
-        np.concatenate([each.offset for each in parts]),
-        np.concatenate([each.timestamp_ms for each in parts]),
+        np.concatenate([part.partition for part in parts]),
+        np.concatenate([part.offset for part in parts]),
+        np.concatenate([part.timestamp_ms for part in parts]),
         KeyColumn(
             np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
             np.concatenate([column.data[column.offsets[0] : column.offsets[-1]] for column in columns]),

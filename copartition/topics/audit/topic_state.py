@@ -136,12 +136,15 @@ class TopicState:
         starts = self._offsets(numbers, first, level)
         ends = self._offsets(numbers, latest, level)
         return {
-            each: (ends[each] if starts[each] == _NO_TIMES else min(starts[each], ends[each]), ends[each])
-            for each in numbers
+            number: (
+                ends[number] if starts[number] == _NO_TIMES else min(starts[number], ends[number]),
+                ends[number],
+            )
+            for number in numbers
         }
 
     def _offsets(self, partitions: list[int], which: OffsetSpec, level: IsolationLevel) -> dict[int, int]:
-        asked = {TopicPartition(self.topic, each): which for each in partitions}
+        asked = {TopicPartition(self.topic, partition): which for partition in partitions}
         found = {}
         answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=TIMEOUT_S)
         for each, answer in answers.items():

@@ -40,7 +40,7 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
     ids = sorted({number for audit in audits for form in audit.forms for number in form.schema_ids})
     if len(ids) > 1:
         told = (
-            f"keys of {list_names(names)} carry the schema ids {list_names([str(each) for each in ids])}; "
+            f"keys of {list_names(names)} carry the schema ids {list_names([str(id_) for id_ in ids])}; "
             "a key under two ids has other bytes, and so another partition"
         )
         yield Reason("forms", names, told, "open")

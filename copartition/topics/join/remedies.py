@@ -54,7 +54,7 @@ def remedies(
     elif "sample" in codes:
         found += _read(topics)
     if codes & {"forms", "respelled"}:
-        ids = {each for topic in topics for form in topic.audit.forms for each in form.schema_ids}
+        ids = {schema_id for topic in topics for form in topic.audit.forms for schema_id in form.schema_ids}
         text = "write the keys of all topics with one serializer and one schema id, and the old records anew"
         command = "auto.register.schemas=false use.schema.id=N" if len(ids) > 1 else None
         found.append(Remedy(topics[-1].name, text, command))
