@@ -177,8 +177,8 @@ def migration_verdict(
             continue
         number = len(found.bounces)
         way = f"{number} rolling bounce{'' if number == 1 else 's'}"
-        told = way if found.obstacle is None else f"no safe way, as {found.obstacle}"
-        answers.append(f"{' and '.join(kinds)} {told}")
+        text = way if found.obstacle is None else f"no safe way, as {found.obstacle}"
+        answers.append(f"{' and '.join(kinds)} {text}")
     return f"{before} to {after}: {'; '.join(answers) or 'no way is known here'}."
 
 

@@ -277,7 +277,7 @@ def diff(
     if not quiet:
         _report(change, view, limits, output)
     for limit in failed:
-        complain(ctx, f"check failed: {limit}, it is {limit.told(change.summary)}")
+        complain(ctx, f"check failed: {limit}, it is {limit.describe(change.summary)}")
     ctx.exit(bool(failed) if limits else _found_something(change))
 
 

@@ -60,8 +60,8 @@ def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -
         return None
     numbers: list[int] = []
     for part in text.split(","):
-        found = _RANGE.fullmatch(part.strip())
-        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        match = _RANGE.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if last < first or last > _MOST:
             raise click.BadParameter(f"{part!r} is no partition and no range such as 3-5", ctx, option)
         numbers.extend(range(first, last + 1))

@@ -116,17 +116,19 @@ class AssignmentDiff:
     @property
     def assumed(self) -> tuple[str, ...]:
         """What was taken for granted because no source tells."""
-        told = [*_made_anew(self.before, self.after)]
+        sentences = [*_made_anew(self.before, self.after)]
         if self.before.name and self.after.name and self.before.name != self.after.name:
-            told.append(f"{self.before.name!r} before and {self.after.name!r} after are taken for one group")
+            sentences.append(
+                f"{self.before.name!r} before and {self.after.name!r} after are taken for one group"
+            )
         for side, presence in (("before", Presence.UNKNOWN_BEFORE), ("after", Presence.UNKNOWN_AFTER)):
             names = [member.name for member in self.members if member.presence is presence]
             if names:
-                told.append(
+                sentences.append(
                     f"not all members {side} are known; {first_of(names, _LISTED)} taken to be there without "
                     "partitions"
                 )
-        return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *told)))
+        return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *sentences)))
 
     @cached_property
     def stops(self) -> tuple[Stop, ...]:
@@ -216,16 +218,16 @@ class AssignmentDiff:
     @cached_property
     def flows_by_reason(self) -> tuple[Flow, ...]:
         """The flows, those of one pair of members apart by what set their partitions in motion."""
-        told = []
+        sentences = []
         for flow in self.flows:
             by_reason: dict[Reason | None, list[TopicPartition]] = {}
             for partition in flow.partitions:
                 by_reason.setdefault(self._reason(*partition), []).append(partition)
-            told += [
+            sentences += [
                 Flow(flow.source, flow.target, PartitionList.of(partitions), reason)
                 for reason, partitions in by_reason.items()
             ]
-        return tuple(told)
+        return tuple(sentences)
 
     def _reason(self, topic: str, partition: int) -> Reason | None:
         explainer = self.after.explainer

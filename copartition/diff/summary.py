@@ -232,8 +232,8 @@ class Check:
             raise DiffError(f"check {self}: {self.name} is unknown, the inputs do not carry it")
         return float(value)
 
-    def told(self, summary: Numbers) -> str:
-        """The number as people are told it: whether it is only a bound, too.
+    def describe(self, summary: Numbers) -> str:
+        """The number, and whether it is only a bound.
 
         Raises:
             DiffError: the number is unknown for this diff.
@@ -249,12 +249,12 @@ class Check:
         Raises:
             DiffError: the number is unknown for this diff, or not known well enough to tell.
         """
-        told = self.told(summary)
+        description = self.describe(summary)
         least, most = summary.range_of(self.name)
         nearest = min(max(self.limit, least), most)
         answers = {COMPARISONS[self.comparison](value, self.limit) for value in (least, nearest, most)}
         if len(answers) > 1:
-            raise DiffError(f"check {self}: {self.name} is {told}, the inputs do not tell it exactly")
+            raise DiffError(f"check {self}: {self.name} is {description}, the inputs do not tell it exactly")
         return answers.pop()
 
 
@@ -269,10 +269,10 @@ def parse_check(text: str, numbers: type = Summary) -> Check:
         DiffError: the text is no such thing, or the name is unknown (close ones are listed).
     """
     names = [field.name for field in fields(numbers)]
-    found = _CHECK.fullmatch(text)
-    if found is None:
+    match = _CHECK.fullmatch(text)
+    if match is None:
         raise DiffError(f"check {text!r} is not of the form NAME<=NUMBER, such as {names[0]}<=10")
-    name, comparison, limit = found.groups()
+    name, comparison, limit = match.groups()
     if name not in names:
         close = get_close_matches(name, names) or names
         raise DiffError(f"check {text!r}: no number {name!r}; did you mean {', '.join(close)}?")

@@ -273,8 +273,10 @@ def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapsh
         members_complete=state.members_complete,
         strategy=state.strategy,
         protocol=state.protocol,
-        topic_ids=_known(state.topics, state.topic_ids),
-        racks={name: [*map(list, racks)] for name, racks in _known(state.topics, state.racks).items()},
+        topic_ids=_without_unknown(state.topics, state.topic_ids),
+        racks={
+            name: [*map(list, racks)] for name, racks in _without_unknown(state.topics, state.racks).items()
+        },
         assumed=list(state.assumed),
         warnings=list(state.warnings),
         has_target=target is not None,
@@ -286,9 +288,9 @@ def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapsh
     )
 
 
-def _known(topics: Sequence[str], values: Sequence[_T | None]) -> dict[str, _T]:
-    found = zip(topics, values or [None] * len(topics), strict=True)
-    return {name: value for name, value in sorted(found, key=itemgetter(0)) if value is not None}
+def _without_unknown(topics: Sequence[str], values: Sequence[_T | None]) -> dict[str, _T]:
+    pairs = zip(topics, values or [None] * len(topics), strict=True)
+    return {name: value for name, value in sorted(pairs, key=itemgetter(0)) if value is not None}
 
 
 def _order(state: GroupState) -> NDArray[np.intp]:

@@ -171,7 +171,7 @@ def read_pair(
             # A coordinator that has a target makes the next one of that, whatever the members have got of it.
             start = given if known.target is None else as_complete(known.target)
         except SourceError as error:
-            raise SourceError(f"{_told(name)}: {error}") from error
+            raise SourceError(f"{_source_label(name)}: {error}") from error
         weigh = given_weights(weights, known.state)
         made = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weigh)
         sides = (given, made) if after == planning[-1] else (made, given)
@@ -213,8 +213,8 @@ def _as_it_is(name: str, source: Source) -> GroupState:
     on_its_way = int(np.count_nonzero(diff(source.state, source.target, match="member-id").action))
     if not on_its_way:
         return source.state
-    told = f"{_told(name)} is on its way to a target that differs in {on_its_way:,} partitions"
-    return replace(source.state, assumed=(*source.state.assumed, f"{told}; taken as it is now"))
+    warning = f"{_source_label(name)} is on its way to a target that differs in {on_its_way:,} partitions"
+    return replace(source.state, assumed=(*source.state.assumed, f"{warning}; taken as it is now"))
 
 
 def _file(name: str, group: str | None) -> Source:
@@ -228,7 +228,7 @@ def _file(name: str, group: str | None) -> Source:
     except OSError as error:
         raise SourceError(f"{name}: {error.strerror}") from error
     except SourceError as error:
-        raise SourceError(f"{_told(name)}: {error}") from error
+        raise SourceError(f"{_source_label(name)}: {error}") from error
     snapshot = '"group-snapshot"' in text
     if Path(name).suffix.lower() in {*_SCENARIOS, ".json"} and not (snapshot or is_capture(text)):
         return _scenario(name)
@@ -237,7 +237,7 @@ def _file(name: str, group: str | None) -> Source:
             return _one_group(Source(*parse_snapshot(text)), group)
         return Source(*parse_capture(text, group))
     except SourceError as error:
-        raise SourceError(f"{_told(name)}: {error}") from error
+        raise SourceError(f"{_source_label(name)}: {error}") from error
 
 
 def _one_group(source: Source, group: str | None) -> Source:
@@ -247,7 +247,7 @@ def _one_group(source: Source, group: str | None) -> Source:
     return source
 
 
-def _told(name: str) -> str:
+def _source_label(name: str) -> str:
     return "standard input" if name == "-" else name
 
 

@@ -168,17 +168,17 @@ def _parse(table: Table, row: int, column: str, text: str) -> list[tuple[str, li
     separator = ", " if text.endswith(")") else ";"
     given = []
     for part in text.split(separator):
-        found = _FORMS[separator].fullmatch(part)
-        if found is None:
+        match = _FORMS[separator].fullmatch(part)
+        if match is None:
             raise table.fault(row, f"cannot read the assignment {text[:200]!r} in {column}; {AGAIN}")
-        partitions = [int(number) for number in found[2].split(",")]
+        partitions = [int(number) for number in match[2].split(",")]
         if max(partitions) > MAX_PARTITION:
             raise table.fault(
                 row, f"{column} is {str(max(partitions))!r}, not a number from 0 to {MAX_PARTITION}; {AGAIN}"
             )
         if len(set(partitions)) < len(partitions):
-            raise table.fault(row, f"{column} lists a partition of {found[1] or 'a topic'} twice; {AGAIN}")
-        given.append((found[1], partitions))
+            raise table.fault(row, f"{column} lists a partition of {match[1] or 'a topic'} twice; {AGAIN}")
+        given.append((match[1], partitions))
     return given
 
 

@@ -157,9 +157,9 @@ class Cluster:
                     raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}") from error
                 if code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
                     # What librdkafka says of its own accord has a code below zero.
-                    heard = f"{self._servers} {'answers' if fault.code() >= 0 else 'gives no answer'}"
-                    told = f"{heard}: {fault.str() or code}{_MISSING.get(code, '')}"
-                    raise SourceError(f"{self._source}: {told}") from error
+                    text = f"{self._servers} {'answers' if fault.code() >= 0 else 'gives no answer'}"
+                    text = f"{text}: {fault.str() or code}{_MISSING.get(code, '')}"
+                    raise SourceError(f"{self._source}: {text}") from error
             time.sleep(_AGAIN_S)
 
     def describe_group(self, group: str) -> Any:

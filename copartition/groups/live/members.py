@@ -196,7 +196,7 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     if group.protocol == "consumer":
         return _with_described(cluster, group)
     joined, unreadable, clients = _joined(cluster, group.name, group.strategy)
-    told = [joined.get(member.identity.id) for member in group.members]
+    sentences = [joined.get(member.identity.id) for member in group.members]
     members = [
         member
         if subscription is None
@@ -205,10 +205,10 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
                 topics=tuple(sorted(subscription.topics)), rack=subscription.rack
             )
         )
-        for member, subscription in zip(group.members, told, strict=True)
+        for member, subscription in zip(group.members, sentences, strict=True)
     ]
     # A member says in which generation it was when it joined the one that is now.
-    left = [each.generation for each in told if each is not None and each.generation is not None]
+    left = [each.generation for each in sentences if each is not None and each.generation is not None]
     generation = max(left) + 1 if left else None
     return group._replace(
         members=members,

@@ -80,17 +80,17 @@ def _consumption(diff: AssignmentDiff) -> list[str]:
     most = count(stops.stopped_at_once, "partition")
     rebalances = f"{count(stops.rebalances, 'rebalance')} ({stops.protocol})"
     when = " in each rolling bounce" if diff.new_strategy and diff.after.way else ""
-    told = [f"Consumption stops{when}: {rebalances}, at most {most} at once"]
+    sentences = [f"Consumption stops{when}: {rebalances}, at most {most} at once"]
     if stops.all_stopped:
         times = "once" if stops.all_stopped == 1 else f"{stops.all_stopped:,} times"
-        told.append(f"everything stopped {times}")
+        sentences.append(f"everything stopped {times}")
     if stops.partition_seconds:
-        told.append(f"longest pause {duration(stops.longest_ms)}")
-        told.append(f"{stops.partition_seconds:,.1f} partition-seconds")
+        sentences.append(f"longest pause {duration(stops.longest_ms)}")
+        sentences.append(f"{stops.partition_seconds:,.1f} partition-seconds")
     if stops.static_restarts:
         whose = count(stops.static_restarts, "static member")
-        told.append(f"{whose} restarting, whose partitions also wait while each is down")
-    return [f"{', '.join(told)}."]
+        sentences.append(f"{whose} restarting, whose partitions also wait while each is down")
+    return [f"{', '.join(sentences)}."]
 
 
 def separated_sentences(diff: AssignmentDiff) -> list[str]:

@@ -44,7 +44,7 @@ class Client(Protocol):
     every_ms: float
     session_ms: float
     owned: frozenset[int]
-    told: frozenset[int]
+    assigned: frozenset[int]
     gone: bool
 
     @property
@@ -274,7 +274,7 @@ class GroupCoordinator:
         world.partitions.give(owner, self._targets.position, 0.0, self.epochs.cause)
         world.partitions.start(0.0)
         for number, client in self.clients.items():
-            client.owned = client.told = group.members[number].assigned
+            client.owned = client.assigned = group.members[number].assigned
 
     def adopt(self, clients: Iterable[Client], generation: int) -> None:
         """These were the members of a classic group, and are those of this one, which has none yet."""
@@ -308,7 +308,7 @@ class GroupCoordinator:
                 self.epochs.asked(reason, number)
         if self._computed:
             self._computed = False
-            self._target_made()
+            self._on_new_target()
             if group.epoch > group.target_epoch:
                 self.epochs.asked(text, self.epochs.cause)
         known = group.members.get(member)
@@ -341,11 +341,11 @@ class GroupCoordinator:
             reasons.append((text, partitions.cause(text) if cause is None else cause))
         return reasons
 
-    def _target_made(self) -> None:
+    def _on_new_target(self) -> None:
         world, partitions = self._world, self._world.partitions
         # A member of the classic protocol joins again for every target.
         self.group.news |= {number for number, each in self.group.members.items() if each.classic}
-        change = self.epochs.made(self._targets.position, self.group.news)
+        change = self.epochs.replace_target(self._targets.position, self.group.news)
         if self.busy_ms <= world.now_ms:
             return
         waiting = change.partitions[partitions.now.phase[change.partitions] == Phase.PAUSED]

@@ -429,7 +429,7 @@ class Generations:
         self._count_pauses(living, owner)
         members.carries[rows] |= not answer.held
         world.note("generation", number=self.number, members=len(rows), moved=moved, causes=list(causes))
-        return world.history.made(
+        return world.history.record(
             self.number,
             started_ms,
             now_ms,

@@ -254,11 +254,11 @@ class Epochs:
         self._causes = [(text, self._world.partitions.cause(text))]
         target = self._new_target(position, ())
         self._note(target)
-        self._world.history.begin(self._made(target))
+        self._world.history.begin(self._record(target))
 
-    def made(self, position: NDArray[np.int32], touched: Iterable[int]) -> Change:
+    def replace_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> Change:
         """The group has another target, which changes something for these members; the last is history."""
-        self.replaced()
+        self.retire_target()
         target = self._target = self._new_target(position, touched)
         self._note(target)
         self._look()
@@ -270,10 +270,10 @@ class Epochs:
             self._target.waits_for.remove(member)
             self._look()
 
-    def replaced(self) -> None:
+    def retire_target(self) -> None:
         """There is another target, or nobody is left: the present one has had its time."""
         if self._target is not None:
-            self._world.history.add(self._made(self._target))
+            self._world.history.add(self._record(self._target))
             self._target = None
         if self._completion is not None:
             self._completion.cancel()
@@ -281,13 +281,13 @@ class Epochs:
 
     def emptied(self) -> None:
         """Nobody is left who could ask for anything."""
-        self.replaced()
+        self.retire_target()
         self._causes.clear()
         self._world.note("empty")
 
     def end(self) -> None:
         """The group goes on as a classic one, which begins with who has what, not with a target."""
-        self.replaced()
+        self.retire_target()
         now = self._world.partitions.now
         target = np.flatnonzero((now.owner != self._owner) | (now.position != self._position)).astype(
             np.int32
@@ -332,10 +332,10 @@ class Epochs:
 
     def _complete(self) -> None:
         self._completion = None
-        self.replaced()
+        self.retire_target()
 
-    def _made(self, target: _Target) -> Rebalance:
-        return self._world.history.made(
+    def _record(self, target: _Target) -> Rebalance:
+        return self._world.history.record(
             target.epoch,
             target.started_ms,
             self._world.now_ms,

@@ -75,7 +75,7 @@ class History:
         self._at = -1  # the step that `_owner` and `_position` show
         self._owner = self._position = np.empty(0, np.int32)
 
-    def made(
+    def record(
         self,
         generation: int,
         started_ms: float,

@@ -108,21 +108,21 @@ def _counts(topics: tuple[str, ...], known: Mapping[str, int]) -> Iterator[Reaso
 def _rules(topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None) -> Iterator[Reason]:
     for writer in writers:
         if writer.profile is None:
-            told = f"{writer.topic} is written by {writer}, which does not look at keys"
-            yield Reason("rules", (writer.topic,), told, "against" if count != 1 else "for")
+            text = f"{writer.topic} is written by {writer}, which does not look at keys"
+            yield Reason("rules", (writer.topic,), text, "against" if count != 1 else "for")
     rules = [(writer, placement(writer.profile, count)) for writer in writers if writer.profile is not None]
     different = dict.fromkeys(rule for _, rule in rules)
     if len(different) == 1 and len(rules) == len(writers):
         yield Reason("rules", topics, f"{list_names(topics)} are placed by {rule_name(*different)}")
     elif len(different) > 1:
-        told = "keys are placed " + list_names(
+        text = "keys are placed " + list_names(
             [f"in {writer.topic} by {writer} ({rule.hash}, {rule.sign})" for writer, rule in rules]
         )
         alike = count is None and len({rule.hash for rule in different}) == 1
         if alike:
-            told += "; they differ in the sign of a hash, which matters for most partition counts"
+            text += "; they differ in the sign of a hash, which matters for most partition counts"
         names = tuple(dict.fromkeys(writer.topic for writer, _ in rules))
-        yield Reason("rules", names, told, "open" if alike else "against")
+        yield Reason("rules", names, text, "open" if alike else "against")
 
 
 def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Remedy]:

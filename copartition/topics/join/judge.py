@@ -39,16 +39,16 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
     yield from _respelled(audits)
     ids = sorted({number for audit in audits for form in audit.forms for number in form.schema_ids})
     if len(ids) > 1:
-        told = (
+        text = (
             f"keys of {list_names(names)} carry the schema ids {list_names([str(id_) for id_ in ids])}; "
             "a key under two ids has other bytes, and so another partition"
         )
-        yield Reason("forms", names, told, "open")
+        yield Reason("forms", names, text, "open")
     forms = [{form.name for form in audit.forms} for audit in audits]
     for number_, (name, mine) in enumerate(zip(names, forms, strict=True)):
         for other, its in zip(names[number_ + 1 :], forms[number_ + 1 :], strict=True):
             if mine and its and _differ(mine, its):
-                told = (
+                text = (
                     f"keys of {name} are {list_names(sorted(mine))}, "
                     f"those of {other} {list_names(sorted(its))}"
                 )
@@ -56,7 +56,7 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
                 because = (
                     "; no two are the same bytes" if proved else "; the same value in both has other bytes"
                 )
-                yield Reason("forms", (name, other), told + because, "against" if proved else "open")
+                yield Reason("forms", (name, other), text + because, "against" if proved else "open")
 
 
 def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
@@ -71,8 +71,8 @@ def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
             found = respelled(*(its for _, its in group))
             if found.respelled:
                 names = tuple(audit.topic for audit, _ in group)
-                told = _told(names, found) + "; so their bytes seem to say" * (weight == "open")
-                yield Reason("respelled", names, told, weight)
+                text = _respelled_text(names, found) + "; so their bytes seem to say" * (weight == "open")
+                yield Reason("respelled", names, text, weight)
                 return
 
 
@@ -81,7 +81,7 @@ def _is_sure(form: KeyForm) -> bool:
     return bool(form.said) or not (form.maybe or form.name in _SEEMING)
 
 
-def _told(names: Sequence[str], found: Respelled) -> str:
+def _respelled_text(names: Sequence[str], found: Respelled) -> str:
     said, spellings = found.examples[0]
     written = [
         f"{list_names([spelled(key) for key in keys])} in {name}"
@@ -273,25 +273,25 @@ def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Re
         yield Reason("no-records", name, f"nothing was read of {topic.name}", "open")
         return
     if not topic.keyed:
-        told = f"none of {count(topic.rows, 'record')} of {topic.name} has a key to join by"
-        yield Reason("keyless", name, told, "against" if topic.full else "open")
+        text = f"none of {count(topic.rows, 'record')} of {topic.name} has a key to join by"
+        yield Reason("keyless", name, text, "against" if topic.full else "open")
         return
     certainty = topic.audit.certainty
     if certainty == "mixed":
         share = 1 - topic.missed / topic.keyed
-        told = (
+        text = (
             f"the best rules explain {share:.1%} of the records of {topic.name}: several clients write it at "
             "the same time, or one with a partitioner of its own"
         )
         if convinced and alone:
-            told += f"; {count(alone, 'key')} of it are not in every topic, so nothing shows who places them"
-        yield Reason("mixed", name, told, "for" if convinced and alone == 0 else "open")
+            text += f"; {count(alone, 'key')} of it are not in every topic, so nothing shows who places them"
+        yield Reason("mixed", name, text, "for" if convinced and alone == 0 else "open")
     elif certainty == "none":
-        told = f"no known rule explains where the records of {topic.name} are"
-        yield Reason("unexplained", name, told, "for" if convinced else "open")
+        text = f"no known rule explains where the records of {topic.name} are"
+        yield Reason("unexplained", name, text, "for" if convinced else "open")
     elif certainty == "unknown":
-        told = f"{topic.name} has too few keys to tell by which rule they are placed"
-        yield Reason("too-few-keys", name, told, "for" if convinced else "open")
+        text = f"{topic.name} has too few keys to tell by which rule they are placed"
+        yield Reason("too-few-keys", name, text, "for" if convinced else "open")
     else:
         yield from _trusted(topic, settled=convinced and alone == 0)
 
@@ -300,39 +300,39 @@ def _trusted(topic: Topic, *, settled: bool) -> Iterator[Reason]:
     name = (topic.name,)
     if topic.old_counts:
         counts = list_names([str(count) for count in topic.old_counts])
-        told = (
+        text = (
             f"{topic.name} has grown: {count(topic.old_rows, 'keyed record')} were placed over {counts} "
             f"partitions, not {topic.count}, and stay where they are"
         )
-        yield Reason("epochs", name, told, "open")
+        yield Reason("epochs", name, text, "open")
     if len(topic.today) > 1:
-        told = f"{topic.name} was written by one rule after another: {_all(topic.today)}"
-        yield Reason("changed-rule", name, told, "open")
+        text = f"{topic.name} was written by one rule after another: {_all(topic.today)}"
+        yield Reason("changed-rule", name, text, "open")
     if topic.missed:
-        told = f"{count(topic.missed, 'keyed record')} of {topic.name} are where no known rule puts them"
-        yield Reason("strays", name, told, "for" if settled else "open")
+        text = f"{count(topic.missed, 'keyed record')} of {topic.name} are where no known rule puts them"
+        yield Reason("strays", name, text, "for" if settled else "open")
 
 
 def _coverage(topics: Sequence[Topic]) -> Iterator[Reason]:
     for topic in topics:
         if not topic.full:
             read = f"of {topic.name} {topic.audit.coverage.said} were read"
-            told = (
+            text = (
                 f"{read}, {topic.audit.coverage.read:,} of at most {topic.audit.coverage.present:,} records"
             )
-            yield Reason("sample", (topic.name,), f"{told}; others may be placed otherwise", "open")
+            yield Reason("sample", (topic.name,), f"{text}; others may be placed otherwise", "open")
 
 
 def _keyless(topics: Sequence[Topic], proof: KeyProof | None) -> Iterator[Reason]:
     """Records without a key do not join, but an empty key is a key that some clients place by chance."""
     having = [topic for topic in topics if topic.keyless and topic.keyed]
     for topic in having:
-        told = (
+        text = (
             f"{topic.keyless:,} of {count(topic.rows, 'record')} of {topic.name} have no key or an empty one"
         )
         unsure = len(having) > 1 and (proof is None or not proof.complete)
         weight = "; an empty key in both may be at different partition numbers" if unsure else ""
-        yield Reason("keyless", (topic.name,), told + weight, "open" if unsure else "for")
+        yield Reason("keyless", (topic.name,), text + weight, "open" if unsure else "for")
 
 
 def _all(rules: frozenset[Placement]) -> str:

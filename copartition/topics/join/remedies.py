@@ -121,11 +121,11 @@ def _settings(topic: Topic, target: _Target) -> Iterator[Remedy]:
     placed = {placement(PROFILES[name], target.partitions) for name in topic.profiles}
     if topic.trusted and placed == {wanted}:
         return
-    told = [
+    sentences = [
         f"{client}: {setting}"
         for client in clients_of(topic.profiles) or _BY_HAND
         if (setting := setting_for(client, wanted)) is not None
     ]
-    if told:
+    if sentences:
         text = f"set the writers of {topic.name} to {rule_name(wanted)}, for the records to come"
-        yield Remedy(topic.name, text, "; ".join(told))
+        yield Remedy(topic.name, text, "; ".join(sentences))

@@ -93,7 +93,11 @@ class ClientWriter(NamedTuple):
 
     def __str__(self) -> str:
         """The client, and how it is set."""
-        return f"{self.client} with {_told(self.settings)}" if self.settings else f"{self.client}'s default"
+        return (
+            f"{self.client} with {_settings_text(self.settings)}"
+            if self.settings
+            else f"{self.client}'s default"
+        )
 
 
 def _ways(default: str | None, name: str = "", **values: str | None) -> tuple[Setting, ...]:
@@ -252,7 +256,7 @@ def setting_for(client: str, wanted: Placement) -> str | None:
     for way in CLIENTS[client]:
         profile = _profile(way)
         if profile is not None and placement(profile, wanted.num_partitions) == wanted:
-            return _told(way.settings) or "the default partitioner"
+            return _settings_text(way.settings) or "the default partitioner"
     return None
 
 
@@ -269,7 +273,7 @@ def _profile(way: Setting) -> Profile | None:
     return None if way.profile is None else PROFILES[way.profile]
 
 
-def _told(settings: Mapping[str, str]) -> str:
+def _settings_text(settings: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in settings.items())
 
 
