@@ -73,12 +73,12 @@ def _since(ctx: click.Context, option: click.Parameter, text: str | None) -> int
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise click.BadParameter(f"{text!r} is no time such as 2026-01-31T12:00", ctx, option) from None
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=UTC)
-    return int(found.timestamp() * 1000)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
 
 
 PLAIN = ("string", "integer", "double")

@@ -327,7 +327,7 @@ def _made_anew(before: GroupState, after: GroupState) -> Iterator[str]:
     """Topics that have another id after, which are others under the same names."""
     ids = dict(zip(before.topics, before.topic_ids, strict=False))
     later = dict(zip(after.topics, after.topic_ids, strict=False))
-    names = sorted(name for name, known in ids.items() if known and later.get(name) not in {None, known})
+    names = sorted(name for name, id_ in ids.items() if id_ and later.get(name) not in {None, id_})
     if names:
         yield (
             f"{first_of(names, _LISTED)} deleted and made anew in between; partitions are compared by number"

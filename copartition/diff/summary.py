@@ -152,7 +152,7 @@ def summarize(
     fullest = max(after, default=0)
     moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
     topics = needed.topics
-    waiting, known = lag_of(lag, rows.action == Action.MOVE)
+    waiting, exact = lag_of(lag, rows.action == Action.MOVE)
     return Summary(
         members_before=len(before) if all_known[0] else None,
         members_after=len(after) if all_known[1] else None,
@@ -185,7 +185,7 @@ def summarize(
         spread_after=max(after, default=0) - min(after, default=0) if all_known[1] else None,
         stickiness=1 - moved / max(1, kept + moved),
         lag_moved=waiting,
-        lag_moved_exact=known,
+        lag_moved_exact=exact,
     )
 
 
@@ -194,10 +194,10 @@ def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int 
     if lag is None:
         return None, False
     waiting = lag[rows]
-    known = waiting[waiting != UNKNOWN_LAG]
-    if len(waiting) and not len(known):
+    counted = waiting[waiting != UNKNOWN_LAG]
+    if len(waiting) and not len(counted):
         return None, False
-    return int(known.clip(min=0).sum()), len(known) == len(waiting)
+    return int(counted.clip(min=0).sum()), len(counted) == len(waiting)
 
 
 _CHECK = re.compile(rf"\s*(\w+)\s*({COMPARISON})\s*(-?\d+(?:\.\d+)?)\s*")

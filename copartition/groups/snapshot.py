@@ -321,8 +321,8 @@ def _lags(state: GroupState) -> dict[str, dict[int, int]]:
     if state.lag is None:
         return lag
     order = _order(state)
-    known = order[state.lag[order] != UNKNOWN_LAG]
-    columns = (state.topic[known].tolist(), state.partition[known].tolist(), state.lag[known].tolist())
+    rows = order[state.lag[order] != UNKNOWN_LAG]
+    columns = (state.topic[rows].tolist(), state.partition[rows].tolist(), state.lag[rows].tolist())
     for topic, partition, records in zip(*columns, strict=True):
         lag.setdefault(state.topics[topic], {})[partition] = records
     return lag

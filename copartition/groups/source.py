@@ -39,15 +39,15 @@ def step_state(result: SimulationResult, step: int) -> GroupState:
     name = result.scenario.name
     if not -len(steps) <= step < len(steps):
         raise SourceError(f"{name}#{step}: the run has {len(steps)} steps, 0 to {len(steps) - 1}")
-    made = steps[step]
-    given = GroupState.of(made.assignment)
+    rebalance = steps[step]
+    given = GroupState.of(rebalance.assignment)
     members = []
     for member in given.members:
-        consumer = made.consumers[member.id]
+        consumer = rebalance.consumers[member.id]
         instance_id = consumer.name if consumer.static else None
         topics = _read_by(consumer, result.scenario, given)
         members.append(MemberIdentity(member.id, instance_id, consumer.name, topics=topics))
-    return replace(given, members=tuple(members), name=name, status=f"generation {made.generation}")
+    return replace(given, members=tuple(members), name=name, status=f"generation {rebalance.generation}")
 
 
 def _read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[str, ...]:
@@ -173,9 +173,9 @@ def read_pair(
         except SourceError as error:
             raise SourceError(f"{_source_label(name)}: {error}") from error
         weigh = given_weights(weights, known.state)
-        made = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weigh)
-        sides = (given, made) if after == planning[-1] else (made, given)
-        return Pair(*sides, planned=True, kept=Source(made), weights=weigh)
+        planned = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weigh)
+        sides = (given, planned) if after == planning[-1] else (planned, given)
+        return Pair(*sides, planned=True, kept=Source(planned), weights=weigh)
     old, new = read_source(before, config, group=group), read_source(after, config, group=group)
     return Pair(
         _subscribed(_as_it_is(before, old), what_if),
@@ -192,18 +192,19 @@ def given_weights(given: GivenWeights | None, state: GroupState) -> GivenWeights
         return given
     if state.lag is None or not (state.lag != UNKNOWN_LAG).any():
         raise SourceError("--weights lag: the source tells no lag; capture --describe with its offsets")
-    known = np.flatnonzero(state.lag != UNKNOWN_LAG)
-    columns = (column[known].tolist() for column in (state.topic, state.partition, state.lag.clip(min=0)))
+    rows = np.flatnonzero(state.lag != UNKNOWN_LAG)
+    columns = (column[rows].tolist() for column in (state.topic, state.partition, state.lag.clip(min=0)))
     return {(state.topics[topic], partition): lag for topic, partition, lag in zip(*columns, strict=True)}
 
 
 def _subscribed(state: GroupState, what_if: WhatIf) -> GroupState:
     """The group with what its members are said to subscribe to."""
-    told = subscribed_members(state, what_if)
+    members_of = subscribed_members(state, what_if)
     members = (
-        member._replace(topics=told.get(number, member.topics)) for number, member in enumerate(state.members)
+        member._replace(topics=members_of.get(number, member.topics))
+        for number, member in enumerate(state.members)
     )
-    return replace(state, members=tuple(members)) if told else state
+    return replace(state, members=tuple(members)) if members_of else state
 
 
 def _as_it_is(name: str, source: Source) -> GroupState:

@@ -69,17 +69,17 @@ class Looks:
         start = self._clock()
         while True:
             asked = self._clock()
-            found = self._look(required=seen is None)
+            step = self._look(required=seen is None)
             tried += 1
-            if found is not None:
+            if step is not None:
                 self.ended = self._clock()
                 self.begun = self.begun or self.ended
                 self.taken += 1
                 self.blind_s = max(self.blind_s, self.ended - (asked if since is None else since))
-                if found is not seen:
-                    yield Step(self.ended, since, *found)
+                if step is not seen:
+                    yield Step(self.ended, since, *step)
                 # The answer is no older than the question.
-                seen, since = found, asked
+                seen, since = step, asked
             wait_s = max(asked + self._interval_s - self._clock(), 0)
             last = tried == self._count
             if last or (self._for_s is not None and self._clock() + wait_s > start + self._for_s):
@@ -88,7 +88,7 @@ class Looks:
 
     def _look(self, *, required: bool) -> Reading | None:
         try:
-            found = self._read()
+            step = self._read()
         except SourceError as error:
             if required:
                 raise
@@ -99,7 +99,7 @@ class Looks:
         if self._told:
             self._told.clear()
             self._tell(None)
-        return found
+        return step
 
 
 def _steady_clock() -> Callable[[], float]:

@@ -106,8 +106,8 @@ class Episode:
         state = after.step.state
         member = [place.get(had.get(partition) or "", -1) for partition in owners_of(state, after.names)]
         # In this state nobody is asked whether the group's own assignor would have moved anything anyway.
-        told = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
-        return plan(told, assignor)
+        rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
+        return plan(rebalancing, assignor)
 
     def scenario(self, assignor: str, seed: int) -> Scenario:
         """The causes as events, each at a time drawn from those between the look before it and its own.
@@ -138,10 +138,10 @@ class Episode:
         counts = zip(line.topics, line.first.tolist(), strict=False)
         state = self.seen[0].step.state
         there = dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
-        known = np.zeros(int(line.first[-1]), np.bool_)
+        named = np.zeros(int(line.first[-1]), np.bool_)
         for topic, first in counts:
-            known[first : first + there.get(topic, 0)] = True
-        rows = np.isin(line.phase, NAMING_NOBODY) & known[line.partition]
+            named[first : first + there.get(topic, 0)] = True
+        rows = np.isin(line.phase, NAMING_NOBODY) & named[line.partition]
         partition, start, end = line.partition[rows], line.start[rows], line.end[rows]
         longest, since = 0.0, 0.0
         for row in range(len(start)):
@@ -203,8 +203,8 @@ def see(steps: Sequence[Step]) -> list[Seen]:
 def episodes(seen: Sequence[Seen]) -> list[Episode]:
     """What lies between settled steps, where somebody came or went, a topic grew or partitions moved."""
     settled = [number for number, each in enumerate(seen) if each.settled]
-    found = [Episode(first, seen[first : last + 1]) for first, last in pairwise(settled)]
-    return [each for each in found if any(change.kind in {*CAUSES, Kind.MOVED} for change in each.changes)]
+    episodes = [Episode(first, seen[first : last + 1]) for first, last in pairwise(settled)]
+    return [each for each in episodes if any(change.kind in {*CAUSES, Kind.MOVED} for change in each.changes)]
 
 
 def owners_of(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
@@ -373,24 +373,28 @@ def _check_whole(path: str | PathLike[str], steps: Sequence[Step]) -> None:
 
 
 def _strategy(path: str | PathLike[str], steps: Sequence[Step], given: str | None) -> str:
-    told = {step.state.strategy for step in steps if step.state.strategy is not None}
-    if given is None and len(told) != 1:
-        what = f"tells of {' and '.join(sorted(told))}" if told else "does not tell the group's assignor"
+    strategies = {step.state.strategy for step in steps if step.state.strategy is not None}
+    if given is None and len(strategies) != 1:
+        what = (
+            f"tells of {' and '.join(sorted(strategies))}"
+            if strategies
+            else "does not tell the group's assignor"
+        )
         raise SourceError(f"{path}: the record {what}; name the one to replay it with, --assignor range")
-    strategy = given or told.pop()
+    strategy = given or strategies.pop()
     get_assignor(strategy)
     return strategy
 
 
 def _warnings(path: str | PathLike[str], settled: Sequence[int], seen: Sequence[Seen]) -> list[str]:
-    found = []
+    warnings = []
     if not read_text(path).endswith("\n"):
-        found.append("the last line is cut, and left out")
+        warnings.append("the last line is cut, and left out")
     if settled[0]:
-        found.append(f"not replayed up to #{settled[0]}: who had what before is not known")
+        warnings.append(f"not replayed up to #{settled[0]}: who had what before is not known")
     if settled[-1] != len(seen) - 1:
-        found.append(f"not replayed from #{settled[-1]} on: the record ends before the group settled")
-    return found
+        warnings.append(f"not replayed from #{settled[-1]} on: the record ends before the group settled")
+    return warnings
 
 
 def _compare(
@@ -444,20 +448,20 @@ def _assumed(compared: Sequence[Compared], settings: Settings, runs: int, *, con
         prefix, beat = "group.consumer.", settings.group_consumer_heartbeat_interval_ms
         session = settings.group_consumer_session_timeout_ms
     timing = f"{prefix}heartbeat.interval.ms={beat:g}, {prefix}session.timeout.ms={session:g} (--set)"
-    found = [
+    assumed = [
         f"clients are Java's, {timing}",
         f"events came at any time between two looks, which is drawn for each of {runs} runs",
         "before the record the group was quiet for about an hour",
     ]
     if Kind.LEFT in kinds:
-        found.append(
+        assumed.append(
             "members that left have closed; if one was killed, nobody read its partitions for up to "
             f"{session / 1000:g} s before, while the coordinator named it"
         )
     if Kind.RESTARTED in kinds:
-        found.append("members with a new id were away for half of the time between two looks")
+        assumed.append("members with a new id were away for half of the time between two looks")
     if Kind.GREW in kinds:
-        found.append(
+        assumed.append(
             "a topic grew when a look showed it; the model's leader sees it within metadata.max.age.ms"
         )
-    return found
+    return assumed

@@ -90,8 +90,8 @@ class Cluster:
         try:
             self._admin = AdminClient(settings)
         except (KafkaException, ValueError, TypeError) as error:
-            told = error.args[0].str() if isinstance(error, KafkaException) else error
-            raise SourceError(f"{source}: librdkafka refuses the settings: {told}") from error
+            reason = error.args[0].str() if isinstance(error, KafkaException) else error
+            raise SourceError(f"{source}: librdkafka refuses the settings: {reason}") from error
         try:
             metadata = cluster_metadata(
                 self._admin, settings, heard, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S
@@ -186,8 +186,8 @@ class Cluster:
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            found = self._answer(lambda: self._admin.list_groups(group, timeout=TIMEOUT_S))
-        return found[0] if found else None
+            listing = self._answer(lambda: self._admin.list_groups(group, timeout=TIMEOUT_S))
+        return listing[0] if listing else None
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """The committed offsets that we may see.
@@ -231,10 +231,10 @@ class Cluster:
         if not topics:
             return {}
         asked = self._admin.describe_topics(TopicCollection([*topics]), request_timeout=TIMEOUT_S)
-        found = {}
+        described = {}
         for name, answer in asked.items():
             if (error := answer.exception()) is None:
-                found[name] = answer.result()
+                described[name] = answer.result()
             elif not isinstance(error, self._error):
                 raise error
-        return found
+        return described

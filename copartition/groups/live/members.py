@@ -222,12 +222,12 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
 def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     """The group of the consumer protocol and what its members subscribe to."""
     try:
-        told = cluster.subscriptions(group.name)
+        subscriptions = cluster.subscriptions(group.name)
     except SourceError as error:
         return group._replace(warnings=(f"subscriptions are unknown: {error}", *group.warnings))
     members = []
     for member in group.members:
-        said = told.get(member.identity.id)
+        said = subscriptions.get(member.identity.id)
         topics = None if said is None else cluster.matching(said.topics, said.pattern)
         rack = None if said is None else said.rack
         members.append(member._replace(identity=member.identity._replace(topics=topics, rack=rack)))
@@ -238,17 +238,17 @@ def _joined(
     cluster: Cluster, group: str, strategy: str | None
 ) -> tuple[dict[str, Subscription], tuple[str, ...], Clients]:
     """What the members of a classic group said; the coordinator tells it of stable groups only."""
-    found = cluster.classic_group(group)
+    listing = cluster.classic_group(group)
     said = {}
     unreadable = []
-    for member in [] if found is None or found.protocol_type != "consumer" else found.members:
+    for member in [] if listing is None or listing.protocol_type != "consumer" else listing.members:
         if not member.metadata:
             continue
         try:
             said[member.id] = decode_subscription(member.metadata)
         except ProtocolError as error:
             unreadable.append(f"what {member.client_id} said when it joined cannot be read: {error}")
-    members = [] if found is None else found.members
+    members = [] if listing is None else listing.members
     clients = find_clients(
         [member.metadata for member in members], [member.assignment for member in members], strategy
     )

@@ -184,23 +184,23 @@ class GroupReader:
             SourceError: nobody answers, or we may not see the group.
         """
         try:
-            found = describe_group(self._cluster, self._group)
+            described = describe_group(self._cluster, self._group)
         except GroupNotFoundError:
             if self._described is not None:
                 self._described, self._told, self._seen = None, None, (no_group(self._group), None)
             return self._seen
-        if self._described is not None and _by_id(found) == _by_id(self._described):
-            found = self._described  # another order of members is no change
+        if self._described is not None and _by_id(described) == _by_id(self._described):
+            described = self._described  # another order of members is no change
         now = self._clock()
-        if found == self._described and now - self._asked < _TOPICS_FOR_S:
+        if described == self._described and now - self._asked < _TOPICS_FOR_S:
             return self._seen
-        group = with_subscriptions(self._cluster, found)
+        group = with_subscriptions(self._cluster, described)
         # A group in a rebalance names no topics; it has those that it had.
-        known = set() if self._told is None else self._told[1].counts.keys()
-        topics = read_topics(self._cluster, group.topics | known, with_racks=group.has_racks)
+        seen_topics = set() if self._told is None else self._told[1].counts.keys()
+        topics = read_topics(self._cluster, group.topics | seen_topics, with_racks=group.has_racks)
         if (group, topics) != self._told:
             self._told, self._seen = (group, topics), states(group, topics, {}, topics.warnings)
-        self._described, self._asked = found, now
+        self._described, self._asked = described, now
         return self._seen
 
 

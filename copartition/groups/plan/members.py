@@ -264,10 +264,10 @@ def _seat(identity: MemberIdentity, everything: tuple[str, ...], prefix: str | N
 
 def find_member(state: GroupState, name: str, option: str) -> int:
     """Which member has this instance id, else client id, else member id."""
-    for known in ("instance_id", "client_id", "id"):
-        found = [number for number, member in enumerate(state.members) if getattr(member, known) == name]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise SourceError(f"{option} {name}: {len(found)} members have it as {known}; give a member id")
+    for text in ("instance_id", "client_id", "id"):
+        numbers = [number for number, member in enumerate(state.members) if getattr(member, text) == name]
+        if len(numbers) == 1:
+            return numbers[0]
+        if numbers:
+            raise SourceError(f"{option} {name}: {len(numbers)} members have it as {text}; give a member id")
     raise SourceError(f"{option} {name}: the group has no such instance id, client id or member id")

@@ -101,8 +101,8 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
     read = {topic for seat in seats for topic in seat.member.topics}
     for topic, count in what_if.partitions.items():
         if topic not in counts and topic not in read:
-            known = ", ".join(sorted(counts)) or "no topic"
-            raise SourceError(f"--partitions {topic}={count}: the group reads {known}")
+            names = ", ".join(sorted(counts)) or "no topic"
+            raise SourceError(f"--partitions {topic}={count}: the group reads {names}")
         check_partitions(count, SourceError, f"--partitions {topic}={count}: the topic")
         if count < counts.get(topic, 1):
             has = f"it has {counts[topic]} already" if topic in counts else "a topic has one at least"
@@ -266,12 +266,12 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> OwnDecis
         strategy = get_assignor(own)
     except UnknownStrategyError:
         return OwnDecision([*warnings, f"nothing is known here of the group's own assignor, {own!r}"])
-    told = {
+    subscribed = {
         name: topics
         for name, topics in what_if.subscribe.items()
         if name == EVERYBODY or state.members[find_member(state, name, "--subscribe")].topics is None
     }
-    seats = seat_members(state, WhatIf(subscribe=told)).all
+    seats = seat_members(state, WhatIf(subscribe=subscribed)).all
     topics = plan_topics(state, WhatIf(), seats, own).all
     now = state.assignment
     group = Group((), [seat.member for seat in seats]).next(now, topics=topics)

@@ -204,9 +204,9 @@ def _print_partitions(shown: Shown, console: Console) -> None:
     names = _Names(shown.part.members, console.width)
     if changes:
         names.tell(console)
-    known = shown.part.lag is not None
+    with_lag = shown.part.lag is not None
     columns = [Column("TOPIC", "name"), Column("PARTITION"), Column("CHANGE", "word"), Column("FROM", "name")]
-    columns += [Column("TO", "name"), *([Column("LAG")] if known else [])]
+    columns += [Column("TO", "name"), *([Column("LAG")] if with_lag else [])]
     columns += [Column("BECAUSE", "word")] if shown.view.reasons else []
     rows = [
         (
@@ -215,7 +215,7 @@ def _print_partitions(shown: Shown, console: Console) -> None:
             change.action.label,
             names.short(change.source),
             names.short(change.target),
-            *([number(change.lag)] if known else []),
+            *([number(change.lag)] if with_lag else []),
             *([reason(change)] if shown.view.reasons else []),
         )
         for change in changes

@@ -301,8 +301,8 @@ def fates(diff: AssignmentDiff) -> list[Fate]:
 def notes(diff: AssignmentDiff) -> list[Note]:
     """What was assumed, what is doubtful, and who is taken for whom."""
     conflicts = [
-        f"{conflict.topic}-{conflict.partition} has two owners: before {', '.join(conflict.before) or 'nobody'}, "
-        f"after {', '.join(conflict.after) or 'nobody'}."
+        f"{conflict.topic}-{conflict.partition} has two owners: "
+        f"before {', '.join(conflict.before) or 'nobody'}, after {', '.join(conflict.after) or 'nobody'}."
         for conflict in diff.conflicts[:_NOTES]
     ]
     return [

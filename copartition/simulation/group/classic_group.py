@@ -484,14 +484,14 @@ class Metadata:
         if not self._growth or self._coordinator.state is not State.STABLE:
             return
         unseen = self._unseen()
-        found = [
+        noticed = [
             (at_ms, member)
             for member in self._watchers()
             for growth in unseen
             if (at_ms := self._notices(member, growth)) is not None
         ]
-        if found:
-            at_ms, member = min(found)
+        if noticed:
+            at_ms, member = min(noticed)
             # A leader that puts its decision off (KIP-415) would be told in vain until then.
             holds_ms = self._coordinator.generations.brain.holds_ms or 0.0
             at_ms = max(at_ms, self._coordinator.down_ms, holds_ms)

@@ -80,13 +80,13 @@ class ClassicProtocol:
         if member is None or not self._members.alive[member]:
             return  # it is out already, or its session runs down
         configured = self._world.consumers[consumer]
-        heard = cleanly and now_ms >= self._group.down_ms
-        tells = heard and not configured.static
+        announced = cleanly and now_ms >= self._group.down_ms
+        tells = announced and not configured.static
         text = f"{configured.name} left" if tells else f"session of {configured.name} timed out"
         cause = self._world.partitions.cause(text)
         reads = len(self._world.partitions.owned(member)) > 0
         load = self._world.scenario.load
-        commits = heard and reads and (load is None or load.commit_on_revoke)
+        commits = announced and reads and (load is None or load.commit_on_revoke)
         self._stand_still(
             member, now_ms, Phase.PAUSED if tells else Phase.UNNOTICED, cause, committed=commits
         )

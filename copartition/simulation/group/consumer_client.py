@@ -106,22 +106,22 @@ class Client:
         if not self._is_member or not coordinator.beats.speaks(self.member):
             return  # it is out already, or its session runs down
         name, static = self.configured.name, self.configured.static
-        heard = cleanly and now_ms >= coordinator.down_ms
-        tells = heard and not static
+        announced = cleanly and now_ms >= coordinator.down_ms
+        tells = announced and not static
         text = f"{name} left" if tells else f"session of {name} timed out"
         cause = partitions.cause(text)
         says_ms = now_ms + self._costs.network_ms / 2
-        if self.owned and heard:
+        if self.owned and announced:
             says_ms += draw(self._costs.revoke_ms, self._world.random)
         self._release(
-            self.owned | self.assigned, Phase.PAUSED if tells else Phase.UNNOTICED, cause, commits=heard
+            self.owned | self.assigned, Phase.PAUSED if tells else Phase.UNNOTICED, cause, commits=announced
         )
         if tells:
             coordinator.beats.silence(self.member)
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave(self.member, text, cause))
             return
         coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
-        if heard and not self.classic:
+        if announced and not self.classic:
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave_for_a_while(self.member))
 
     def slow(self, now_ms: float, until_ms: float) -> None:

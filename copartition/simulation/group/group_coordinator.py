@@ -132,7 +132,7 @@ class GroupCoordinator:
             return Error.INCONSISTENT_GROUP_PROTOCOL
         member = self._member(client)
         before = None if member.instance is None else group.static.get(member.instance)
-        known = client.member in group.members
+        is_member = client.member in group.members
         migrates = before is not None and not group.members[before].classic
         answer = group.join(member, now_ms, owned)
         if isinstance(answer, Error):
@@ -144,10 +144,10 @@ class GroupCoordinator:
                 world.partitions.causes[absence] = f"{client.configured.name} was away"
             self._watch_deadline(before, math.inf)
             self.beats.remove(before)
-        if before is not None or not known:
+        if before is not None or not is_member:
             self.beats.add(client.member, now_ms, client.every_ms, moves=not client.classic)
         text = f"{client.configured.name} joined"
-        self._follow(text, None, client.member, certain=before is None and not known)
+        self._follow(text, None, client.member, certain=before is None and not is_member)
         if migrates and group.only_classic:
             self._downgrade(None)
         return answer
@@ -311,11 +311,11 @@ class GroupCoordinator:
             self._on_new_target()
             if group.epoch > group.target_epoch:
                 self.epochs.asked(text, self.epochs.cause)
-        known = group.members.get(member)
-        if known is not None:
-            if group.reconciled(known):
+        present = group.members.get(member)
+        if present is not None:
+            if group.reconciled(present):
                 self.epochs.reached(member)
-            self._watch_deadline(member, min(known.deadline_ms, known.join_by_ms))
+            self._watch_deadline(member, min(present.deadline_ms, present.join_by_ms))
         news, group.news = group.news, set()
         for number in news & group.members.keys():
             self.clients[number].expects_news()

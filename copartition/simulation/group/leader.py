@@ -85,24 +85,24 @@ class Decisions:
             new_leader: whether its leader starts without a memory.
         """
         key = (change, name, new_leader)
-        known = before.next.get(key)
-        if known is not None:
-            return known
+        earlier = before.next.get(key)
+        if earlier is not None:
+            return earlier
         if new_leader or before.assignor is None:
             assignor = get_assignor(name)
         else:
             assignor = deepcopy(before.assignor) if self._shared else before.assignor
-        told = group()
-        made = Decision(told, ask(assignor, told), assignor)
+        asked = group()
+        decision = Decision(asked, ask(assignor, asked), assignor)
         if self._shared:
-            partitions = sum(topic.partitions for topic in told.topics)
-            size = _BYTES_PER_MEMBER * len(told.members) + _BYTES_PER_PARTITION * partitions
+            partitions = sum(topic.partitions for topic in asked.topics)
+            size = _BYTES_PER_MEMBER * len(asked.members) + _BYTES_PER_PARTITION * partitions
             if self._kept + size > LIMIT:
                 self.start.next.clear()
                 self._kept = 0
-            before.next[key] = made
+            before.next[key] = decision
             self._kept += size
-        return made
+        return decision
 
 
 FORGETFUL = frozenset({"range", "roundrobin"})
@@ -158,10 +158,10 @@ class Leader:
         """These come from another kind of group, with what they own."""
         memberships, counts = self._world.memberships, self._world.partitions.counts
         ids = [memberships.ids[member] for member in members]
-        told = Group(
+        group = Group(
             topics_with(self._world, counts), self._newcomers(members, counts), generation=generation
         )
-        self._decision = Decision(told, Assignment.of(dict(zip(ids, owned, strict=True))))
+        self._decision = Decision(group, Assignment.of(dict(zip(ids, owned, strict=True))))
         self.strategy, self.counts, self.over = self.choose(members), list(counts), False
 
     def decide(
@@ -188,10 +188,10 @@ class Leader:
         if self._holds(memberships.consumers[members[0]], strategy, fresh=fresh):
             last = self._decision.assignment
             assert last is not None
-            told = self._group(strategy, joining, self.counts, generation, ())
-            kept = {member.id: last[member.id] for member in told.members if member.id in last}
+            asked = self._group(strategy, joining, self.counts, generation, ())
+            kept = {member.id: last[member.id] for member in asked.members if member.id in last}
             return Answer(
-                Assignment.for_group(told, kept), 0.0, strategy, self.counts, self._decision, held=True
+                Assignment.for_group(asked, kept), 0.0, strategy, self.counts, self._decision, held=True
             )
         # Nothing else tells the next group from another one with the same history.
         change = (
@@ -275,21 +275,21 @@ class Leader:
             return Group(topics, newcomers, generation=generation)
         if strategy in FORGETFUL:
             staying = [member for member in group.members if member.id not in self.gone]
-            told = Group(topics, [*staying, *newcomers], generation=group.generation + 1)
+            following = Group(topics, [*staying, *newcomers], generation=group.generation + 1)
         else:
-            told = group.next(assignment, join=newcomers, leave=self.gone, topics=topics)
+            following = group.next(assignment, join=newcomers, leave=self.gone, topics=topics)
         if not bare and len(names) == len(self._world.scenario.topics):
-            return told
+            return following
         consumers = dict(zip(memberships.ids, memberships.consumers, strict=True))
         return replace(
-            told,
+            following,
             members=[
                 replace(
                     member,
                     topics=subscription(consumers[member.id], self._world, counts),
                     owned=() if member.id in bare else member.owned,
                 )
-                for member in told.members
+                for member in following.members
             ],
         )
 
@@ -313,10 +313,10 @@ def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
 
 def topics_with(world: World, counts: Sequence[int]) -> list[Topic]:
     """The topics that exist where they have so many partitions; what has grown has no racks."""
-    known = {topic.name: topic for topic in world.scenario.topics}
+    by_name = {topic.name: topic for topic in world.scenario.topics}
     topics = []
     for name, count in zip(world.partitions.topics, counts, strict=True):
-        topic = known.get(name)
+        topic = by_name.get(name)
         if topic is None or topic.partitions != count:
             topic = Topic(name, count, id=None if topic is None else topic.id)
         if count:

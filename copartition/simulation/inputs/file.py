@@ -164,9 +164,9 @@ def _change(values: Any, key: str, text: str) -> None:
     """Let the values of a file say something else for one key."""
     setting = key.removeprefix("settings.")
     *path, last = ("settings", setting) if setting in _SETTINGS else key.split(".")
-    known = [*kinds_of(Scenario), "static"]
-    if [*path, last][0] not in known:
-        raise ScenarioError(f"no setting or field {shown(key)}; {near(key, [*_SETTINGS, *known])}")
+    names = [*kinds_of(Scenario), "static"]
+    if [*path, last][0] not in names:
+        raise ScenarioError(f"no setting or field {shown(key)}; {near(key, [*_SETTINGS, *names])}")
     for name in path:
         if isinstance(values, dict) and values.get(name) is None:
             values[name] = {}
@@ -301,8 +301,8 @@ def _event(values: Any, people: dict[str, Consumer], path: str, *, static: bool)
             raise ScenarioError(str(error), path=f"{path}.when") from error
     if type_ is Join and "consumer" in given:
         entry = given["consumer"]
-        known = people.get(entry) if isinstance(entry, str) else None
-        joining = known or _consumer(entry, f"{path}.consumer", static=static)
+        consumer = people.get(entry) if isinstance(entry, str) else None
+        joining = consumer or _consumer(entry, f"{path}.consumer", static=static)
         given["consumer"] = people[joining.name] = joining
     return type_(**_fields(type_, given, path))
 
@@ -315,14 +315,14 @@ def _check_strategies(scenario: Scenario) -> None:
             inner = each.consumer if isinstance(each, Join) else each
             for turn, name in enumerate(getattr(inner, "assignors", None) or ()):
                 named.append((f"{path}[{number}].assignors[{turn}]", name))
-    known: set[str] = set()
+    checked: set[str] = set()
     for path, name in named:
-        if name not in known:
+        if name not in checked:
             try:
                 get_assignor(name)
             except UnknownStrategyError as error:
                 raise ScenarioError(str(error), path=path) from error
-            known.add(name)
+            checked.add(name)
 
 
 def _written(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:

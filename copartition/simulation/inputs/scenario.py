@@ -274,7 +274,7 @@ def find_warnings(scenario: Scenario) -> tuple[str, ...]:
         ("heartbeat_interval_ms", "session_timeout_ms"),
         ("group_consumer_heartbeat_interval_ms", "group_consumer_session_timeout_ms"),
     )
-    found = [
+    warnings = [
         f"{dotted(beat)} is {plain(getattr(settings, beat))}, more than a third of {dotted(session)}, "
         f"{plain(getattr(settings, session))}: few lost heartbeats expel a member"
         for beat, session in pairs
@@ -287,11 +287,11 @@ def find_warnings(scenario: Scenario) -> tuple[str, ...]:
             if not isinstance(event.at_ms, Condition) and event.at_ms >= scenario.until_ms
         ]
         if late:
-            found.append(
+            warnings.append(
                 f"the run ends at until_ms, {plain(scenario.until_ms)}, before {len(late):,} of its events, "
                 f"the first of them {occurrence(late[0])}"
             )
-    return tuple(found)
+    return tuple(warnings)
 
 
 def occurrence(event: Event) -> str:
@@ -403,10 +403,10 @@ class _Course:
     def _check_names(self) -> None:
         for number, event in enumerate(self._events):
             if isinstance(event, Join):
-                known = self._consumers.setdefault(event.consumer.name, event.consumer)
-                if known != event.consumer:
+                first = self._consumers.setdefault(event.consumer.name, event.consumer)
+                if first != event.consumer:
                     raise ScenarioError(
-                        f"{occurrence(event)}: consumer {known.name!r} was {known} before; give a new name",
+                        f"{occurrence(event)}: consumer {first.name!r} was {first} before; give a new name",
                         path=f"$.events[{number}].consumer",
                     )
         makes_names = any(isinstance(event, Deployment | ScaleTo | Autoscaler) for event in self._events)

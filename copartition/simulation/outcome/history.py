@@ -104,8 +104,8 @@ class History:
             transferring: what it holds back, and the member id that will get each.
         """
         before = self._steps[-1].counts if self._steps else ()
-        known = before if before == tuple(counts) else tuple(counts)
-        self._steps.append(_Step(members, change, known, subscribed, transferring))
+        counts_kept = before if before == tuple(counts) else tuple(counts)
+        self._steps.append(_Step(members, change, counts_kept, subscribed, transferring))
         return Rebalance(
             generation, started_ms, completed_ms, tuple(causes), moved, self, len(self._steps) - 1
         )

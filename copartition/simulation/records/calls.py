@@ -100,10 +100,10 @@ class Calls:
         """What was told with turns has been told, in their order."""
         if not self._out_of_turn:
             return
-        told = list(map(np.concatenate, zip(*self._out_of_turn, strict=True)))
+        calls = list(map(np.concatenate, zip(*self._out_of_turn, strict=True)))
         self._out_of_turn = []
-        order = told.pop().argsort(kind="stable")
-        rows = _Rows(*(column[order] for column in told))
+        order = calls.pop().argsort(kind="stable")
+        rows = _Rows(*(column[order] for column in calls))
         self._waiting.append((float(rows.at.max()), rows))
         self._sorted = False
 
@@ -111,16 +111,16 @@ class Calls:
         """Everything up to then, in rounds."""
         due = []
         later = []
-        for last, told in self._waiting:
+        for last, calls in self._waiting:
             if last <= at:
-                due.append(told)
+                due.append(calls)
                 continue
-            now = told.at <= at
+            now = calls.at <= at
             if now.any():
-                due.append(told.take(now))
-                later.append((last, told.take(~now)))
+                due.append(calls.take(now))
+                later.append((last, calls.take(~now)))
             else:
-                later.append((last, told))
+                later.append((last, calls))
         self._waiting = later
         if self._sorted:
             yield from self._together(cast("list[Round]", due))

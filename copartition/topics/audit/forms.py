@@ -135,7 +135,7 @@ class FormCounts:
             (shape, size if size in WIDTHS else 0)
             for shape, size in zip(look(spans)[0].tolist(), spans.sizes.tolist(), strict=True)
         ]
-        found = []
+        forms = []
         for form in dict.fromkeys(each.form for each in named.values()):
             own = [cell for cell, each in named.items() if each.form == form]
             rows = sum(self._rows[cell] for cell in own)
@@ -144,8 +144,8 @@ class FormCounts:
             maybe = {other for cell in own for other in named[cell].maybe} - {form}
             sample = tuple(key for key, cell in zip(sampled, cells, strict=True) if cell in own)
             said = tuple(decode(key, form) for key in sample) if decode else ()
-            found.append(KeyForm(form, rows, tuple(sorted(ids)), example, tuple(sorted(maybe)), sample, said))
-        return tuple(sorted(found, key=lambda form: (-form.rows, form.name)))
+            forms.append(KeyForm(form, rows, tuple(sorted(ids)), example, tuple(sorted(maybe)), sample, said))
+        return tuple(sorted(forms, key=lambda form: (-form.rows, form.name)))
 
     def dump(self) -> bytes:
         """All of it, for another process."""

@@ -319,7 +319,8 @@ class Reading:
         for partition in self._selection.partitions:
             if not 0 <= partition < self.num_partitions:
                 raise InvalidConfigError(
-                    f"topic {self.topic!r} has no partition {partition}: it has 0 to {self.num_partitions - 1}"
+                    f"topic {self.topic!r} has no partition {partition}: "
+                    f"it has 0 to {self.num_partitions - 1}"
                 )
         if not self._selection.partitions:
             raise InvalidConfigError(f"topic {self.topic!r}: no partitions are selected; give one at least")
@@ -329,11 +330,11 @@ class Reading:
         if (last := self._selection.last) is not None:
             return {each: (max(start, end - last), end) for each, (start, end) in self._whole.items()}
         if (since_ms := self._selection.since_ms) is not None:
-            found = self._state.ends(self._partitions, committed=committed, since_ms=since_ms)
+            bounds = self._state.ends(self._partitions, committed=committed, since_ms=since_ms)
             # What came since the ends were asked for is none of ours.
             return {
                 each: (min(max(start, self._whole[each][0]), self._whole[each][1]), self._whole[each][1])
-                for each, (start, _) in found.items()
+                for each, (start, _) in bounds.items()
             }
         return self._whole
 

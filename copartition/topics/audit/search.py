@@ -97,9 +97,9 @@ class Trials:
         same = _same(rule, num_partitions)
         names = [
             name
-            for other, found in self._names.items()
+            for other, names_of_rule in self._names.items()
             if _same(other, num_partitions) == same
-            for name in found
+            for name in names_of_rule
         ]
         return Writer(names[0], tuple(names), num_partitions)
 

@@ -144,9 +144,9 @@ class Tally:
         """Count what the other one has counted: other records of the same topic."""
         numbers = [self.writers.index(writer) if writer in self.writers else -1 for writer in other.writers]
         for group in other.groups:
-            known = [numbers[writer] for writer in group.writers if numbers[writer] >= 0]
+            shared = [numbers[writer] for writer in group.writers if numbers[writer] >= 0]
             new = [writer for writer in group.writers if numbers[writer] < 0]
-            mine = next((group for group in self.groups if {*known} & {*group.writers}), None)
+            mine = next((group for group in self.groups if {*shared} & {*group.writers}), None)
             if mine is None:
                 mine = Group([], group.found)
                 self.groups.append(mine)
@@ -257,8 +257,8 @@ class Tally:
         with np.load(io.BytesIO(body), allow_pickle=False) as kept:
             tally.blocks = Blocks(*(kept[f"blocks_{name}"] for name in Blocks._fields))
             tally.groups = [
-                Group(writers, found, rows, kept[f"proof_{number}"])
-                for number, (writers, found, rows) in enumerate(plain["groups"])
+                Group(writers, asked_for, rows, kept[f"proof_{number}"])
+                for number, (writers, asked_for, rows) in enumerate(plain["groups"])
             ]
             if "ends" in kept:
                 keys = KeyColumn(kept["ends"], kept["data"], None)
@@ -326,14 +326,14 @@ class Tally:
         recent = [picked(each.records, np.flatnonzero(each.unexplained)) for each in self._recent]
         unexplained = joined([*self._pending, *recent])
         elsewhere = self.blocks.partition.any() or any(each.records.partition.any() for each in self._recent)
-        found = find_writer(
+        search = find_writer(
             unexplained.keys, unexplained.partition, self.trials, alone=last or bool(elsewhere)
         )
-        if not found.writers or (found.by_chance and not (vaguely and found.explained == found.keys)):
-            self.in_vain = max(self.in_vain, found.keys)
+        if not search.writers or (search.by_chance and not (vaguely and search.explained == search.keys)):
+            self.in_vain = max(self.in_vain, search.keys)
             self._next_try = 2 * self._unexplained
             return False
-        self._learn(found.writers)
+        self._learn(search.writers)
         pending, self._pending = self._pending, []
         self._recent = [self._batch(each.records) for each in self._recent]
         for records in pending:

@@ -95,16 +95,16 @@ class TopicState:
                 f"topic {self.topic!r}: no broker answers at {self._servers}: {error}. Is the address right, "
                 "the broker up, and do the security settings fit, security.protocol first?"
             ) from error
-        found = metadata.topics.get(self.topic)
-        if found is None:
+        description = metadata.topics.get(self.topic)
+        if description is None:
             if self._refusal() == "TOPIC_AUTHORIZATION_FAILED":
                 raise self._no_right("DESCRIBE")
             close = get_close_matches(self.topic, metadata.topics, n=3)
             near = f"did you mean {', '.join(close)}?" if close else "and no name near that"
             raise UnknownTopicError(f"the cluster at {self._servers} has no topic {self.topic!r}; {near}")
-        if found.error is not None:
-            raise self.refused(found.error, "DESCRIBE")
-        return len(found.partitions)
+        if description.error is not None:
+            raise self.refused(description.error, "DESCRIBE")
+        return len(description.partitions)
 
     def compacted(self) -> bool | None:
         """Whether its cleanup.policy has "compact"; None where the cluster does not let us ask."""
@@ -145,14 +145,14 @@ class TopicState:
 
     def _offsets(self, partitions: list[int], which: OffsetSpec, level: IsolationLevel) -> dict[int, int]:
         asked = {TopicPartition(self.topic, partition): which for partition in partitions}
-        found = {}
+        offsets = {}
         answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=TIMEOUT_S)
         for each, answer in answers.items():
             try:
-                found[each.partition] = answer.result().offset
+                offsets[each.partition] = answer.result().offset
             except KafkaException as error:
                 raise self.refused(error.args[0], "DESCRIBE", each.partition) from error
-        return found
+        return offsets
 
     def refused(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
         """The typed error for what the cluster refuses.

@@ -47,10 +47,10 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     topics = tuple(dict.fromkeys(writer.topic for writer in writers))
     checked_topics(topics)
     given = counts or {}
-    known = {topic: checked_partition_count(given[topic]) for topic in topics if topic in given}
-    different = len({*known.values()}) > 1
-    count = next(iter(known.values())) if known and not different else None
-    reasons = [*_counts(topics, known), *_rules(topics, writers, count)]
+    counts_by_topic = {topic: checked_partition_count(given[topic]) for topic in topics if topic in given}
+    different = len({*counts_by_topic.values()}) > 1
+    count = next(iter(counts_by_topic.values())) if counts_by_topic and not different else None
+    reasons = [*_counts(topics, counts_by_topic), *_rules(topics, writers, count)]
     reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     assumed = [*_ASSUMED]
     if any(writer.profile and writer.profile.empty == "unkeyed" for writer in writers):
@@ -58,7 +58,9 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     if count is None:
         assumed.append(_MANY_PARTITIONS)
     answer = answer_of(reasons)
-    ways = () if answer == "yes" else (*_settings(writers, count), *_grow(known if different else {}))
+    ways = (
+        () if answer == "yes" else (*_settings(writers, count), *_grow(counts_by_topic if different else {}))
+    )
     return JoinVerdict(topics, answer, tuple(reasons), ways, tuple(assumed), None)
 
 
@@ -77,8 +79,8 @@ def invented_pairs(
     profiles = {writer.topic: writer.profile for writer in writers}
     if len(profiles) < len(writers) or None in profiles.values():
         return (), ()
-    known = [counts[topic] for topic in profiles if topic in counts]
-    shown = tuple(counts.get(topic, known[0] if known else _SHOWN_COUNT) for topic in profiles)
+    given = [counts[topic] for topic in profiles if topic in counts]
+    shown = tuple(counts.get(topic, given[0] if given else _SHOWN_COUNT) for topic in profiles)
     keys = key_column([b"key-%d" % number for number in range(_SHOWN_KEYS)])
     comparison = KeyComparison(len(profiles))
     number = np.arange(_SHOWN_KEYS)
@@ -90,19 +92,19 @@ def invented_pairs(
 
 
 def _counts(topics: tuple[str, ...], known: Mapping[str, int]) -> Iterator[Reason]:
-    told = list_names(
+    text = list_names(
         [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in known.items()] or ["-"]
     )
     if len({*known.values()}) > 1:
-        yield Reason("counts", tuple(known), f"{told}; a join by partition needs as many in each", "against")
+        yield Reason("counts", tuple(known), f"{text}; a join by partition needs as many in each", "against")
     elif len(known) == len(topics):
-        yield Reason("counts", topics, told)
+        yield Reason("counts", topics, text)
     else:
         silent = tuple(topic for topic in topics if topic not in known)
-        told = (
+        text = (
             f"how many partitions {list_names(silent)} {'has' if len(silent) == 1 else 'have'} was not given"
         )
-        yield Reason("counts", silent, told, "open")
+        yield Reason("counts", silent, text, "open")
 
 
 def _rules(topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None) -> Iterator[Reason]:
@@ -135,7 +137,7 @@ def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Re
 
 
 def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None) -> list[Remedy]:
-    found = []
+    remedies = []
     for writer in writers:
         if writer.profile is not None and placement(writer.profile, count) == rule:
             continue
@@ -144,8 +146,8 @@ def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None
         text += (
             "" if setting else "; no setting of its own that is known does so, a partitioner must be written"
         )
-        found.append(Remedy(writer.topic, text, setting))
-    return found
+        remedies.append(Remedy(writer.topic, text, setting))
+    return remedies
 
 
 def _grow(counts: Mapping[str, int]) -> Iterator[Remedy]:

@@ -68,10 +68,12 @@ def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
     for weight, forms in weighed.items():
         everywhere = [*zip(audits, forms, strict=True)]
         for group in (everywhere, *([each] for each in everywhere)):
-            found = respelled(*(its for _, its in group))
-            if found.respelled:
+            respelling = respelled(*(its for _, its in group))
+            if respelling.respelled:
                 names = tuple(audit.topic for audit, _ in group)
-                text = _respelled_text(names, found) + "; so their bytes seem to say" * (weight == "open")
+                text = _respelled_text(names, respelling) + "; so their bytes seem to say" * (
+                    weight == "open"
+                )
                 yield Reason("respelled", names, text, weight)
                 return
 
@@ -189,32 +191,32 @@ def _counts(topics: Sequence[Topic]) -> Iterator[Reason]:
     if len({*counts}) == 1:
         yield Reason("counts", names, f"each has {count(counts[0], 'partition')}")
         return
-    told = list_names([f"{topic.name} has {count(topic.count, 'partition')}" for topic in topics])
-    yield Reason("counts", names, f"{told}; a join by partition needs as many in each", "against")
+    text = list_names([f"{topic.name} has {count(topic.count, 'partition')}" for topic in topics])
+    yield Reason("counts", names, f"{text}; a join by partition needs as many in each", "against")
 
 
 def _rules(topics: Sequence[Topic], *, convinced: bool) -> Iterator[Reason]:
     """Whether one rule over the count of today explains all topics that any rule explains."""
-    known = [topic for topic in topics if topic.trusted and topic.today]
-    names = tuple(topic.name for topic in known)
-    if len(known) < 2 or len({topic.count for topic in known}) > 1:
+    sure = [topic for topic in topics if topic.trusted and topic.today]
+    names = tuple(topic.name for topic in sure)
+    if len(sure) < 2 or len({topic.count for topic in sure}) > 1:
         return
-    rules = {rule for topic in known for rule in topic.today}
+    rules = {rule for topic in sure for rule in topic.today}
     if len(rules) == 1:
         yield Reason("rules", names, f"keys of {list_names(names)} are placed by {rule_name(*rules)}")
         return
     by_rules: dict[frozenset[Placement], list[str]] = {}
-    for topic in known:
+    for topic in sure:
         by_rules.setdefault(topic.today, []).append(topic.name)
-    told = "; ".join(
+    text = "; ".join(
         f"keys of {list_names(those)} are placed by {_all(of)}" for of, those in by_rules.items()
     )
-    apart = any(not one.possible & other.possible for one in known for other in known)
+    apart = any(not one.possible & other.possible for one in sure for other in sure)
     if apart and not convinced:
-        share = f"of keys under different rules one in {known[0].count} is at the same partition number"
-        yield Reason("rules", names, f"{told}; {share}, by chance", "against")
-    elif all(len(topic.today) == 1 for topic in known):
-        yield Reason("rules", names, f"{told}; what was read does not tell whether they differ", "open")
+        share = f"of keys under different rules one in {sure[0].count} is at the same partition number"
+        yield Reason("rules", names, f"{text}; {share}, by chance", "against")
+    elif all(len(topic.today) == 1 for topic in sure):
+        yield Reason("rules", names, f"{text}; what was read does not tell whether they differ", "open")
 
 
 def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -> Iterator[Reason]:
@@ -224,7 +226,7 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
     names = tuple(topic.name for topic in topics)
     keys = count(proof.common, "key")
     if proof.apart:
-        told = f"{proof.apart:,} of {keys} that are in more than one topic are at different partition numbers"
+        text = f"{proof.apart:,} of {keys} that are in more than one topic are at different partition numbers"
         if proof.examples:
             example = proof.examples[0]
             places = [
@@ -232,31 +234,31 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
                 for name, place in zip(names, example.places, strict=True)
                 if place is not None
             ]
-            told += f", such as {spelled(example.key)}, {list_names(places)}"
-        yield Reason("keys-apart", names, told, "against")
+            text += f", such as {spelled(example.key)}, {list_names(places)}"
+        yield Reason("keys-apart", names, text, "against")
     elif not proof.common:
-        told = (
+        text = (
             "no key is in more than one topic, so nothing meets in a join"
             if proof.complete
             else "of the keys that were read none is in more than one topic, which says nothing of the others"
         )
-        yield Reason("no-common-key", names, told, "open")
+        yield Reason("no-common-key", names, text, "open")
     else:
-        told = f"{keys} that were read in more than one topic are each at one partition number"
-        yield Reason("keys", names, told)
+        text = f"{keys} that were read in more than one topic are each at one partition number"
+        yield Reason("keys", names, text)
     if proof.common and proof.everywhere == 0:
         yield Reason("no-common-key", names, "no key that was read is in every topic", "open")
     for name, scattered in zip(names, proof.scattered, strict=True):
         if scattered and not proof.apart:
-            told = f"{count(scattered, 'key')} of {name} are in several partitions of {name} itself"
-            yield Reason("scattered", (name,), f"{told}; a record with such a key misses some", "open")
+            text = f"{count(scattered, 'key')} of {name} are in several partitions of {name} itself"
+            yield Reason("scattered", (name,), f"{text}; a record with such a key misses some", "open")
     full = all(topic.full for topic in topics)
     if full and not proof.complete and not proof.apart and not (explained and proof.share < 1):
-        told = (
+        text = (
             "not all keys were compared" if proof.share == 1 else f"{proof.share:.2%} of keys were compared"
         )
         yield Reason(
-            "sample", names, f"{told}; one that was not may be at different partition numbers", "open"
+            "sample", names, f"{text}; one that was not may be at different partition numbers", "open"
         )
 
 

@@ -46,22 +46,22 @@ def remedies(
 ) -> tuple[Remedy, ...]:
     """Ways out of what speaks against a join or leaves it open, the cheapest first."""
     codes = {reason.code for reason in reasons if reason.weight != "for"}
-    found: list[Remedy] = []
+    ways: list[Remedy] = []
     if codes & _PLACING:
         target = _cheapest(topics, proof)
-        found += [remedy for topic in target.anew for remedy in _settings(topic, target)]
-        found += [_anew(topic, target) for topic in sorted(target.anew, key=lambda topic: topic.records)]
+        ways += [remedy for topic in target.anew for remedy in _settings(topic, target)]
+        ways += [_anew(topic, target) for topic in sorted(target.anew, key=lambda topic: topic.records)]
     elif "sample" in codes:
-        found += _read(topics)
+        ways += _read(topics)
     if codes & {"forms", "respelled"}:
         ids = {schema_id for topic in topics for form in topic.audit.forms for schema_id in form.schema_ids}
         text = "write the keys of all topics with one serializer and one schema id, and the old records anew"
         command = "auto.register.schemas=false use.schema.id=N" if len(ids) > 1 else None
-        found.append(Remedy(topics[-1].name, text, command))
+        ways.append(Remedy(topics[-1].name, text, command))
     for topic in topics:
         if topic.rows and not topic.keyed:
-            found.append(Remedy(topic.name, f"write {topic.name} anew with the keys to join by", None))
-    return tuple(found)
+            ways.append(Remedy(topic.name, f"write {topic.name} anew with the keys to join by", None))
+    return tuple(ways)
 
 
 def _read(topics: Sequence[Topic]) -> Iterator[Remedy]:

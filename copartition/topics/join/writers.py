@@ -262,11 +262,11 @@ def setting_for(client: str, wanted: Placement) -> str | None:
 
 def clients_of(profiles: Collection[str]) -> list[str]:
     """Clients that have one of these profiles in some setting, one of each that are set alike."""
-    found: dict[int, str] = {}
+    clients: dict[int, str] = {}
     for client, ways in CLIENTS.items():
         if any(way.profile in profiles for way in ways):
-            found.setdefault(id(ways), client)
-    return [*found.values()]
+            clients.setdefault(id(ways), client)
+    return [*clients.values()]
 
 
 def _profile(way: Setting) -> Profile | None:
