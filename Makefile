@@ -8,6 +8,9 @@ READY := $(VENV)/.ready
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 
+# Without bytecode every worker of the tests, and every Python that Spark starts, compiles all it imports again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo quick test failed slow durations test-matrix lint types check bench fuzz faults loop-faults shake mutations release-check golden docs sdist-test lock clean
 

@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, output_options
@@ -26,19 +25,9 @@ CLIENTS = ("java", "librdkafka", "kafka-python", "aiokafka")
 """What --client can be, which --help names and shells complete without loading the rest."""
 
 
-class _Client(click.ParamType[str]):
-    """One of `CLIENTS`; what is meant by another name the plan says."""
-
-    name = "client"
-
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - click's interface
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        """Those that begin like this."""
-        return [CompletionItem(name) for name in CLIENTS if name.startswith(incomplete)]
+def _complete_client(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Those of `CLIENTS` that begin like this."""
+    return [name for name in CLIENTS if name.startswith(incomplete)]
 
 
 @click.command(cls=QuietCommand, context_settings=HELP)
@@ -47,7 +36,7 @@ class _Client(click.ParamType[str]):
 @click.option(
     "--client",
     "clients",
-    type=_Client(),
+    shell_complete=_complete_client,
     metavar="|".join(CLIENTS),
     multiple=True,
     help="A kind of client in the group; repeatable. Java's if nothing tells; librdkafka is confluent-kafka.",

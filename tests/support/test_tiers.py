@@ -126,3 +126,11 @@ def test_runs_that_share_a_file_count_together(tmp_path):
     file.write_text("xxx")
     assert pytest_run(tmp_path, FLAKY="1", CI="true", COPARTITION_SECOND_TRIES=str(file))[0] == 1
     assert file.read_text() == "xxxx"
+
+
+def test_a_run_without_second_tries_does_not_fail_for_those_of_others(tmp_path):
+    file = tmp_path / "second-tries"
+    file.write_text("xxxx")
+    code, output = pytest_run(tmp_path, CI="true", COPARTITION_SECOND_TRIES=str(file))
+    assert code == 0, output
+    assert file.read_text() == "xxxx"

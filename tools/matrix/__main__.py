@@ -109,10 +109,10 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
     *_, counts = ["no tests ran", *re.findall(r"^=* ?(\d+ .*) in [\d.]+s", done.stdout, re.MULTILINE)]
     passed = done.returncode == 0 and "passed" in counts and not re.search("skipped|xfailed", counts)
     verdict = f"{'passed' if passed else 'FAILED'} in {time.monotonic() - begin:.0f} s"
-    without = re.findall(r"^left out: .*", done.stdout, re.MULTILINE)
+    notes = re.findall(r"^(?:left out|second tries): .*", done.stdout, re.MULTILINE)
     name = f"{version} without Spark" if mode == SPARKLESS else f"PySpark {version} {mode}"
     heading = f"{name}: {verdict}, {counts}"
-    return Result(passed, "\n  ".join([heading, *without]), done.stdout)
+    return Result(passed, "\n  ".join([heading, *notes]), done.stdout)
 
 
 def main() -> int:

@@ -113,9 +113,8 @@ def test_a_source_that_tells_no_strategy_is_trouble(run, tmp_path):
 
 def test_shells_complete_the_clients():
     (option,) = (each for each in migrate.params if each.name == "clients")
-    complete = option.type.shell_complete
-    assert [item.value for item in complete(None, option, "")] == list(CLIENTS)
-    assert [item.value for item in complete(None, option, "li")] == ["librdkafka"]
+    assert [item.value for item in option.shell_complete(None, "")] == list(CLIENTS)
+    assert [item.value for item in option.shell_complete(None, "li")] == ["librdkafka"]
 
 
 def test_settings_to_remove_are_said(run):
