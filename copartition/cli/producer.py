@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.options import PRODUCERS, html_option, output_options, seed_option
+from copartition.cli.options import (
+    PRODUCERS,
+    count_option,
+    html_option,
+    ms_option,
+    output_options,
+    seed_option,
+)
 from copartition.cli.shell import HELP, QuietCommand, write
 
 if TYPE_CHECKING:
@@ -35,35 +42,15 @@ Examples:
     help="Recorded records instead: CSV with time_ms, value_bytes, and key or partition.",
 )
 @click.option("--value-bytes", type=click.IntRange(min=0), help="With --rate: bytes of each value.")
-@click.option(
-    "--key-bytes",
-    type=click.IntRange(min=1),
-    help="With --rate: bytes of each key; keys spread evenly. Without it there are none.",
-)
+@count_option("--key-bytes", "With --rate: bytes of each key; keys spread evenly. Without it there are none.")
 @click.option("--partitions", type=click.IntRange(min=1), required=True, help="Partitions of the topic.")
-@click.option(
-    "--brokers",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    help="Brokers, which lead the partitions in turn.",
-)
-@click.option(
+@count_option("--brokers", "Brokers, which lead the partitions in turn.", default=3)
+@ms_option(
     "--round-trip",
-    type=click.FloatRange(min=0),
+    "Time from a request to its answer on an idle broker, replication included.",
     default=1.0,
-    show_default=True,
-    metavar="MS",
-    help="Time from a request to its answer on an idle broker, replication included.",
 )
-@click.option(
-    "--request-time",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    metavar="MS",
-    help="Broker time per request.",
-)
+@ms_option("--request-time", "Broker time per request.", default=0.0)
 @click.option(
     "--limit",
     type=click.FloatRange(min=0, min_open=True),
