@@ -171,10 +171,10 @@ def _happen(event: Primitive, world: World) -> None:
             engine.stop(number, now_ms, cleanly=cleanly)
         case Grow(topic=topic, partitions=count):
             world.note("grow", topic, partitions=count)
-            engine.grown(world.partitions.grow(topic, count, now_ms), now_ms, created=False)
+            engine.on_growth(world.partitions.grow(topic, count, now_ms), now_ms, created=False)
         case Create(topic=topic, partitions=count):
             world.note("create", topic, partitions=count)
-            engine.grown(world.partitions.grow(topic, count, now_ms), now_ms, created=True)
+            engine.on_growth(world.partitions.grow(topic, count, now_ms), now_ms, created=True)
         case SlowPoll(consumer=name, for_ms=for_ms):
             assert isinstance(for_ms, float)  # the agenda has drawn it
             world.note("slow-poll", name, for_ms=for_ms)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Literal
 
-from copartition.topics.join.facts import Topic, spelled
+from copartition.topics.join.facts import Topic, key_text
 from copartition.words import Table, list_names
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def example_table(verdict: JoinVerdict) -> Table:
     """A row a key that is apart: its partition in each topic."""
     titles = ("key", *(f"in {topic}" for topic in verdict.topics))
     rows = [
-        (spelled(key, EXAMPLE_BYTES), *("-" if place is None else str(place) for place in places))
+        (key_text(key, EXAMPLE_BYTES), *("-" if place is None else str(place) for place in places))
         for key, places in (verdict.proof.examples if verdict.proof else ())
     ]
     return Table(titles, rows, range(1, len(titles)))

@@ -454,7 +454,7 @@ class Metadata:
         self._growth: list[_Growth] = []
         self._timer: Timer | None = None
 
-    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:
+    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:
         """A topic has more partitions, or is there at last."""
         self._growth.append(_Growth(now_ms, topic, self._world.partitions.counts[topic], created))
         self.watch()

@@ -97,9 +97,9 @@ class ConsumerProtocol:
         """Sessions begin anew when another broker has loaded the group."""
         self._coordinator.failover(now_ms, until_ms)
 
-    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:  # noqa: ARG002 - whenever it is
+    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:  # noqa: ARG002 - whenever it is
         """The coordinator sees it at the next heartbeat."""
-        self._coordinator.grown(topic, created=created)
+        self._coordinator.on_growth(topic, created=created)
 
     def next_ms(self) -> float:
         """See `Engine`."""

@@ -252,7 +252,7 @@ class GroupCoordinator:
             self._watch_session(member, until_ms, absence)
         self._look_ahead()
 
-    def grown(self, topic: int, *, created: bool) -> None:
+    def on_growth(self, topic: int, *, created: bool) -> None:
         """A topic has more partitions, or is there at last."""
         self.group.topic_changed(self._world.partitions.topics[topic], created=created)
         self._look_ahead()

@@ -66,7 +66,7 @@ class Engine(Protocol):
         """The coordinator answers nobody until then."""
         ...
 
-    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:
+    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:
         """A topic has got more partitions, or was created; `World.partitions` knows already."""
         ...
 

@@ -35,7 +35,7 @@ from copartition.simulation.inputs.events import (
     Restart,
     ScaleTo,
 )
-from copartition.simulation.inputs.kinds import check_fields, kind_of, near, plain, refused, write_condition
+from copartition.simulation.inputs.kinds import check_fields, kind_of, near, plain, refusal, write_condition
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_SCENARIO_EVENTS, MAX_SCENARIO_LOOKS, check_members, check_partitions
@@ -156,7 +156,7 @@ def _topics(scenario: Scenario) -> dict[str, int]:
     for topic in scenario.topics:
         for name, kind in _TOPIC.items():
             if not kind.fits(given := getattr(topic, name)):
-                raise refused(name, given, kind, f"$.topics.{topic.name}")
+                raise refusal(name, given, kind, f"$.topics.{topic.name}")
         if topic.name in counts:
             raise ScenarioError(
                 f"topic {topic.name!r} is in the scenario twice; name each topic once",

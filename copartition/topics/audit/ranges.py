@@ -148,7 +148,7 @@ def count_hits(rows: Rows, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
     )
 
 
-def merged(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Blocks, int]:
+def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Blocks, int]:
     """The blocks of all parts, at most `limit` of them, and their shift: the given one or a greater.
 
     Args:

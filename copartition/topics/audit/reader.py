@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from copartition.topics.audit.topic_audit import Coverage, Records, joined, picked
+from copartition.topics.audit.topic_audit import Coverage, Records, concatenate, pick_records
 from copartition.topics.audit.topic_state import QUIET, TopicState, refusal
 from partitioning.errors import (
     BrokerUnreachableError,
@@ -78,7 +78,7 @@ class Messages:
         records = Records(partition, offset, timestamp_ms, column)
         kept = offset < self._ends[partition]
         if not kept.all():
-            records = picked(records, np.flatnonzero(kept))
+            records = pick_records(records, np.flatnonzero(kept))
         return records, finished, errors
 
     def _faults(
@@ -381,17 +381,17 @@ class Reading:
                 self._ask_why(left, time.monotonic() - answered)
             if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
                 self._read += rows
-                yield joined(held)
+                yield concatenate(held)
                 held, rows, size = [], 0, 0
         if held:
             self._read += rows
-            yield joined(held)
+            yield concatenate(held)
         self._consumer.unassign()
 
     def _refused(self, error: KafkaError, partition: int) -> None:
         """An error that comes instead of records; librdkafka mends some of them itself."""
         if error.name() == "TOPIC_AUTHORIZATION_FAILED":
-            raise self._state.refused(error, "READ", partition)
+            raise self._state.error_of(error, "READ", partition)
         if error.name() in {
             "UNKNOWN_TOPIC_OR_PART",
             "_UNKNOWN_TOPIC",

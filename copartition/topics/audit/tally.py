@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.topics.audit.ranges import NEVER, Blocks, Rows, count_hits, merged
+from copartition.topics.audit.ranges import NEVER, Blocks, Rows, count_hits, merge_blocks
 from copartition.topics.audit.search import Trials, find_writer, keys_needed, rule_of, surprise
-from copartition.topics.audit.topic_audit import Records, Writer, joined, picked
+from copartition.topics.audit.topic_audit import Records, Writer, concatenate, pick_records
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import partitions_of
 from partitioning.keys import KeyColumn
@@ -160,7 +160,7 @@ class Tally:
         width = len(self.writers)
         own = _widened(self.blocks, range(self.blocks.explained.shape[1]), width)
         theirs = _widened(other.blocks, numbers, width)
-        self.blocks, self._shift = merged([own, theirs], max(self._shift, other._shift), MOST_BLOCKS)
+        self.blocks, self._shift = merge_blocks([own, theirs], max(self._shift, other._shift), MOST_BLOCKS)
         self.in_vain = max(self.in_vain, other.in_vain)
         self._next_try = min(self._next_try, other._next_try)
         # Each may know what explains the other's.
@@ -181,7 +181,7 @@ class Tally:
         """Hold no records but those nothing explains, and no more blocks than these, but one a partition."""
         while self._recent:
             self._pass(self._recent.pop(0))
-        self.blocks, self._shift = merged([self.blocks], self._shift, most_blocks)
+        self.blocks, self._shift = merge_blocks([self.blocks], self._shift, most_blocks)
 
     def settle(self) -> None:
         """Look for a writer of the last records that nothing explains yet, and count them."""
@@ -231,7 +231,7 @@ class Tally:
         for number, group in enumerate(self.groups):
             kept[f"proof_{number}"] = group.proof
         if held := self._held():
-            partition, offset, timestamp_ms, keys = joined(held)
+            partition, offset, timestamp_ms, keys = concatenate(held)
             kept |= {"partition": partition, "offset": offset, "timestamp_ms": timestamp_ms}
             kept |= {"ends": keys.offsets, "data": keys.data}
         file = io.BytesIO()
@@ -290,11 +290,11 @@ class Tally:
         if not batch.unexplained.any():
             self._count(batch)
             return
-        self._pending.append(picked(batch.records, np.flatnonzero(batch.unexplained)))
+        self._pending.append(pick_records(batch.records, np.flatnonzero(batch.unexplained)))
         rows = np.flatnonzero(~batch.unexplained)
         if len(rows):
             hashes = {name: column[rows] for name, column in batch.hashes.items()}
-            records = picked(batch.records, rows)
+            records = pick_records(batch.records, rows)
             self._count(_Batch(records, batch.keyed[rows], batch.hits[rows], batch.unexplained[rows], hashes))
         if _many(self._pending, MOST_PENDING, MOST_PENDING_BYTES) and (
             self.groups or not self._look(vaguely=True)
@@ -313,7 +313,7 @@ class Tally:
         partition, offset, timestamp_ms, _ = batch.records
         rows = Rows(partition, offset, timestamp_ms, batch.keyed)
         part = count_hits(rows, batch.hits, self._shift)
-        self.blocks, self._shift = merged([self.blocks, part], self._shift, MOST_BLOCKS)
+        self.blocks, self._shift = merge_blocks([self.blocks, part], self._shift, MOST_BLOCKS)
 
     def _look(self, *, vaguely: bool = False, last: bool = False) -> bool:
         """Whether a writer is found of what nothing explains.
@@ -323,8 +323,8 @@ class Tally:
                 never says more.
             last: whether all records have been added, those of other parts of the topic, too.
         """
-        recent = [picked(each.records, np.flatnonzero(each.unexplained)) for each in self._recent]
-        unexplained = joined([*self._pending, *recent])
+        recent = [pick_records(each.records, np.flatnonzero(each.unexplained)) for each in self._recent]
+        unexplained = concatenate([*self._pending, *recent])
         elsewhere = self.blocks.partition.any() or any(each.records.partition.any() for each in self._recent)
         search = find_writer(
             unexplained.keys, unexplained.partition, self.trials, alone=last or bool(elsewhere)
@@ -346,7 +346,7 @@ class Tally:
 
     def _give_up(self) -> None:
         """Count what is pending as explained by nobody."""
-        batch = self._batch(joined(self._pending))
+        batch = self._batch(concatenate(self._pending))
         self._pending = []
         self._count(batch)
 

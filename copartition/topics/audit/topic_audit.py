@@ -177,7 +177,7 @@ class TopicAudit:
     shares: tuple[Share, ...] = ()
 
 
-def picked_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:
+def pick_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:
     """The keys of these rows, in their order; their bytes are copied."""
     starts, sizes = keys.offsets[rows], np.diff(keys.offsets)[rows]
     offsets = np.zeros(len(rows) + 1, np.int64)
@@ -187,17 +187,17 @@ def picked_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:
     )
 
 
-def picked(records: Records, rows: NDArray[np.intp]) -> Records:
+def pick_records(records: Records, rows: NDArray[np.intp]) -> Records:
     """The records of these rows, in their order."""
     return Records(
         records.partition[rows],
         records.offset[rows],
         records.timestamp_ms[rows],
-        picked_keys(records.keys, rows),
+        pick_keys(records.keys, rows),
     )
 
 
-def joined(parts: Sequence[Records]) -> Records:
+def concatenate(parts: Sequence[Records]) -> Records:
     """The records of all parts, one part after the other; at least one part."""
     if len(parts) == 1:
         return parts[0]

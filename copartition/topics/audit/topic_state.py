@@ -103,7 +103,7 @@ class TopicState:
             near = f"did you mean {', '.join(close)}?" if close else "and no name near that"
             raise UnknownTopicError(f"the cluster at {self._servers} has no topic {self.topic!r}; {near}")
         if description.error is not None:
-            raise self.refused(description.error, "DESCRIBE")
+            raise self.error_of(description.error, "DESCRIBE")
         return len(description.partitions)
 
     def compacted(self) -> bool | None:
@@ -151,10 +151,10 @@ class TopicState:
             try:
                 offsets[each.partition] = answer.result().offset
             except KafkaException as error:
-                raise self.refused(error.args[0], "DESCRIBE", each.partition) from error
+                raise self.error_of(error.args[0], "DESCRIBE", each.partition) from error
         return offsets
 
-    def refused(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
+    def error_of(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
         """The typed error for what the cluster refuses.
 
         Args:

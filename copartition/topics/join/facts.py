@@ -94,7 +94,7 @@ def checked_topics(names: Iterable[str]) -> tuple[str, ...]:
     return topics
 
 
-def spelled(key: bytes, most: int = 60) -> str:
+def key_text(key: bytes, most: int = 60) -> str:
     """A key as people can read it: its text in quotes, else its bytes; of a long one, its beginning."""
     shown = key[:most]
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from copartition.topics.audit.logical import respelled
-from copartition.topics.join.facts import Topic, checked_topics, spelled
+from copartition.topics.join.facts import Topic, checked_topics, key_text
 from copartition.topics.join.remedies import remedies
 from copartition.topics.join.verdict import WEIGHTS, JoinVerdict, Reason, answer_of
 from copartition.topics.join.writers import rule_name
@@ -86,7 +86,7 @@ def _is_sure(form: KeyForm) -> bool:
 def _respelled_text(names: Sequence[str], found: Respelled) -> str:
     said, spellings = found.examples[0]
     written = [
-        f"{list_names([spelled(key) for key in keys])} in {name}"
+        f"{list_names([key_text(key) for key in keys])} in {name}"
         for name, keys in zip(names, spellings, strict=True)
         if keys
     ]
@@ -234,7 +234,7 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
                 for name, place in zip(names, example.places, strict=True)
                 if place is not None
             ]
-            text += f", such as {spelled(example.key)}, {list_names(places)}"
+            text += f", such as {key_text(example.key)}, {list_names(places)}"
         yield Reason("keys-apart", names, text, "against")
     elif not proof.common:
         text = (

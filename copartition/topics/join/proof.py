@@ -67,7 +67,7 @@ class KeyPlaces(NamedTuple):
         present[present] = self.hashes[at[present]] == hashes[present]
         return at, present
 
-    def joined(self, more: KeyPlaces) -> KeyPlaces:
+    def merge(self, more: KeyPlaces) -> KeyPlaces:
         """These and more places; the columns of these may be changed."""
         at, present = self.locate(more.hashes)
         old, new = at[present], ~present
@@ -171,7 +171,7 @@ class KeyComparison:
         self._examples = {**other._examples, **self._examples}
         self.ceiling = min(self.ceiling, other.ceiling)
         self._places = [
-            mine.up_to(self.ceiling).joined(its.up_to(self.ceiling))
+            mine.up_to(self.ceiling).merge(its.up_to(self.ceiling))
             for mine, its in zip(self._places, other._places, strict=True)
         ]
         self._bound()
@@ -258,7 +258,7 @@ class KeyComparison:
         low = np.minimum.reduceat(partition, starts) if len(starts) else partition
         high = np.maximum.reduceat(partition, starts) if len(starts) else partition
         fresh = KeyPlaces(hashes[starts], low, high)
-        self._places[topic] = self._places[topic].joined(fresh)
+        self._places[topic] = self._places[topic].merge(fresh)
         if len(self._examples) < EXAMPLES:
             self._keep_examples(hashes[starts], order[starts], waiting)
         self._bound()
