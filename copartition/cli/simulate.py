@@ -98,8 +98,8 @@ def simulate(
     if deploys:
         states = _read_groups(plans, config, group)
         scenarios = [
-            replace(each, seed=each.seed if seed is None else seed)
-            for each in _captured(ctx, states, deploys, assignors, changes)
+            replace(state, seed=state.seed if seed is None else seed)
+            for state in _captured(ctx, states, deploys, assignors, changes)
         ]
         _report(scenarios, runs, output, html)
         return
@@ -175,9 +175,9 @@ def _captured(
         for deploy in deploys
         for assignor in assignors or (None,)
     ]
-    for assumed in dict.fromkeys(text for each in captured for text in each.assumed):
+    for assumed in dict.fromkeys(text for state in captured for text in state.assumed):
         complain(ctx, f"assumed: {assumed}")
-    return [with_settings(each.scenario, changes) for each in captured]
+    return [with_settings(state.scenario, changes) for state in captured]
 
 
 def _find(plan: str) -> Path:

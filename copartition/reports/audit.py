@@ -170,7 +170,7 @@ def _several_writers(audit: TopicAudit) -> str:
 
 
 def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
-    total = sum(each.rows for each in forms)
+    total = sum(key_form.rows for key_form in forms)
     ids = ""
     if form.schema_ids:
         ids = f", schema id{'s' * (len(form.schema_ids) > 1)} {', '.join(map(str, form.schema_ids))}"

@@ -116,7 +116,7 @@ class Episode:
         """
         random = np.random.default_rng(seed)
         # A look begins before its answer comes, so that what two looks show may overlap; its order is known.
-        drawn = np.maximum.accumulate([_drawn_ms(each.step, random) for each in self.seen]).tolist()
+        drawn = np.maximum.accumulate([_drawn_ms(step.step, random) for step in self.seen]).tolist()
         at_ms = dict(enumerate(drawn, self.first))
         causes = self.causes
         zero_ms = at_ms[causes[0].step]
@@ -204,7 +204,11 @@ def episodes(seen: Sequence[Seen]) -> list[Episode]:
     """What lies between settled steps, where somebody came or went, a topic grew or partitions moved."""
     settled = [number for number, each in enumerate(seen) if each.settled]
     episodes = [Episode(first, seen[first : last + 1]) for first, last in pairwise(settled)]
-    return [each for each in episodes if any(change.kind in {*CAUSES, Kind.MOVED} for change in each.changes)]
+    return [
+        episode
+        for episode in episodes
+        if any(change.kind in {*CAUSES, Kind.MOVED} for change in episode.changes)
+    ]
 
 
 def owners_of(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
@@ -303,7 +307,7 @@ class Replay:
     @property
     def agrees(self) -> bool:
         """Whether all that can be compared is as the model says."""
-        return not any(each.differing or each.in_time is False for each in self.compared)
+        return not any(change.differing or change.in_time is False for change in self.compared)
 
 
 def replay_record(
@@ -434,15 +438,15 @@ def _bounds(episode: Episode) -> Bounds | None:
     ]
     if not moved:
         return None
-    most = [1000 * each.most_s for each in moved if each.most_s is not None]
+    most = [1000 * change.most_s for change in moved if change.most_s is not None]
     return Bounds(
-        1000 * max(each.least_s or 0 for each in moved), max(most) if len(most) == len(moved) else None
+        1000 * max(change.least_s or 0 for change in moved), max(most) if len(most) == len(moved) else None
     )
 
 
 def _assumed(compared: Sequence[Compared], settings: Settings, runs: int, *, consumer: bool) -> list[str]:
     """What no record tells."""
-    kinds = {cause.kind for each in compared for cause in each.causes}
+    kinds = {cause.kind for change in compared for cause in change.causes}
     prefix, beat, session = "", settings.heartbeat_interval_ms, settings.session_timeout_ms
     if consumer:  # the broker decides (KIP-848)
         prefix, beat = "group.consumer.", settings.group_consumer_heartbeat_interval_ms

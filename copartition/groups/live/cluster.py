@@ -203,7 +203,7 @@ class Cluster:
             return offsets[group].result().topic_partitions
 
         found = self._answer(ask)
-        return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
+        return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
 
     def ends(self, partitions: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:
         """The end of each of these partitions, of those that tell it."""

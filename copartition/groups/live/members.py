@@ -153,7 +153,9 @@ class LiveGroup(NamedTuple):
     def topics(self) -> set[str]:
         """The topics that members subscribe to, have, or are to have."""
         named = {topic for member in self.members for topic in member.identity.topics or ()}
-        return named | {each.topic for member in self.members for each in (*member.owned, *member.target)}
+        return named | {
+            partition.topic for member in self.members for partition in (*member.owned, *member.target)
+        }
 
     @property
     def has_racks(self) -> bool:
@@ -196,7 +198,7 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     if group.protocol == "consumer":
         return _with_described(cluster, group)
     joined, unreadable, clients = _joined(cluster, group.name, group.strategy)
-    sentences = [joined.get(member.identity.id) for member in group.members]
+    subscriptions = [joined.get(member.identity.id) for member in group.members]
     members = [
         member
         if subscription is None
@@ -205,10 +207,14 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
                 topics=tuple(sorted(subscription.topics)), rack=subscription.rack
             )
         )
-        for member, subscription in zip(group.members, sentences, strict=True)
+        for member, subscription in zip(group.members, subscriptions, strict=True)
     ]
     # A member says in which generation it was when it joined the one that is now.
-    left = [each.generation for each in sentences if each is not None and each.generation is not None]
+    left = [
+        subscription.generation
+        for subscription in subscriptions
+        if subscription is not None and subscription.generation is not None
+    ]
     generation = max(left) + 1 if left else None
     return group._replace(
         members=members,

@@ -50,9 +50,9 @@ def _rows(
     free = {(topic, number) for topic, count in topics.counts.items() for number in range(count)}
     for member, owned in zip(group.members, lists, strict=True):
         rows.member(member.identity)
-        for each in owned:
-            rows.partition(*each, member.identity.id, lags.get(each, UNKNOWN_LAG))
-            free.discard(each)
+        for partition in owned:
+            rows.partition(*partition, member.identity.id, lags.get(partition, UNKNOWN_LAG))
+            free.discard(partition)
     for topic, number in sorted(free):
         rows.partition(topic, number, None, lags.get((topic, number), UNKNOWN_LAG))
     state = rows.state(complete=topics.complete, name=group.name, status=group.status)

@@ -35,7 +35,11 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     shown = Shown(diff, view)
     page = Page()
     page.add("**", markdown_text(answer(diff)), "**\n")
-    page.items((markdown_text(f"assumed: {each}") for each in diff.assumed), len(diff.assumed), "assumption")
+    page.items(
+        (markdown_text(f"assumed: {assumption}") for assumption in diff.assumed),
+        len(diff.assumed),
+        "assumption",
+    )
     page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:
         page.add("\n", markdown_text(" · ".join([*movement(diff), *reason_counts(diff)])), "\n")

@@ -25,7 +25,7 @@ _EXPLAINED = 20_000
 
 def verdict(diff: AssignmentDiff) -> str:
     """What moved, what is unknown, and what was taken for granted."""
-    return " ".join([answer(diff), *(f"Assumed: {each}." for each in diff.assumed)])
+    return " ".join([answer(diff), *(f"Assumed: {assumption}." for assumption in diff.assumed)])
 
 
 def answer(diff: AssignmentDiff) -> str:
@@ -80,17 +80,17 @@ def _consumption(diff: AssignmentDiff) -> list[str]:
     most = count(stops.stopped_at_once, "partition")
     rebalances = f"{count(stops.rebalances, 'rebalance')} ({stops.protocol})"
     when = " in each rolling bounce" if diff.new_strategy and diff.after.way else ""
-    sentences = [f"Consumption stops{when}: {rebalances}, at most {most} at once"]
+    phrases = [f"Consumption stops{when}: {rebalances}, at most {most} at once"]
     if stops.all_stopped:
         times = "once" if stops.all_stopped == 1 else f"{stops.all_stopped:,} times"
-        sentences.append(f"everything stopped {times}")
+        phrases.append(f"everything stopped {times}")
     if stops.partition_seconds:
-        sentences.append(f"longest pause {duration(stops.longest_ms)}")
-        sentences.append(f"{stops.partition_seconds:,.1f} partition-seconds")
+        phrases.append(f"longest pause {duration(stops.longest_ms)}")
+        phrases.append(f"{stops.partition_seconds:,.1f} partition-seconds")
     if stops.static_restarts:
         whose = count(stops.static_restarts, "static member")
-        sentences.append(f"{whose} restarting, whose partitions also wait while each is down")
-    return [f"{', '.join(sentences)}."]
+        phrases.append(f"{whose} restarting, whose partitions also wait while each is down")
+    return [f"{', '.join(phrases)}."]
 
 
 def separated_sentences(diff: AssignmentDiff) -> list[str]:

@@ -185,8 +185,14 @@ def plan_table(plan: GrowthPlan) -> Table:
 def growth_table(plan: GrowthPlan) -> Table:
     """A row a topic that has to grow."""
     rows = [
-        (each.topic, f"{each.before:,}", f"{each.planned:,}", f"{each.needed:,}", f"{each.moved:.0%}")
-        for each in plan.grow
+        (
+            growth.topic,
+            f"{growth.before:,}",
+            f"{growth.planned:,}",
+            f"{growth.needed:,}",
+            f"{growth.moved:.0%}",
+        )
+        for growth in plan.grow
     ]
     return Table(("topic", "partitions now", "planned", "needed", "keys that move"), rows, range(1, 5))
 
@@ -202,12 +208,12 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
         sentences.append(f"growing {grown} breaks {_joins(fates['breaks'])}: partition counts would differ")
     if fates["broken"]:
         sentences.append(f"{_joins(fates['broken'])}: partition counts differ now, and would then")
-    more = [each for each in plan.grow if each.needed > each.planned]
+    more = [growth for growth in plan.grow if growth.needed > growth.planned]
     if more:
-        needs = [f"{each.topic} to {each.needed:,} (now {each.before:,})" for each in more]
+        needs = [f"{join.topic} to {join.needed:,} (now {join.before:,})" for join in more]
         sentences.append(f"to keep counts equal, grow too: {list_names(needs)}")
     if plan.grow:
-        shares = list_names([f"{each.moved:.0%} of the keys of {each.topic}" for each in plan.grow])
+        shares = list_names([f"{growth.moved:.0%} of the keys of {growth.topic}" for growth in plan.grow])
         sentences.append(
             f"growth moves {shares}: their records to come do not meet those there are, until these are gone "
             "or are written anew"

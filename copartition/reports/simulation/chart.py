@@ -347,7 +347,7 @@ def charts(results: Sequence[SimulationResult]) -> list[Chart]:
 def run_title(result: SimulationResult, results: Sequence[SimulationResult]) -> str:
     """What tells a run from the others."""
     title = f"{result.scenario.assignor}, {result.scenario.membership} members"
-    several = len({each.scenario.name for each in results}) > 1
+    several = len({run.scenario.name for run in results}) > 1
     return f"{result.scenario.name}: {title}" if several else title
 
 

@@ -63,7 +63,7 @@ def _assumptions_by_run(results: Sequence[SimulationResult]) -> list[tuple[str, 
     """What the figures take for granted: of each run, or of all where it is the same."""
     said = {run_title(result, results): assumptions(result.scenario) for result in results}
     first = next(iter(said.values()))
-    return [("", first)] if all(each == first for each in said.values()) else list(said.items())
+    return [("", first)] if all(sentence == first for sentence in said.values()) else list(said.items())
 
 
 def _group(scenario: Scenario) -> str:

@@ -176,8 +176,8 @@ def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
     for whom, said in _by_scenario(columns, assumptions).items():
         console.print(note(f"assumed{whom}: {'; '.join(said)}"))
     for whom, said in _by_scenario(columns, lambda scenario: scenario.warnings).items():
-        for each in said:
-            console.print(note(f"warning{whom}: {each}", "yellow"))
+        for sentence in said:
+            console.print(note(f"warning{whom}: {sentence}", "yellow"))
 
 
 def _by_scenario(

@@ -97,7 +97,7 @@ class ClassicGroup:
         partitions, rows = self._world.partitions, self._members.rows.tolist()
         self.generations.number = generation
         if rows:
-            lists = [[partitions.name(each) for each in mine] for mine in owned]
+            lists = [[partitions.name(partition) for partition in mine] for mine in owned]
             self.generations.brain.adopt(rows, lists, generation)
             self.state = State.STABLE
             self.metadata.watch()
@@ -510,9 +510,10 @@ class Metadata:
         """What was not assigned yet, of the topics that some member subscribes to."""
         seen, subscribed = self._seen(), self._coordinator.generations.topics()
         return [
-            each
-            for each in self._growth
-            if each.partitions > seen[each.topic] and self._world.partitions.topics[each.topic] in subscribed
+            growth
+            for growth in self._growth
+            if growth.partitions > seen[growth.topic]
+            and self._world.partitions.topics[growth.topic] in subscribed
         ]
 
     def _watchers(self) -> list[int]:
@@ -559,8 +560,8 @@ class Metadata:
             self.watch()
             return
         world, partitions = self._world, self._world.partitions
-        unseen = dict.fromkeys(each.topic for each in self._unseen())
-        names = [f"{partitions.topics[each]} to {partitions.counts[each]}" for each in unseen]
+        unseen = dict.fromkeys(growth.topic for growth in self._unseen())
+        names = [f"{partitions.topics[topic]} to {partitions.counts[topic]}" for topic in unseen]
         text = f"partitions added ({', '.join(names)})"
         cause = partitions.cause(text)
         partitions.notice(-1, world.now_ms, cause)

@@ -395,7 +395,9 @@ class ConsumerGroup:
             self._hold(member, kept, lost)
             return
         wanted = target - kept
-        free = {each for each in wanted if self.holder[each] < 0 or each in member.revoking}
+        free = {
+            partition for partition in wanted if self.holder[partition] < 0 or partition in member.revoking
+        }
         member.state = State.STABLE if len(free) == len(wanted) else State.UNRELEASED
         member.move(self.target_epoch)
         member.deadline_ms = math.inf

@@ -145,15 +145,15 @@ class Calls:
         At one time a consumer may give up and then read: that is their order within a round.
         """
         parts: dict[int, list[Round]] = {}
-        for each in told:
-            alone = each.kind >= HAUNTED
-            if alone or not self._fits(each):
+        for call in told:
+            alone = call.kind >= HAUNTED
+            if alone or not self._fits(call):
                 yield from _merged(parts)
                 parts = {}
                 self._rounds += 1
-            parts.setdefault(each.kind, []).append(each)
-            self._round[each.consumer] = self._rounds
-            self._at[each.consumer], self._kind[each.consumer] = each.at, each.kind
+            parts.setdefault(call.kind, []).append(call)
+            self._round[call.consumer] = self._rounds
+            self._at[call.consumer], self._kind[call.consumer] = call.at, call.kind
             if alone:
                 yield from _merged(parts)
                 parts = {}
@@ -180,7 +180,7 @@ def _merged(parts: dict[int, list[Round]]) -> Iterator[Round]:
 def _sort(told: list[Round | _Rows]) -> Iterator[Round]:
     """Rounds in the order of time, as long as no consumer comes to a second time."""
     partition, consumer, times = (np.concatenate(column) for column in list(zip(*told, strict=True))[:3])
-    kind = np.concatenate([np.broadcast_to(each.kind, each.at.shape) for each in told])
+    kind = np.concatenate([np.broadcast_to(call.kind, call.at.shape) for call in told])
     order = np.argsort(times, kind="stable")
     partition, consumer, times, kind = partition[order], consumer[order], times[order], kind[order]
     waits = np.full(len(order), -1)

@@ -165,8 +165,8 @@ class Flow:
     def advance(self, at: float) -> None:
         """Everything up to this time has been told."""
         self._now = at
-        for each in self._calls.until(at):
-            self._readers.happen(each)
+        for call in self._calls.until(at):
+            self._readers.happen(call)
 
     def lag(self) -> float:
         """Records behind at the time of the last `advance`, over all partitions."""

@@ -129,10 +129,10 @@ def _certainty(tally: Tally, spans: Sequence[Span], shares: Sequence[Share]) -> 
     explained = sum(span.explained for span in spans)
     used = {span.writer for span in spans if span.explained}
     groups = [group for group in tally.groups if used & {tally.writers[writer] for writer in group.writers}]
-    sentences = [tally.enough(len(group.proof), tally.writers[tally.best(group)]) for group in groups]
-    if not any(sentences):
+    convincing = [tally.enough(len(group.proof), tally.writers[tally.best(group)]) for group in groups]
+    if not any(convincing):
         return "none" if tally.vain else "unknown"
-    if not all(sentences) or any(span.rivals for span in spans):
+    if not all(convincing) or any(span.rivals for span in spans):
         return "unknown"
     beside = sum(share.rows for share in shares) - explained
     if explained < LIKELY * keyed or beside >= MIXED * keyed:

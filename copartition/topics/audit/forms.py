@@ -136,8 +136,8 @@ class FormCounts:
             for shape, size in zip(look(spans)[0].tolist(), spans.sizes.tolist(), strict=True)
         ]
         forms = []
-        for form in dict.fromkeys(each.form for each in named.values()):
-            own = [cell for cell, each in named.items() if each.form == form]
+        for form in dict.fromkeys(looks.form for looks in named.values()):
+            own = [cell for cell, looks in named.items() if looks.form == form]
             rows = sum(self._rows[cell] for cell in own)
             ids = set().union(*(self._ids[size] for _, size in own)) if form == "registry" else ()
             example = self._examples[max(own, key=lambda cell: self._rows[cell])]

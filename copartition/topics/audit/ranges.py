@@ -191,10 +191,10 @@ def ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
         own = Blocks(*(column[rows] for column in blocks))
         vague = VAGUE * np.maximum(max(size[explained], default=0) - size, 0)
         pieces = _cut(own, bias + np.where(explained, 0, SWITCH * explained.sum()), vague)
-        if any(each.explained < WELL_EXPLAINED * (each.rows - each.keyless) for each in pieces):
+        if any(piece.explained < WELL_EXPLAINED * (piece.rows - piece.keyless) for piece in pieces):
             best = int(np.argmin(own.missed.sum(axis=0) + bias))
             pieces = [_range(own, 0, len(own.rows), best)]
-        explained[[each.candidate for each in pieces if each.explained]] = True
+        explained[[piece.candidate for piece in pieces if piece.explained]] = True
         turned.append(pieces)
     for pieces in reversed(turned):
         yield from pieces
@@ -227,7 +227,7 @@ def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) 
     cuts.reverse()
     for number in range(1, len(cuts)):
         cuts[number - 1 : number + 1] = _parted(blocks.missed, missed, *cuts[number - 1 : number + 1])
-    whole = [_range(blocks, *each) for each in cuts]
+    whole = [_range(blocks, *cut) for cut in cuts]
     for number, ((_, middle, old), (_, _, new)) in enumerate(pairwise(cuts)):
         whole[number : number + 2] = _meet(blocks, middle, old, new, *whole[number : number + 2])
     return whole

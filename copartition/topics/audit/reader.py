@@ -104,7 +104,7 @@ class Messages:
         """Ask for no more at a time than memory holds, values included."""
         few = messages[:: max(1, len(messages) // 50)]
         if few:
-            mean = sum(len(each) + len(each.key() or b"") for each in few) / len(few)
+            mean = sum(len(message) + len(message.key() or b"") for message in few) / len(few)
             most = int(_MOST_BYTES / max(mean, 1))
             self.next_count = max(1, min(_MOST_MESSAGES, most, 4 * self.next_count))
 
@@ -355,7 +355,7 @@ class Reading:
         left = {each: end for each, (start, end) in bounds.items() if start < end}
         ends = np.zeros(self.num_partitions, np.int64)
         ends[[*left]] = [*left.values()]
-        places = [TopicPartition(self.topic, each, bounds[each][0]) for each in left]
+        places = [TopicPartition(self.topic, partition, bounds[partition][0]) for partition in left]
         self._consumer.assign(places)
         self._consumer.resume(places)  # those that came to their end before are paused still
         messages = Messages(ends)
@@ -370,7 +370,7 @@ class Reading:
                 for error, partition in errors:
                     self._refused(error, partition)
                 if done := left.keys() & finished:
-                    self._consumer.pause([TopicPartition(self.topic, each) for each in done])
+                    self._consumer.pause([TopicPartition(self.topic, partition) for partition in done])
                     for each in done:
                         del left[each]
                 if len(records.offset):

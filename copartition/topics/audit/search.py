@@ -268,7 +268,7 @@ def find_writer(keys: KeyColumn, places: NDArray[np.integer], trials: Trials, *,
     first = best[0]
     # A divisor of a count explains its low partitions, too: a rival until enough keys speak against it.
     least = first.evidence + math.log(RISK)
-    rivals = [each.writer for each in best if each.evidence >= least and each.hits[first.hits].all()]
+    rivals = [tried.writer for tried in best if tried.evidence >= least and tried.hits[first.hits].all()]
     return Found(
         tuple(rivals), len(places), int(np.count_nonzero(first.hits)), by_chance=first.evidence < needed
     )

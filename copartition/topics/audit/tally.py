@@ -136,7 +136,7 @@ class Tally:
         self._unexplained += int(np.count_nonzero(self._recent[-1].unexplained))
         while self._unexplained >= self._next_try and self._look():
             pass
-        while _many([each.records for each in self._recent[1:]], RECENT, RECENT_BYTES):
+        while _many([batch.records for batch in self._recent[1:]], RECENT, RECENT_BYTES):
             self._pass(self._recent.pop(0))
         self._forget()
 
@@ -323,9 +323,11 @@ class Tally:
                 never says more.
             last: whether all records have been added, those of other parts of the topic, too.
         """
-        recent = [pick_records(each.records, np.flatnonzero(each.unexplained)) for each in self._recent]
+        recent = [pick_records(batch.records, np.flatnonzero(batch.unexplained)) for batch in self._recent]
         unexplained = concatenate([*self._pending, *recent])
-        elsewhere = self.blocks.partition.any() or any(each.records.partition.any() for each in self._recent)
+        elsewhere = self.blocks.partition.any() or any(
+            batch.records.partition.any() for batch in self._recent
+        )
         search = find_writer(
             unexplained.keys, unexplained.partition, self.trials, alone=last or bool(elsewhere)
         )
@@ -335,11 +337,11 @@ class Tally:
             return False
         self._learn(search.writers)
         pending, self._pending = self._pending, []
-        self._recent = [self._batch(each.records) for each in self._recent]
+        self._recent = [self._batch(batch.records) for batch in self._recent]
         for records in pending:
             self._pass(self._batch(records))
-        self._unexplained = sum(len(each.offset) for each in self._pending) + sum(
-            int(np.count_nonzero(each.unexplained)) for each in self._recent
+        self._unexplained = sum(len(records.offset) for records in self._pending) + sum(
+            int(np.count_nonzero(batch.unexplained)) for batch in self._recent
         )
         self._next_try = FIRST_TRY
         return True
@@ -361,8 +363,8 @@ class Tally:
             group.writers = [writer for writer in group.writers if total[writer] >= least]
         kept = sorted(writer for group in self.groups for writer in group.writers)
         if len(kept) < len(self.writers):
-            self._recent = [each._replace(hits=each.hits[:, kept]) for each in self._recent]
-            self.writers = [self.writers[each] for each in kept]
+            self._recent = [batch._replace(hits=batch.hits[:, kept]) for batch in self._recent]
+            self.writers = [self.writers[number] for number in kept]
             for group in self.groups:
                 group.writers = [kept.index(writer) for writer in group.writers]
             explained, first, last = (

@@ -67,7 +67,7 @@ def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
     }
     for weight, forms in weighed.items():
         everywhere = [*zip(audits, forms, strict=True)]
-        for group in (everywhere, *([each] for each in everywhere)):
+        for group in (everywhere, *([meaning] for meaning in everywhere)):
             respelling = respelled(*(its for _, its in group))
             if respelling.respelled:
                 names = tuple(audit.topic for audit, _ in group)

@@ -157,9 +157,9 @@ class KeyComparison:
             waiting = self._waiting[topic]
             waiting.append(_Waiting(hashes[rows], records.partition[rows], keys, rows))
             if (
-                sum(len(each.rows) for each in waiting)
+                sum(len(batch.rows) for batch in waiting)
                 >= max(_WAITING_ROWS, len(self._places[topic][0]) // 4)
-                or sum(len(each.keys.data) for each in waiting) >= _WAITING_BYTES
+                or sum(len(batch.keys.data) for batch in waiting) >= _WAITING_BYTES
             ):
                 self._count(topic)
 
@@ -248,12 +248,12 @@ class KeyComparison:
         if not waiting:
             return
         self._waiting[topic] = []
-        hashes = np.concatenate([each.hashes for each in waiting])
+        hashes = np.concatenate([batch.hashes for batch in waiting])
         order = np.argsort(hashes)
         hashes = hashes[order]
         order = order[: np.searchsorted(hashes, self.ceiling, side="right")]  # it may be lower by now
         hashes = hashes[: len(order)]
-        partition = np.concatenate([each.partition for each in waiting])[order]
+        partition = np.concatenate([batch.partition for batch in waiting])[order]
         starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
         low = np.minimum.reduceat(partition, starts) if len(starts) else partition
         high = np.maximum.reduceat(partition, starts) if len(starts) else partition
@@ -273,7 +273,7 @@ class KeyComparison:
             rows: a record of each, a number in all that waited.
             waiting: the batches that waited.
         """
-        bounds = np.cumsum([len(each.rows) for each in waiting])
+        bounds = np.cumsum([len(batch.rows) for batch in waiting])
         apart = np.flatnonzero(self._shared(hashes).apart)
         for number in apart[:EXAMPLES].tolist():
             batch = int(np.searchsorted(bounds, rows[number], side="right"))

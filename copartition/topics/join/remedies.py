@@ -121,11 +121,11 @@ def _settings(topic: Topic, target: _Target) -> Iterator[Remedy]:
     placed = {placement(PROFILES[name], target.partitions) for name in topic.profiles}
     if topic.trusted and placed == {wanted}:
         return
-    sentences = [
+    settings = [
         f"{client}: {setting}"
         for client in clients_of(topic.profiles) or _BY_HAND
         if (setting := setting_for(client, wanted)) is not None
     ]
-    if sentences:
+    if settings:
         text = f"set the writers of {topic.name} to {rule_name(wanted)}, for the records to come"
-        yield Remedy(topic.name, text, "; ".join(sentences))
+        yield Remedy(topic.name, text, "; ".join(settings))
