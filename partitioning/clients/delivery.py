@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 import time
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import confluent_kafka
@@ -55,25 +54,38 @@ class Deliveries:
         self._patience_s = limit_ms / 1000 + SLACK_S if limit_ms else math.inf
         self._error = error
         self._records = records
-        self._queueing = Lock()
         self._lost = 0
         self._first = ""
         self._purged = 0
-        self._queued = 0
-        self._settled = 0
+        self._reports = 0
+        self._passed_on = 0
         self._fatal: KafkaException | None = None
         self._fatal_is_told = False
 
-    def queued(self, count: int = 1) -> None:
-        """So many more records will each be `settled`."""
-        with self._queueing:
-            self._queued += count
+    def watched(
+        self,
+        on_error: Callable[[str, KafkaError], None],
+        watcher: Callable[[KafkaError | None, Message], None] | None = None,
+    ) -> Callable[[KafkaError | None, Message], None]:
+        """A delivery callback that passes each report on, and counts those that a fatal error cut off.
 
-    # Reports take no lock: one that follows a fatal error ends at its first call, with the lock in its hand.
+        Args:
+            on_error: is called with the topic of a record that failed.
+            watcher: the callback that the report is for; None where nobody watches the record.
+        """
+        receive = watcher or self.report
 
-    def settled(self) -> None:
-        """A record's report has reached whom it was for."""
-        self._settled += 1
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
+            if error is None and watcher is None:
+                return
+            # A report that follows a fatal error ends at the first call, so the count comes before any.
+            self._reports += 1
+            if error is not None and (topic := message.topic()) is not None:
+                on_error(topic, error)
+            receive(error, message)
+            self._passed_on += 1
+
+        return on_delivery
 
     def report(self, error: KafkaError | None, message: Message) -> None:
         """Take note of a record's fate; a delivery callback."""
@@ -130,14 +142,14 @@ class Deliveries:
                     "although 'delivery.timeout.ms' is over: is the broker gone?"
                 )
 
-    def check(self, *, all_served: bool = False, given_up: Exception | None = None) -> None:
+    def check(self, *, outstanding: int = 0, given_up: Exception | None = None) -> None:
         """Raise for records that were lost since the last time.
 
         What the caller purged is not lost. After a fatal error librdkafka purges, which no caller asked for;
         and a report that came together with the error may never have reached its callback.
 
         Args:
-            all_served: whether no report is outstanding.
+            outstanding: how many records have no report yet.
             given_up: why all that is outstanding was given up, if it was.
 
         Raises:
@@ -149,9 +161,9 @@ class Deliveries:
         why, self._first = [self._first] * bool(self._first), ""
         if fatal is not None or given_up is not None:
             lost += purged
-        if given_up is not None or (fatal is not None and all_served):
-            lost += self._queued - self._settled
-            self._queued = self._settled
+        if given_up is not None or (fatal is not None and not outstanding):
+            lost += self._reports - self._passed_on + outstanding
+            self._reports = self._passed_on
         news = given_up or (None if self._fatal_is_told else fatal)
         self._fatal_is_told = fatal is not None
         if fatal is not None:
