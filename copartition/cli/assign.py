@@ -1,4 +1,4 @@
-"""`copartition assign`: what an assignor makes of topics and members."""
+"""`copartition assign`: what an assignor gives to members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`copartition model delivery`: what retries and idempotence make of faults."""
+"""`copartition model delivery`: what faults do to records, with retries and idempotence."""
 
 from __future__ import annotations
 

@@ -107,8 +107,8 @@ def _look(
     from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
     from copartition.watch import Looks  # noqa: PLC0415
 
-    def tell(trouble: str | None) -> None:
-        complain(ctx, f"{trouble}; trying again" if trouble else f"live:{group}: it answers again")
+    def tell(failure: str | None) -> None:
+        complain(ctx, f"{failure}; trying again" if failure else f"live:{group}: it answers again")
 
     interval, for_s, count = limits
     looks = Looks(GroupReader(group, config), interval_s=interval, for_s=for_s, count=count, tell=tell)

@@ -63,7 +63,7 @@ class AssignmentDiff:
         lag: records waiting, `UNKNOWN_LAG` where unknown; None where no side knows any.
         conflicts: partitions with two owners.
         summary: the diff in numbers.
-        timing: the timeouts that `stops` goes by; None for Kafka's defaults.
+        timing: the timeouts that `stops` depends on; None for Kafka's defaults.
         alone: whether both sides are one state, of which only the balance is asked for.
     """
 
@@ -163,7 +163,7 @@ class AssignmentDiff:
 
     @property
     def new_strategy(self) -> bool:
-        """Whether the plan goes by another strategy than the group, so that every member has to restart."""
+        """Whether the plan has another strategy than the group, so that every member has to restart."""
         own, planned = self.before.strategy, self.after.strategy
         return self.after.status == "planned" and own is not None and own != planned
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Looks:
     """What a group comes to, step by step, for as long as somebody looks.
 
-    The first look must succeed. What goes wrong later is tried again; each cause is told once
+    The first look must succeed. A later one that fails is repeated; each cause is reported once
     until a look succeeds.
 
     Args:

@@ -94,7 +94,7 @@ class Episode:
         return tuple(change for change in self.changes if change.kind in CAUSES)
 
     def planned(self, assignor: str) -> GroupState:
-        """What an assignor makes of the members there are after, who have what they had before."""
+        """The assignment that the strategy gives to the members after, who own what they owned before."""
         before, after = self.seen[0], self.seen[-1]
         new = {cause.name for cause in self.causes if cause.kind in {Kind.JOINED, Kind.RESTARTED}}
         place = {

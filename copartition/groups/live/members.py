@@ -167,7 +167,7 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
     """The group and its members, without what they subscribe to.
 
     Members are in the order of the description, which is that of the coordinator's own map: `uniform` and
-    `broker-range` are told of them in that order.
+    `broker-range` get them in that order.
 
     Raises:
         GroupNotFoundError: the cluster has no such group.

@@ -68,7 +68,7 @@ class WhatIf:
 
 
 _BY_ID = {"sticky", "cooperative-sticky"}
-"""Strategies that go by the order of ids, and among members that own something by that of a HashMap."""
+"""Strategies that depend on the order of ids, and among members that own something on that of a HashMap."""
 
 _BY_INSTANCE = {"range", "roundrobin", "broker-range"}
 """Strategies that put static members first, by instance id, then the others by id."""
@@ -80,11 +80,11 @@ def placeholder(prefix: str, taken: Collection[str | None]) -> str:
 
 
 def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) -> list[Seat]:
-    """New members whose place among the others is not known, where the strategy goes by that place.
+    """New members whose place among the others is not known, where the strategy depends on that place.
 
     Args:
         seats: the members.
-        strategy: the assignor's name; how one that is not Kafka's own goes by ids is not known.
+        strategy: the assignor's name; whether one that is not Kafka's own depends on ids is unknown.
         random_ids: whether ids are wholly random, as under the consumer protocol.
     """
     if strategy in _BY_INSTANCE:

@@ -1,4 +1,4 @@
-"""What an assignor would make of a group as it is, or as it might be."""
+"""Plans: the assignment that a strategy would give to a group as it is, or as it might be."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WITHOUT_RACKS = {"roundrobin", "uniform", "broker-range"}
 """Strategies to which racks are nothing."""
 
 _BY_TOPIC_ID = {"uniform", "broker-range"}
-"""Strategies that go by the ids of topics."""
+"""Strategies that depend on the ids of topics."""
 
 
 class PlannedTopics(NamedTuple):
@@ -66,7 +66,7 @@ def as_complete(state: GroupState) -> GroupState:
 
 
 def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
-    """The topics after the change, as the strategy is told of them.
+    """The topics after the change, as the strategy gets them.
 
     Raises:
         SourceError: a topic that would shrink, or whose partition count nobody tells.
@@ -245,7 +245,7 @@ class OwnDecision(NamedTuple):
 
     Attributes:
         warnings: what does not fit when it is asked to decide once more, with nothing changed.
-        bounce: where the plan goes by another strategy, the rebalances of a rolling bounce under the own one.
+        bounce: where the plan has another strategy, the rebalances of a rolling bounce under the own one.
     """
 
     warnings: list[str] = []  # noqa: RUF012 - nobody changes it

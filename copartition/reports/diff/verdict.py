@@ -228,7 +228,7 @@ def heading(diff: AssignmentDiff) -> list[str]:
 
 
 def stop_table(diff: AssignmentDiff) -> Table:
-    """What the change costs, a row for each event and each protocol that the group may go by."""
+    """What the change costs, a row for each event and each protocol that the group may have."""
     titles = ("stop on", "protocol", "members", "partitions", "longest pause", "noticed after")
     rows = [
         (

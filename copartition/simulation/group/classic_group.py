@@ -535,7 +535,7 @@ class Metadata:
         is_leader = member == self._coordinator.generations.leader
         if not is_leader and name not in subscription(consumer, self._world, self._world.partitions.counts):
             return None
-        # Who is not the leader and asks for what it asked for last is told its generation, and nobody else
+        # A follower that joins with the same subscription gets its generation as the answer, and nobody else
         # hears of it; a cooperative member tells what it owns besides, which is no longer what it was.
         rejoins = PROFILES[consumer.client].anyone_sees_growth and not self._members.eager[member]
         if not (is_leader or growth.created or rejoins):

@@ -110,7 +110,7 @@ class ConsumerProtocol:
         self._timers.run()
 
     def settle(self, now_ms: float) -> None:
-        """Nothing is told late."""
+        """No call comes late."""
 
     def begin(self) -> None:
         """The consumers at time 0 are a stable group, each with a heartbeat timer of its own."""

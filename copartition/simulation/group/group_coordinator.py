@@ -192,7 +192,7 @@ class GroupCoordinator:
         )
 
     def heartbeat(self, client: Client, owned: Collection[int] | None) -> Answer | Error:
-        """A member is alive, or has done what it was told."""
+        """A member is alive, or has reached its assignment."""
         member = self.group.members.get(client.member)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID

@@ -48,7 +48,7 @@ class Decision:
     """A rebalance and everything that led to it.
 
     Attributes:
-        group: what the leader was told; None before the first rebalance.
+        group: the members and topics that the leader got; None before the first rebalance.
         assignment: what it answered.
         assignor: the leader's, as this decision left it.
         next: decisions that followed, by what changed.
@@ -172,7 +172,7 @@ class Leader:
         generation: int,
         bare: Collection[int],
     ) -> Answer:
-        """What the leader makes of the members.
+        """The assignment that the leader computes.
 
         Args:
             members: the memberships of the group, in order.
@@ -215,7 +215,7 @@ class Leader:
         return Answer(decision.assignment, took_ms, strategy, counts, decision)
 
     def settle(self, answer: Answer) -> None:
-        """The group goes by this answer; one that came too late is forgotten."""
+        """The group takes this answer; one that came too late is dropped."""
         if answer.held:
             return
         self._decision, self.strategy, self.counts = answer.decision, answer.strategy, answer.counts

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Engine(Protocol):
     """A group coordinator and its members.
 
-    It begins with the consumers at time 0 as a stable group. Consumers are told by their number in
+    It begins with the consumers at time 0 as a stable group. Consumers are named by their number in
     `World.consumers`; times are milliseconds and never go back.
     """
 

@@ -111,7 +111,7 @@ class History:
         )
 
     def goes_on(self, change: Change) -> None:
-        """What the next rebalance changes is told of from here on; no rebalance has made it so."""
+        """What the next rebalance changes counts from here; no rebalance caused this change."""
         counts = self._steps[-1].counts if self._steps else ()
         self._steps.append(_Step(np.empty(0, np.int32), change, counts, frozenset(), {}))
 

@@ -57,8 +57,8 @@ class _Rows(NamedTuple):
 class Calls:
     """What is to happen when its time comes.
 
-    Consumers affect each other only through partitions that one gives up and another reads. So what is told
-    about different consumers can happen together, stops before reads, and in the order in which it was told
+    Consumers affect each other only through partitions that one gives up and another reads. So calls
+    about different consumers can happen together, stops before reads, and in the order in which they came
     if that is in the order of time for each consumer. Only who wakes up without its partitions is alone.
     """
 
@@ -66,7 +66,7 @@ class Calls:
         self._waiting: list[tuple[float, Round | _Rows]] = []  # each with the last of its times
         self._sorted = True  # whether these are all rounds, told in the order of time
         self._out_of_turn: list[tuple[NDArray[Any], ...]] = []  # columns of rows, the last one their turns
-        # By consumer: the latest time it was told about, the round it was in last, when, and with what.
+        # By consumer: the latest time of a call, the round it was in last, when, and with what.
         self._latest = np.zeros(64)
         self._round = np.full(64, -1)
         self._at = np.zeros(64)
@@ -83,7 +83,7 @@ class Calls:
     ) -> None:
         """Told: this happens to these partitions, each of which is named once.
 
-        With a turn for each, `put_in_turn` is to follow before anything is told without.
+        With a turn for each, `put_in_turn` is to follow before any call without one.
         """
         if not len(partition):
             return
@@ -97,7 +97,7 @@ class Calls:
         self._sorted = self._sorted and self._follows(consumers, times)
 
     def put_in_turn(self) -> None:
-        """What was told with turns has been told, in their order."""
+        """All calls with turns have been made; put them in order."""
         if not self._out_of_turn:
             return
         calls = list(map(np.concatenate, zip(*self._out_of_turn, strict=True)))
@@ -140,7 +140,7 @@ class Calls:
         return bool(((before <= at) & (self._latest[consumer] == at)).all())
 
     def _together(self, told: list[Round]) -> Iterator[Round]:
-        """What is told in the order of time, in rounds as long as no consumer comes to a second time.
+        """Calls in the order of time, in rounds as long as no consumer comes to a second time.
 
         At one time a consumer may give up and then read: that is their order within a round.
         """

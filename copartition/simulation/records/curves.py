@@ -276,7 +276,7 @@ class _Stretches(NamedTuple):
 
 
 class PartitionCurves:
-    """Lag over time of each partition, drawn when asked for from what was told between two changes."""
+    """Lag over time of each partition, drawn when asked for, from the calls between two changes."""
 
     def __init__(self, capacity: float) -> None:
         self._capacity = capacity

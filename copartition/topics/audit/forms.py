@@ -1,7 +1,7 @@
 """Forms of keys: what serializer made them, as far as their bytes tell.
 
-A key's form is told from all keys, not from the key alone: eight printable bytes are text among texts, and a
-long among longs. So shapes are counted by size, batch by batch, and named at the end.
+The form of a key follows from all keys, not from the key alone: eight printable bytes are text among texts,
+and a long among longs. So shapes are counted by size, batch by batch, and named at the end.
 """
 
 from __future__ import annotations

@@ -441,8 +441,8 @@ def read_records(
         committed: leave out records of transactions that are open or were aborted.
 
     Raises:
-        UnknownTopicError: there is no such topic; names near it are told.
-        TopicAccessError: we may not read or describe it; the ACL that is missing is told.
+        UnknownTopicError: there is no such topic; the message proposes near names.
+        TopicAccessError: we may not read or describe it; the message names the missing ACL.
         BrokerUnreachableError: no broker answers, and why.
         InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
     """

@@ -36,7 +36,7 @@ class Records(NamedTuple):
         partition: where each record is; shape (n,).
         offset: at which offset; shape (n,).
         timestamp_ms: Kafka's timestamp, -1 where the record has none; shape (n,).
-        keys: the keys as they are in the topic; a null one and an empty one are told apart.
+        keys: the keys as they are in the topic; null and empty are different.
     """
 
     partition: NDArray[np.int32]

@@ -50,7 +50,7 @@ class TopicState:
         id: what tells it from a later topic of that name; None where the cluster does not say.
 
     Raises:
-        UnknownTopicError: there is no such topic; names near it are told.
+        UnknownTopicError: there is no such topic; the message proposes near names.
         TopicAccessError: we may not describe it.
         BrokerUnreachableError: no broker answers, and why.
         InvalidConfigError: librdkafka refuses the settings.

@@ -26,7 +26,7 @@ _PLACING = {"counts", "rules", "changed-rule", "keys-apart", "scattered", "epoch
 """Reasons that go away once records are placed anew."""
 
 _BY_HAND = ("java", "librdkafka")
-"""Clients whose setting is told where nobody knows which client writes."""
+"""Clients whose settings are listed where the writer is unknown."""
 
 
 class _Target(NamedTuple):

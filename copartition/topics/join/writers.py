@@ -211,7 +211,7 @@ def parse_writer(text: str) -> ClientWriter:
     Raises:
         InvalidConfigError: the text is no such thing, or the client has no such setting or value; near ones
             are told.
-        UnknownStrategyError: no client of that name is known; near ones are told.
+        UnknownStrategyError: no client of that name is known; the message proposes near names.
     """
     topic, separator, rest = text.partition("=")
     client, *pairs = rest.split(",")
