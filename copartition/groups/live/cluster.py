@@ -157,8 +157,8 @@ class Cluster:
                     raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}") from error
                 if code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
                     # What librdkafka says of its own accord has a code below zero.
-                    text = f"{self._servers} {'answers' if fault.code() >= 0 else 'gives no answer'}"
-                    text = f"{text}: {fault.str() or code}{_MISSING.get(code, '')}"
+                    servers = f"{self._servers} {'answers' if fault.code() >= 0 else 'gives no answer'}"
+                    text = f"{servers}: {fault.str() or code}{_MISSING.get(code, '')}"
                     raise SourceError(f"{self._source}: {text}") from error
             time.sleep(_AGAIN_S)
 

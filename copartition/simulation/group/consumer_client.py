@@ -197,9 +197,9 @@ class Client:
         def answer() -> None:
             if self.gone or life != self._life:
                 return
-            answer = request()
+            reply = request()
             answered_ms = max(self._world.now_ms, self._coordinator.busy_ms)
-            self._later(answered_ms + self._costs.network_ms / 2, lambda: self._receive(answer, life, hear))
+            self._later(answered_ms + self._costs.network_ms / 2, lambda: self._receive(reply, life, hear))
 
         self._coordinator.take(answer)
 
