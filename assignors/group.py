@@ -158,20 +158,20 @@ class Group:
         claimed = filter(None, map(attrgetter("generation"), self.members))
         generation = 1 + max(self.generation, 0, *claimed)
         leaving = set(leave)
-        owned, given = _lists(assignment)
+        owned, received = _lists(assignment)
         if assignment.keeps_record:
             _keep_records(owned, assignment, {member.id: member.owned for member in self.members})
         if not in_order:  # a strategy that is not ours may list the members in its own order
             place = {member: number for number, member in enumerate(assignment)}
-            owned, given = ([lists[place[member]] for member in ids] for lists in (owned, given))
+            owned, received = ([lists[place[member]] for member in ids] for lists in (owned, received))
         if leaving:
             stays = [member not in leaving for member in ids]
-            owned, given = list(compress(owned, stays)), list(compress(given, stays))
+            owned, received = list(compress(owned, stays)), list(compress(received, stays))
             before = list(compress(self.members, stays))
         else:
             before = list(self.members)
         count = len(before)
-        data = make_many(StickyUserData, count, partitions=given, generation=repeat(generation))
+        data = make_many(StickyUserData, count, partitions=received, generation=repeat(generation))
         kept = {name: map(attrgetter(name), before) for name in ("id", "topics", "instance_id", "rack")}
         staying = make_many(Member, count, **kept, owned=owned, generation=repeat(generation), user_data=data)
         return Group(self.topics if topics is None else topics, [*staying, *join], generation=generation)
@@ -197,9 +197,9 @@ def _lists(assignment: "Assignment") -> tuple[list[PartitionList], list[Partitio
     rows, ranks, numbers = sort_rows(member, rank[topic], partition)
     names = tuple(topics[row] for row in order)
     ends = np.searchsorted(rows, np.arange(len(members) + 1)).tolist()
-    given = PartitionList.parts(PartitionColumns(topics, topic, partition), ends)
+    received = PartitionList.parts(PartitionColumns(topics, topic, partition), ends)
     columns = PartitionColumns(names, ranks.astype(np.int32), numbers.astype(np.int32))
-    return PartitionList.parts(columns, ends, given), given
+    return PartitionList.parts(columns, ends, received), received
 
 
 def _keep_records(

@@ -224,12 +224,12 @@ def _grouped(partitions: PartitionList) -> PartitionList:
 def _hashed(partitions: PartitionList) -> PartitionList:
     """By topic as a HashMap filled by `computeIfAbsent`, one call a row, iterates."""
     _, first = np.unique(partitions.topics, return_index=True)
-    asked: HashMap[str, int] = HashMap()
+    counts: HashMap[str, int] = HashMap()
     # Of the calls for a topic that is there, the last one of all says whether the table grows once more.
     for row in sorted({*first.tolist(), *range(len(partitions))[-1:]}):
         topic = int(partitions.topics[row])
-        asked.compute_if_absent(partitions.names[topic], partial(int, topic))
-    return _in_order(partitions, list(asked.values()))
+        counts.compute_if_absent(partitions.names[topic], partial(int, topic))
+    return _in_order(partitions, list(counts.values()))
 
 
 def _in_order(partitions: PartitionList, topics: NDArray[np.int32] | list[int]) -> PartitionList:

@@ -48,7 +48,7 @@ def get_assignor(name: str, **config: object) -> Assignor:
 
 
 def list_assignors() -> list[StrategyInfo]:
-    """Every assignor by name, also those that are broken, each with its fault."""
+    """Every assignor by name; a broken one with its fault."""
     return _REGISTRY.infos()
 
 

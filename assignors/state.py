@@ -166,11 +166,11 @@ class GroupState:
             widest = max(counts, key=counts.__getitem__)
             check_partitions(sum(counts.values()), SourceError, f"the group with topic {widest!r}")
         row = {name: number for number, name in enumerate(counts)}
-        known = np.array([row.get(name, -1) for name in self.topics], np.int64)[self.topic]
+        sizes = np.array([row.get(name, -1) for name in self.topics], np.int64)[self.topic]
         start = np.cumsum([0, *counts.values()])
-        listed = (known >= 0) & (self.partition < np.diff(start, append=0)[known])
+        listed = (sizes >= 0) & (self.partition < np.diff(start, append=0)[sizes])
         free = np.ones(int(start[-1]), np.bool_)
-        free[start[known[listed]] + self.partition[listed]] = False
+        free[start[sizes[listed]] + self.partition[listed]] = False
         flat = np.flatnonzero(free)
         topic = np.searchsorted(start, flat, side="right") - 1
         numbers = flat - start[topic]

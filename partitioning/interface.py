@@ -83,7 +83,7 @@ class Partitioner(Protocol):
 
 @runtime_checkable
 class PlacesByKey(Protocol):
-    """The power of a partitioner by which keyed records go by key and partition count alone.
+    """The power of a partitioner whose keyed records depend on key and partition count alone.
 
     `profile` of `partition_for_key`, `partition_batch` and `grow`, and `keyed` of partitioners take its name.
     """

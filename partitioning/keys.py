@@ -159,7 +159,7 @@ def advice(key: object) -> str:
     """What to do about a key that is not bytes."""
     if isinstance(key, str):
         return "a partitioner hashes serialized bytes: encode the text as the producer's key serializer does"
-    return "a partitioner hashes serialized bytes: give what the producer's key serializer makes of it"
+    return "a partitioner hashes serialized bytes: give the bytes of the producer's key serializer"
 
 
 def _from_arrow(keys: Any) -> KeyColumn:

@@ -36,7 +36,7 @@ def get_partitioner(name: str, **config: object) -> Partitioner:
 
 
 def list_partitioners() -> list[StrategyInfo]:
-    """Every partitioner by name, also those that are broken, each with its fault."""
+    """Every partitioner by name; a broken one with its fault."""
     return _REGISTRY.infos()
 
 
@@ -60,9 +60,9 @@ def register_partitioner(name: str, factory: Callable[..., Partitioner]) -> None
 
 
 def _of_profile(profile: Profile) -> Callable[..., Partitioner]:
-    made = partial(_UNKEYED[profile.unkeyed], keyed=profile.name)
-    made.__doc__ = profile.client
-    return made
+    factory = partial(_UNKEYED[profile.unkeyed], keyed=profile.name)
+    factory.__doc__ = profile.client
+    return factory
 
 
 _REGISTRY: Registry[Partitioner] = Registry(

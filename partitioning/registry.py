@@ -63,10 +63,10 @@ class Registry(Generic[S]):
 
     @cached_property
     def _installed(self) -> dict[str, list[EntryPoint]]:
-        found: dict[str, list[EntryPoint]] = {}
+        entry_points_of: dict[str, list[EntryPoint]] = {}
         for point in entry_points(group=self._group):
-            found.setdefault(point.name, []).append(point)
-        return found
+            entry_points_of.setdefault(point.name, []).append(point)
+        return entry_points_of
 
     def get(self, name: str, **config: object) -> S:
         """A new instance of the strategy.
@@ -89,15 +89,17 @@ class Registry(Generic[S]):
         if name in self._built_in:
             return factory(**config)
         try:
-            made = factory(**config)
+            strategy = factory(**config)
         except CopartitionError:
             raise
         except Exception as error:
             raise BrokenPluginError(f"{self._kind} {name!r} cannot be made: {error!r}") from error
-        missing = [each for each in vars(self._interface) if each[0] != "_" and not hasattr(made, each)]
+        missing = [each for each in vars(self._interface) if each[0] != "_" and not hasattr(strategy, each)]
         if missing:
-            raise BrokenPluginError(f"{self._kind} {name!r} is {made!r}, which lacks {' and '.join(missing)}")
-        return made
+            raise BrokenPluginError(
+                f"{self._kind} {name!r} is {strategy!r}, which lacks {' and '.join(missing)}"
+            )
+        return strategy
 
     def register(self, name: str, factory: Callable[..., S]) -> None:
         """Make a strategy known by name in this process.
@@ -115,7 +117,7 @@ class Registry(Generic[S]):
         return sorted({*self._registered, *self._installed} - self._built_in.keys())
 
     def infos(self) -> list[StrategyInfo]:
-        """Every strategy by name, also those that are broken, each with its fault."""
+        """Every strategy by name; a broken one with its fault."""
         infos = [
             StrategyInfo(name, "built-in", _summary(factory)) for name, factory in self._built_in.items()
         ]
@@ -140,9 +142,9 @@ class Registry(Generic[S]):
             return self._registered[name]
         if name in self._installed:
             return self._load(name, self._installed[name])
-        known = sorted([*self._built_in, *self.plug_ins()])
-        close = get_close_matches(name, known, n=3)
-        hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(known)}"
+        names = sorted([*self._built_in, *self.plug_ins()])
+        close = get_close_matches(name, names, n=3)
+        hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(names)}"
         raise UnknownStrategyError(f"no {self._kind} {name!r}; {hint}")
 
     def _load(self, name: str, points: list[EntryPoint]) -> Callable[..., S]:

@@ -149,9 +149,9 @@ def _owners(group: Group, reading: Reading, assignment: Assignment) -> NDArray[n
                 "the partition does not exist, or another list has it too"
             )
         owner[row] = number
-    given = np.flatnonzero(owner >= 0)
-    kind = reading.readers.of_member[owner[given]]
-    owner[given[~reading.readers.has(kind, reading.topic_of[given])]] = -1
+    assigned = np.flatnonzero(owner >= 0)
+    kind = reading.readers.of_member[owner[assigned]]
+    owner[assigned[~reading.readers.has(kind, reading.topic_of[assigned])]] = -1
     return owner
 
 
@@ -166,8 +166,8 @@ def _moves(reading: Reading, owner: NDArray[np.intp]) -> int:
 def _worst_topic(reading: Reading, owner: NDArray[np.intp]) -> tuple[int, int]:
     """The most partitions of one topic on one member, and that topic's fair share, where they differ most."""
     topics = len(reading.topics)
-    given = owner >= 0
-    pairs, amount = np.unique(owner[given] * topics + reading.topic_of[given], return_counts=True)
+    assigned = owner >= 0
+    pairs, amount = np.unique(owner[assigned] * topics + reading.topic_of[assigned], return_counts=True)
     subscribers = sums(reading.readers.topic, reading.readers.members[reading.readers.kind], topics)
     share = -(-reading.counts // subscribers)
     if not len(pairs):

@@ -1,4 +1,4 @@
-"""The hash code of each kind of key, what `HashMap` makes of it, and what orders keys that share one."""
+"""The hash code of each kind of key, `HashMap.hash` of it, and the order of keys that share one."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Picture:
     def figure(self, label: str, value: float, most: float, text: str, colour: int = 0) -> None:
         """A row with one bar whose length is a figure, the longest of which is `most`."""
         y = self._row(label)
-        width = (WIDTH - self._label - 130) * value / most
+        width = (WIDTH - self._label - 170) * value / most
         self._box(self._label, y + 3, max(width, 1.0), COLOURS[colour % len(COLOURS)])
         self._text(self._label + width + 6, y + 18, text)
 
