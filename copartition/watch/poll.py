@@ -63,24 +63,24 @@ class Looks:
 
     def __iter__(self) -> Iterator[Step]:
         """The steps; looks that show nothing new give none."""
-        seen: Reading | None = None
+        latest: Reading | None = None
         since: float | None = None
         tried = 0
         start = self._clock()
         while True:
-            asked = self._clock()
-            step = self._look(required=seen is None)
+            asked_s = self._clock()
+            reading = self._look(required=latest is None)
             tried += 1
-            if step is not None:
+            if reading is not None:
                 self.ended = self._clock()
                 self.begun = self.begun or self.ended
                 self.taken += 1
-                self.blind_s = max(self.blind_s, self.ended - (asked if since is None else since))
-                if step is not seen:
-                    yield Step(self.ended, since, *step)
+                self.blind_s = max(self.blind_s, self.ended - (asked_s if since is None else since))
+                if reading is not latest:
+                    yield Step(self.ended, since, *reading)
                 # The answer is no older than the question.
-                seen, since = step, asked
-            wait_s = max(asked + self._interval_s - self._clock(), 0)
+                latest, since = reading, asked_s
+            wait_s = max(asked_s + self._interval_s - self._clock(), 0)
             last = tried == self._count
             if last or (self._for_s is not None and self._clock() + wait_s > start + self._for_s):
                 return
@@ -88,7 +88,7 @@ class Looks:
 
     def _look(self, *, required: bool) -> Reading | None:
         try:
-            step = self._read()
+            reading = self._read()
         except SourceError as error:
             if required:
                 raise
@@ -99,7 +99,7 @@ class Looks:
         if self._told:
             self._told.clear()
             self._tell(None)
-        return step
+        return reading
 
 
 def _steady_clock() -> Callable[[], float]:
