@@ -17,7 +17,16 @@ from assignors.protocol import (
 )
 from assignors.reasons import Reason, Recorder, Step
 from assignors.registry import get_assignor, list_assignors, register_assignor
+from assignors.rules.connect import ConnectRound
+from assignors.share import ShareAssignment, SimpleAssignor
 from assignors.state import GroupState, MemberIdentity
+from assignors.streams import (
+    StreamsAssignment,
+    StreamsGroup,
+    StreamsMember,
+    StreamsStickyAssignor,
+    Subtopology,
+)
 from partitioning.errors import (
     AssignmentError,
     AssignorError,
@@ -32,6 +41,7 @@ __all__ = [
     "AssignmentQuality",
     "Assignor",
     "AssignorError",
+    "ConnectRound",
     "Explainer",
     "Explanation",
     "Group",
@@ -46,9 +56,16 @@ __all__ = [
     "Recorder",
     "RecordingAssignor",
     "RememberingAssignor",
+    "ShareAssignment",
+    "SimpleAssignor",
     "Step",
     "StickyUserData",
+    "StreamsAssignment",
+    "StreamsGroup",
+    "StreamsMember",
+    "StreamsStickyAssignor",
     "Subscription",
+    "Subtopology",
     "Topic",
     "decode_assignment",
     "decode_sticky_user_data",

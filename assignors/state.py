@@ -18,6 +18,9 @@ from partitioning.topic_partition import TopicPartition  # noqa: TC001 - type hi
 UNKNOWN_LAG = -(2**63)
 """A lag that nobody knows; a real one is below zero where a group committed an offset beyond the end."""
 
+CONNECT = "connect"
+"""The protocol of Kafka Connect's workers: `GroupState.protocol` of a Connect cluster."""
+
 TopicRacks: TypeAlias = tuple[tuple[str, ...], ...]
 """The racks of a topic's replicas, one tuple a partition."""
 
@@ -61,7 +64,7 @@ class GroupState:
         name: the group's name, where known.
         status: the group's state, such as "Stable", where known.
         strategy: the assignor that the group uses, such as "range", where known.
-        protocol: "classic" or "consumer" (KIP-848), where known.
+        protocol: "classic", "consumer" (KIP-848) or "connect" (workers of Kafka Connect), where known.
         generation: the lowest that the group's generation can be, where members told theirs.
         leading_client: the client library of the member that made the assignments, such as "java" or
             "librdkafka", where a classic group's bytes tell.

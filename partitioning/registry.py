@@ -30,7 +30,7 @@ class StrategyInfo:
 
     Attributes:
         name: what to ask for.
-        origin: "built-in", "registered", or the distribution it comes from.
+        origin: "built-in", "built-in, of Kafka Connect", "registered", or the distribution it comes from.
         summary: one line on what it does.
         fault: why it cannot be used; None where it can.
     """
@@ -49,15 +49,22 @@ class Registry(Generic[S]):
         group: entry-point group in which installed packages name theirs.
         interface: the Protocol that every one of them implements.
         built_in: factory of each strategy of ours; their names cannot be taken.
+        origins: the origin of those of ours that are more than "built-in".
     """
 
     def __init__(
-        self, kind: str, group: str, interface: type, built_in: Mapping[str, Callable[..., S]]
+        self,
+        kind: str,
+        group: str,
+        interface: type,
+        built_in: Mapping[str, Callable[..., S]],
+        origins: Mapping[str, str] | None = None,
     ) -> None:
         self._kind = kind
         self._group = group
         self._interface = interface
         self._built_in = built_in
+        self._origins = origins or {}
         self._registered: dict[str, Callable[..., S]] = {}
         self._signatures: dict[str, inspect.Signature | None] = {}
 
@@ -119,7 +126,8 @@ class Registry(Generic[S]):
     def infos(self) -> list[StrategyInfo]:
         """Every strategy by name; a broken one with its fault."""
         infos = [
-            StrategyInfo(name, "built-in", _summary(factory)) for name, factory in self._built_in.items()
+            StrategyInfo(name, self._origins.get(name, "built-in"), _summary(factory))
+            for name, factory in self._built_in.items()
         ]
         infos += [
             StrategyInfo(name, "registered", _summary(factory)) for name, factory in self._registered.items()
@@ -133,7 +141,7 @@ class Registry(Generic[S]):
                 infos.append(StrategyInfo(name, origins, _summary(self._load(name, points))))
             except (StrategyConflictError, BrokenPluginError) as error:
                 infos.append(StrategyInfo(name, origins, "", str(error)))
-        return sorted(infos, key=lambda info: (info.name, info.origin != "built-in"))
+        return sorted(infos, key=lambda info: (info.name, not info.origin.startswith("built-in")))
 
     def _factory(self, name: str) -> Callable[..., S]:
         if name in self._built_in:

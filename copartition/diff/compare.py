@@ -133,7 +133,7 @@ class AssignmentDiff:
     @cached_property
     def stops(self) -> tuple[Stop, ...]:
         """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
-        return find_stops(self._events, self.timing or Settings())
+        return find_stops(self.before, self.after, self._events, self.timing or Settings())
 
     @cached_property
     def _events(self) -> tuple[Event, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
+from assignors.state import CONNECT
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
 from partitioning.errors import UnknownStrategyError
@@ -182,7 +183,12 @@ def find_consumption(
 
 
 def find_protocols(before: GroupState, after: GroupState) -> tuple[str, ...]:
-    """The rebalance protocols that a group may have: that of the later side, of the earlier one, or all."""
+    """The rebalance protocols that a group may have: that of the later side, of the earlier one, or all.
+
+    None for the workers of Connect, who have their own.
+    """
+    if CONNECT in {before.protocol, after.protocol}:
+        return ()
     for state in (after, before):
         protocol = _own_protocol(state)
         if protocol is not None:
@@ -204,8 +210,15 @@ def _own_protocol(state: GroupState) -> str | None:
     return "cooperative" if RebalanceProtocol.COOPERATIVE in protocols else "eager"
 
 
-def find_stops(events: Sequence[Event], settings: Settings) -> tuple[Stop, ...]:
-    """What these events cost, by what happens and by protocol; nothing where they stop nobody."""
+def find_stops(
+    before: GroupState, after: GroupState, events: Sequence[Event], settings: Settings
+) -> tuple[Stop, ...]:
+    """What these events cost, by what happens and by protocol; nothing where they stop nobody.
+
+    What a change of Connect's workers costs is not known here.
+    """
+    if CONNECT in {before.protocol, after.protocol}:
+        return ()
     stops = [stop for event in events if event.members for stop in _costs(event, settings)]
     return tuple(stop for stop in stops if stop.partition_seconds > 0)
 

@@ -12,7 +12,7 @@ import numpy as np
 from assignors.files import read_text
 from assignors.group import Topic
 from assignors.partition_list import PartitionList
-from assignors.registry import get_assignor
+from assignors.registry import check_for_consumers, get_assignor
 from copartition.groups.plan import plan
 from copartition.groups.snapshot import read_record
 from copartition.simulation import Consumer, Grow, Join, Leave, Restart, Scenario, simulate
@@ -386,6 +386,7 @@ def _strategy(path: str | PathLike[str], steps: Sequence[Step], given: str | Non
         )
         raise SourceError(f"{path}: the record {what}; name the one to replay it with, --assignor range")
     strategy = given or strategies.pop()
+    check_for_consumers([strategy], SourceError)
     get_assignor(strategy)
     return strategy
 
