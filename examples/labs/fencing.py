@@ -34,7 +34,7 @@ def run(lab: Lab) -> None:
     lab.picture = Picture("Who writes: a producer that froze, and its successor", label=150)
     for name, wanted in (("with transactional.id", True), ("without", False)):
         topic = lab.topic()
-        lab.saw(f"{name}: the woken producer", overtaken(lab, topic, topic if wanted else ""))
+        lab.saw(f"{name}: the woken producer", overtake(lab, topic, topic if wanted else ""))
         servers = lab.cluster.kafka.bootstrap_servers
         log = seg.read(servers, topic)
         committed = seg.read(servers, topic, isolation=seg.READ_COMMITTED).values
@@ -53,7 +53,7 @@ def run(lab: Lab) -> None:
             lab.saw(f"{name}: the successor's epoch is higher", epochs["new"] > epochs["old 1"])
 
 
-def overtaken(lab: Lab, topic: str, transactional_id: str) -> str:
+def overtake(lab: Lab, topic: str, transactional_id: str) -> str:
     """What becomes of a producer that stands still while another one takes its place and writes."""
     servers = lab.cluster.kafka.bootstrap_servers
     command = [*dies_with_us(), sys.executable, frozen.__file__, servers, topic, transactional_id]
