@@ -44,7 +44,8 @@ def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> Lea
     clients = {*state.clients, *filter(None, [state.leading_client])}
     if strategy in _BY_MEMBERS:
         return LeadersRule(strategy, assumed=_other_order(strategy, clients, seats))
-    if strategy != "cooperative-sticky" or clients == {"java"}:
+    others = strategy == "sticky" and bool(clients)
+    if not (strategy == "cooperative-sticky" or others) or clients == {"java"}:
         return LeadersRule(strategy)
     own = f"{_LIBRDKAFKA}{strategy}"
     if clients == {"librdkafka"}:
