@@ -68,7 +68,7 @@ class WhatIf:
 
 
 _BY_ID = {"sticky", "cooperative-sticky", "librdkafka-cooperative-sticky"}
-"""Strategies that depend on the order of ids, Java's among members that own something on that of a HashMap."""
+"""Strategies that depend on the order of ids; Java's, where members own something, on that of a HashMap."""
 
 _BY_INSTANCE = {"range", "roundrobin", "broker-range"}
 """Strategies that put static members first, by instance id, then the others by id."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assignors import AssignorError, Group, Member, Topic, get_assignor
+from assignors import Group, Member, Topic, get_assignor
+from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
 from tests.support.agreement import describe
 from tests.support.golden import golden_files, golden_lines, group_of, lists_of
