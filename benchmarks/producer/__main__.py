@@ -1,4 +1,4 @@
-"""What `copartition producer` predicts beside real producers on a real broker.
+"""What `copartition model batching` predicts beside real producers on a real broker.
 
 Run it with `python -m benchmarks.producer`.
 
@@ -47,7 +47,7 @@ LINGERS = (0, 5, 10, 15, 18)
 RUNS = 3
 QUIET_MS = 2.0
 
-HEAD = f"""# `copartition producer` beside real producers
+HEAD = f"""# `copartition model batching` beside real producers
 
 Made by `python -m benchmarks.producer`. {STREAM["records"]:,} records of {STREAM["value_bytes"]} bytes, \
 {STREAM["records_per_second"]:,} a second at an even pace, {STREAM["partitions"]} partitions, one real \

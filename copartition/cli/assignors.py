@@ -8,12 +8,19 @@ import click
 
 from copartition.cli.options import output_options
 from copartition.cli.shell import HELP, QuietCommand
+from copartition.cli.verbs import examples
 
 if TYPE_CHECKING:
     from copartition.cli.shell import Output
 
 
-@click.command(cls=QuietCommand, context_settings=HELP)
+@click.command(
+    cls=QuietCommand,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition assignors",
+    ),
+)
 @output_options("text", "json")
 def assignors(output: Output) -> None:
     """Assignors by name, plug-ins included."""

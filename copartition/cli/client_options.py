@@ -5,6 +5,7 @@ No value is ever shown, as it may be secret.
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from copartition.cli.options import Decorator
 
+
+SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
 
 # Java's Properties: the key ends at the first "=", ":" or blank that no backslash precedes.
 _PAIR = re.compile(r"((?:\\.|[^\\=:\s])+)(?:\s*[=:]\s*|\s+(?=\S))(.*)", re.DOTALL)
@@ -35,7 +38,12 @@ def client_options(cluster: str) -> Decorator:
     return one_argument(
         "config",
         client_settings,
-        click.option("-b", "--bootstrap-server", metavar="HOST:PORT", help=cluster),
+        click.option(
+            "-b",
+            "--bootstrap-server",
+            metavar="HOST:PORT",
+            help=f"{cluster} {SERVERS} names it where nothing else does.",
+        ),
         click.option(
             "-X", "settings", multiple=True, metavar="KEY=VALUE", help="A client setting; repeatable."
         ),
@@ -51,6 +59,8 @@ def client_settings(
     bootstrap_server: str | None, settings: tuple[str, ...], command_config: str | None
 ) -> dict[str, str]:
     """The settings of a file, then those of `-X`, then the server; the last wins.
+
+    Where none of these names a server, KAFKA_BOOTSTRAP_SERVERS of the environment does.
 
     They may be those of Java's clients, `client.properties`, as far as librdkafka can do the same.
 
@@ -68,6 +78,8 @@ def client_settings(
         config[key.strip()] = value.strip()
     if bootstrap_server is not None:
         config["bootstrap.servers"] = bootstrap_server
+    elif os.environ.get(SERVERS):
+        config.setdefault("bootstrap.servers", os.environ[SERVERS])
     return librdkafka_settings(config)
 
 

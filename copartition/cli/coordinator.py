@@ -9,6 +9,7 @@ import click
 from copartition.cli.client_options import client_options
 from copartition.cli.options import output_options
 from copartition.cli.shell import HELP, QuietCommand
+from copartition.cli.verbs import examples
 from partitioning.errors import SourceError
 from partitioning.topic_partition import MAX_PARTITIONS
 
@@ -22,7 +23,14 @@ PARTITIONS = 50
 """Kafka's default of `offsets.topic.num.partitions` and `transaction.state.log.num.partitions`."""
 
 
-@click.command(cls=QuietCommand, context_settings=HELP)
+@click.command(
+    cls=QuietCommand,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition coordinator billing -b localhost:9092",
+        "copartition coordinator payments-tx --transactional-id -n 50",
+    ),
+)
 @click.argument("ids", nargs=-1, required=True, metavar="GROUP...")
 @click.option("--transactional-id", "transactional", is_flag=True, help="They are transactional ids.")
 @click.option(

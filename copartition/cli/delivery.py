@@ -1,4 +1,4 @@
-"""`copartition delivery`: what retries and idempotence make of faults."""
+"""`copartition model delivery`: what retries and idempotence make of faults."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  copartition delivery --no-idempotence --ack-lost 0.01
-  copartition delivery --acks 1 --leader-change 100
-  copartition delivery --client librdkafka --idempotence --refused 0.02 --in-flight 5
+  copartition model delivery --no-idempotence --ack-lost 0.01
+  copartition model delivery --acks 1 --leader-change 100
+  copartition model delivery --client librdkafka --idempotence --refused 0.02 --in-flight 5
 """
 
 SHARE = click.FloatRange(0, 1)

@@ -11,6 +11,7 @@ import click
 from copartition.cli.client_options import client_options
 from copartition.cli.options import output_options, verbose_option
 from copartition.cli.shell import HELP, QuietCommand, complain, write
+from copartition.cli.verbs import examples
 from partitioning.errors import GroupNotFoundError
 
 if TYPE_CHECKING:
@@ -26,7 +27,13 @@ class _Commands(QuietCommand, click.Group):
     """Errors of its commands are one line, too."""
 
 
-@click.group(cls=_Commands, context_settings=HELP)
+@click.group(
+    cls=_Commands,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition ledger list -b localhost:9092", "copartition ledger show backfill -b localhost:9092"
+    ),
+)
 def ledger() -> None:
     """What exactly-once writes from Spark have noted: which version is in which partition.
 

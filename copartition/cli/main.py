@@ -1,54 +1,59 @@
-"""`copartition`: its commands by name, each loaded when it is called."""
+"""`copartition`: its commands by name, under the headings of --help."""
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
 
-from copartition.cli.shell import HELP, QuietCommand
+from copartition.cli.shell import HELP
+from copartition.cli.verbs import Verbs, examples
 
-COMMANDS = {
-    "diff": "What changes in a consumer group; the same as assignment-diff.",
-    "snapshot": "Keep a group, or a plan, as a file that a diff can read.",
-    "watch": "What changes in a group while you look, a line a change.",
-    "simulate": "Run scenarios: rebalances, pauses, moves, lag.",
-    "audit": "Who wrote a topic: whose rule, over how many partitions.",
-    "partition": "Where every client puts a key.",
-    "profiles": "Every client's rule for keys.",
-    "partitioners": "Partitioners by name, plug-ins included.",
-    "assignors": "Assignors by name, plug-ins included.",
-    "assign": "What an assignor gives to members.",
-    "check": "Can these topics be joined partition by partition?",
-    "producer": "Which linger.ms and batch.size keep a producer's latency under a limit.",
-    "delivery": "How often faults lose, duplicate or reorder a producer's records.",
-    "migrate": "Safe rolling bounces from one strategy to another.",
-    "coordinator": "Which broker looks after a group.",
-    "ledger": "What exactly-once writes from Spark have noted on a cluster.",
-    "completion": "A script that lets a shell complete commands and options.",
+SECTIONS = {
+    "Keys and topics": {
+        "partition": "Where every client puts a key.",
+        "check": "Can these topics be joined partition by partition?",
+        "audit": "Who wrote a topic: whose rule, over how many partitions.",
+        "profiles": "Every client's rule for keys.",
+        "partitioners": "Partitioners by name, plug-ins included.",
+    },
+    "Groups": {
+        "diff": "What a change moves and stops; the same as assignment-diff.",
+        "simulate": "Run scenarios: rebalances, pauses, moves, lag.",
+        "migrate": "Safe rolling bounces from one strategy to another.",
+        "watch": "What changes in a group while you look, a line a change.",
+        "snapshot": "Keep a group, or a plan, as a file that a diff can read.",
+        "assign": "What an assignor gives to members.",
+        "assignors": "Assignors by name, plug-ins included.",
+        "coordinator": "Which broker looks after a group.",
+    },
+    "Producers": {
+        "model": "What settings do to latency (batching) and to records under faults (delivery).",
+    },
+    "Cluster": {
+        "ledger": "What exactly-once writes from Spark have noted on a cluster.",
+    },
+    "Shell": {
+        "completion": "A script that lets a shell complete commands and options.",
+    },
 }
-"""What the list of commands says of each; the file of a command has its name."""
+"""The commands, with what --help says of each."""
+
+COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
 
 
-class _Umbrella(QuietCommand, click.Group):
-    """Commands that are not imported before one is called; a list of them imports none."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
-        return [*COMMANDS]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"copartition.cli.{cmd_name}")
-        command: click.Command = getattr(module, cmd_name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items()])
-
-
-@click.group(cls=_Umbrella, context_settings=HELP)
+@click.group(
+    cls=Verbs,
+    sections=SECTIONS,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition partition order-42 -n 12",
+        "copartition check orders payments -b localhost:9092",
+        "copartition diff live:billing plan:current --deploy rolling -b localhost:9092",
+    ),
+)
 @click.version_option(package_name="copartition")
 def copartition() -> None:
-    """Where Kafka puts a record and who consumes it, before you run it."""
+    """Where Kafka puts a record and who consumes it, before you run it.
+
+    KAFKA_BOOTSTRAP_SERVERS names the cluster where -b does not. Exit code: 0 fine, 1 found something, 2 could
+    not tell or could not run.
+    """

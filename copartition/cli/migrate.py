@@ -11,6 +11,7 @@ import click
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, output_options
 from copartition.cli.shell import HELP, QuietCommand
+from copartition.cli.verbs import examples
 from copartition.reports.words import visible
 
 if TYPE_CHECKING:
@@ -30,7 +31,14 @@ def _complete_client(_context: click.Context, _parameter: click.Parameter, incom
     return [name for name in CLIENTS if name.startswith(incomplete)]
 
 
-@click.command(cls=QuietCommand, context_settings=HELP)
+@click.command(
+    cls=QuietCommand,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition migrate billing.txt cooperative-sticky",
+        "copartition migrate live:billing uniform -b localhost:9092",
+    ),
+)
 @click.argument("before", metavar="FROM|SOURCE")
 @click.argument("after", metavar="TO")
 @click.option(

@@ -10,6 +10,7 @@ import click
 
 from copartition.cli.options import output_options
 from copartition.cli.shell import HELP, QuietCommand
+from copartition.cli.verbs import examples
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
     from copartition.cli.shell import Output
 
 
-@click.command(cls=QuietCommand, context_settings=HELP)
+@click.command(
+    cls=QuietCommand,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition partition order-42 -n 12",
+        "copartition partition order-42 order-43 -n 12 --profile java --profile librdkafka -o json",
+    ),
+)
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
 @click.option(
     "-n",

@@ -8,12 +8,19 @@ import click
 
 from copartition.cli.options import output_options
 from copartition.cli.shell import HELP, QuietCommand
+from copartition.cli.verbs import examples
 
 if TYPE_CHECKING:
     from copartition.cli.shell import Output
 
 
-@click.command(cls=QuietCommand, context_settings=HELP)
+@click.command(
+    cls=QuietCommand,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition profiles",
+    ),
+)
 @output_options("text", "json")
 def profiles(output: Output) -> None:
     """Every client's rule for keys."""

@@ -14,6 +14,7 @@ import click
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, html_option, output_options, seed_option, set_option
 from copartition.cli.shell import HELP, QuietCommand, complain, write
+from copartition.cli.verbs import examples
 from copartition.reports.words import visible
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
@@ -31,7 +32,15 @@ _SHOWN = 100
 """Characters that are shown of a line that differs."""
 
 
-@click.command(cls=QuietCommand, context_settings=HELP)
+@click.command(
+    cls=QuietCommand,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition simulate --list",
+        "copartition simulate deploy-surge deploy-static-ids",
+        "copartition simulate billing.txt --deploy rolling --html page.html",
+    ),
+)
 @click.argument("plans", nargs=-1, metavar="[FILE|NAME]...")
 @output_options("text", "json", "ndjson")
 @click.option(

@@ -7,10 +7,18 @@ import click
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, verbose_option
 from copartition.cli.shell import HELP, QuietCommand, write
+from copartition.cli.verbs import examples
 from copartition.reports.words import visible
 
 
-@click.command(cls=QuietCommand, context_settings=HELP)
+@click.command(
+    cls=QuietCommand,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition snapshot live:billing -b localhost:9092 > billing.json",
+        "copartition snapshot billing.txt --as-scenario > billing.yaml",
+    ),
+)
 @click.argument("source")
 @click.option(
     "--as-scenario",

@@ -10,6 +10,7 @@ import click
 from copartition.cli.client_options import client_options
 from copartition.cli.options import format_option, verbose_option
 from copartition.cli.shell import HELP, QuietCommand, complain, write
+from copartition.cli.verbs import examples
 
 _SUFFIX = ".ndjson"
 
@@ -20,7 +21,14 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
     return path
 
 
-@click.command(cls=QuietCommand, context_settings=HELP)
+@click.command(
+    cls=QuietCommand,
+    context_settings=HELP,
+    epilog=examples(
+        "copartition watch billing -b localhost:9092",
+        "copartition watch billing -b localhost:9092 --record night.ndjson",
+    ),
+)
 @click.argument("group")
 @client_options("The cluster.")
 @click.option(

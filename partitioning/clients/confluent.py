@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from partitioning.errors import DeliveryError, MissingDependencyError
 
 try:
-    from confluent_kafka import KafkaError, KafkaException, Producer, SerializingProducer
+    from confluent_kafka import KafkaException, Producer, SerializingProducer
 except ImportError as missing:
     raise MissingDependencyError(
         "PartitioningProducer needs confluent-kafka: install it with: pip install 'copartition[kafka]'"
@@ -20,15 +19,15 @@ from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from types import TracebackType
 
-    from confluent_kafka import Message
     from confluent_kafka._types import DeliveryCallback, HeadersType
 
-    from partitioning.clients.delivery import Deliveries
     from partitioning.clients.topics import Topic
     from partitioning.interface import Partitioner
+
+_produce = Producer.produce  # `super()` takes as long as a fifth of the call
 
 
 class PartitioningProducer(Producer):
@@ -36,16 +35,17 @@ class PartitioningProducer(Producer):
 
     It does all that its base does, with three differences:
 
-    - A record without an explicit partition goes where the strategy says. The partition counts it needs are
-      asked for once a topic, and again after `topic.metadata.refresh.interval.ms`: new partitions are used
-      after that long at the latest. They are asked for at once when librdkafka says that a partition is gone.
-      An explicit partition wins.
-    - `produce()` may block for `max_block_ms` when it meets a topic for the first time.
+    - A record without an explicit partition goes where the strategy says; an explicit partition wins. Where
+      the strategy hashes keys as librdkafka can, librdkafka does that, by the partition count it knows.
+    - `produce()` may block for `max_block_ms` when it meets a topic for the first time, or again after
+      librdkafka said that the topic or a partition is gone. Otherwise partition counts are asked for in the
+      background, after `topic.metadata.refresh.interval.ms`, and the old ones serve until brokers answer.
     - A record that nobody watches, with neither a delivery callback of its own nor `on_delivery` in the
       configuration, is not lost unnoticed: `poll`, `flush`, `close` and the end of a `with` block raise a
-      DeliveryError for those that were not acknowledged. What the caller purged or aborted is not among them.
-      None of them waits for ever: where librdkafka is silent a minute after `delivery.timeout.ms` is over,
-      `flush` raises one, and so do `close` and the end of `with`, which give the records up first.
+      DeliveryError for records that were not acknowledged. What the caller purged or aborted is not among
+      them. None of these calls waits for ever: where librdkafka is silent a minute after
+      `delivery.timeout.ms` is over, `flush` raises one, and so do `close` and the end of `with`, which give
+      the records up first.
 
     Args:
         config: librdkafka's configuration, without its `partitioner`; what lets us in may be as Java's
@@ -60,6 +60,9 @@ class PartitioningProducer(Producer):
         UnknownStrategyError: no strategy or profile has this name.
     """
 
+    # An attribute of a class that C made is read more slowly than a slot.
+    __slots__ = ("__dict__", "__weakref__", "_hashed")
+
     def __init__(
         self,
         config: Mapping[str, Any],
@@ -70,8 +73,10 @@ class PartitioningProducer(Producer):
         config = librdkafka_security(config)
         self._topics = Topics(config, partitioner, max_block_ms)
         self._deliveries = deliveries_of(config, "records without a delivery callback")
-        self._on_delivery = self._watcher(config.get("on_delivery"))
-        super().__init__(config)
+        self._hashed = self._topics.hashed
+        self._watched: tuple[DeliveryCallback | None, DeliveryCallback | None] = None, None
+        on_delivery = self._deliveries.watched(self._topics.on_error, config.get("on_delivery"))
+        super().__init__({**config, **self._topics.hashing, "on_delivery": on_delivery})
 
     def produce(
         self,
@@ -93,23 +98,22 @@ class PartitioningProducer(Producer):
             BufferError: the queue is full: call `poll()`, then try again.
             KafkaException: librdkafka refuses the record.
         """
+        current = None
+        if partition == ANY_PARTITION and not (key and topic in self._hashed):
+            current = self._current_topic(topic)
+            partition = current.place(encoded(key))
         own = on_delivery or callback
-        watcher = self._watcher(own) if own else self._on_delivery
-        known = None
-        key, value = encoded(key), encoded(value)
-        if partition == ANY_PARTITION:
-            known = self._known(topic)
-            partition = known.place(key)
         try:
-            super().produce(
-                topic, value, key, partition, on_delivery=watcher, timestamp=timestamp, headers=headers
-            )
+            if own is None and headers is None and not timestamp:
+                _produce(self, topic, value, key, partition)  # fewer arguments are read faster
+            else:
+                watcher = own and self._watcher(own)
+                _produce(self, topic, value, key, partition, watcher, None, timestamp, headers)
         except KafkaException as error:
-            self._topics.heard(topic, error.args[0])
+            self._topics.on_error(topic, error.args[0])
             raise
-        self._deliveries.queued()
-        if known is not None:
-            known.sent(partition, key, value)
+        if current is not None:
+            current.sent(partition, encoded(key), encoded(value))
 
     def produce_batch(
         self,
@@ -137,25 +141,27 @@ class PartitioningProducer(Producer):
             chosen = message.get("partition", partition)
             if chosen == ANY_PARTITION:
                 key = encoded(message.get("key"))
-                known = self._known(topic)
-                chosen = known.place(key)
-                known.sent(chosen, key, encoded(message.get("value")))
+                current = self._current_topic(topic)
+                chosen = current.place(key)
+                current.sent(chosen, key, encoded(message.get("value")))
             groups.setdefault(chosen, []).append(message)
         own = on_delivery or callback
-        watcher = self._watcher(own) if own else self._on_delivery
-        queued = 0
-        for chosen, group in groups.items():
-            queued += super().produce_batch(topic, group, chosen, on_delivery=watcher)
-        # Reports of the others reach the callback that the message itself names.
-        self._deliveries.queued(queued - sum("callback" in message for message in messages))
-        return queued
+        watcher = self._watcher(own) if own else None
+        return sum(
+            super(PartitioningProducer, self).produce_batch(topic, group, chosen, on_delivery=watcher)
+            for chosen, group in groups.items()
+        )
 
-    def _watcher(self, own: DeliveryCallback | None) -> DeliveryCallback:
-        # Not bound to the producer, which would then outlive its last reference until the next collection.
-        return partial(_told, self._topics, self._deliveries, own or self._deliveries.report)
+    def _watcher(self, own: DeliveryCallback) -> DeliveryCallback:
+        """The callback around the caller's own, which is mostly the same as last time."""
+        last, watcher = self._watched
+        if watcher is None or own != last:
+            watcher = self._deliveries.watched(self._topics.on_error, own)
+            self._watched = own, watcher
+        return watcher
 
-    def _known(self, topic: str) -> Topic:
-        return self._topics.fresh(topic) or self._topics.refreshed(topic, self.list_topics)
+    def _current_topic(self, topic: str) -> Topic:
+        return self._topics.current(topic, self.list_topics)
 
     def poll(self, timeout: float = -1) -> int:
         """Serve delivery reports, as the base does.
@@ -196,6 +202,7 @@ class PartitioningProducer(Producer):
             silent = error
             self.purge()
             self._drain(WAIT_S)
+        self._topics.close()
         close = super().close
         if not len(self):  # else the base would wait without end
             self._deliveries.serve(lambda _: close(), 0)
@@ -221,16 +228,16 @@ class PartitioningProducer(Producer):
                 pass
 
     def _check(self, given_up: DeliveryError | None = None) -> None:
-        self._deliveries.check(all_served=not len(self), given_up=given_up)
+        self._deliveries.check(outstanding=len(self), given_up=given_up)
 
 
 class _PlacingBase(PartitioningProducer):
     """What a SerializingProducer, which passes on a configuration and no more, has for a base."""
 
-    _asked: Mapping[str, Any]
+    _settings: Mapping[str, Any]
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        super().__init__(config, **self._asked)
+        super().__init__(config, **self._settings)
 
 
 class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # type: ignore[misc] # its `produce`
@@ -260,23 +267,8 @@ class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # typ
         partitioner: str | Partitioner = "default",
         max_block_ms: float = 5000,
     ) -> None:
-        self._asked = {"partitioner": partitioner, "max_block_ms": max_block_ms}
+        self._settings = {"partitioner": partitioner, "max_block_ms": max_block_ms}
         super().__init__(dict(conf))
 
     # That of SerializingProducer would hide the error that ends a `with` block behind one of `close`.
     __exit__ = PartitioningProducer.__exit__
-
-
-def _told(
-    topics: Topics,
-    deliveries: Deliveries,
-    watcher: Callable[[KafkaError | None, Message], None],
-    error: KafkaError | None,
-    message: Message,
-) -> None:
-    """A record's report: what it means for the topic, and then whoever watches the record."""
-    topic = message.topic()
-    if error is not None and topic is not None:
-        topics.heard(topic, error)
-    watcher(error, message)
-    deliveries.settled()

@@ -18,7 +18,7 @@ except ImportError as missing:
         "install it with: pip install --upgrade 'copartition[kafka]'"
     ) from missing
 
-from partitioning.clients.delivery import TAKEN_ALONG, said
+from partitioning.clients.delivery import TAKEN_ALONG, describe_error
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
 from partitioning.errors import DeliveryError
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from asyncio import Future
     from collections.abc import Mapping
 
-    from confluent_kafka import Message
+    from confluent_kafka import KafkaError, Message
 
-    from partitioning.clients.topics import Topic
+    from partitioning.clients.topics import Ask, Topic
     from partitioning.interface import Partitioner
+
+_PRUNE_AT = 1000
 
 
 class PartitioningAIOProducer(AIOProducer):
@@ -41,7 +43,7 @@ class PartitioningAIOProducer(AIOProducer):
     used after that long at the latest. They are asked for at once when librdkafka says that a partition is
     gone.
 
-    Every future that `produce` gave ends, also those that a fatal error took along; `flush`, `close` and the
+    Every future that `produce` gave ends, also after a fatal error; `flush`, `close` and the
     end of `async with` raise a DeliveryError for these. None of them waits for ever: it is raised, too, where
     librdkafka is silent a minute after `delivery.timeout.ms` is over.
 
@@ -71,8 +73,9 @@ class PartitioningAIOProducer(AIOProducer):
         self._topics = Topics(producer_conf, partitioner, max_block_ms)
         self._deliveries = deliveries_of(producer_conf, "records")
         self._taken_along = 0
-        self._unresolved: set[Future[Message]] = set()
-        super().__init__(producer_conf, **options)
+        self._futures: list[Future[Message]] = []
+        self._prune_at = _PRUNE_AT
+        super().__init__({**producer_conf, **self._topics.hashing}, **options)
 
     async def produce(
         self,
@@ -94,32 +97,33 @@ class PartitioningAIOProducer(AIOProducer):
             BrokerUnreachableError: no broker told the topic's partitions in time.
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
-        if partition == ANY_PARTITION:
-            known = self._topics.fresh(topic) or await self._refreshed(topic)
+        current = None
+        if partition == ANY_PARTITION and not (key and topic in self._topics.hashed):
+            current = self._topics.trusted(topic) or await self._met(topic)
+            if self._topics.due(current):
+                self._topics.refresh_soon(self._asking())
             key, value = encoded(key), encoded(value)
-            partition = known.place(key)
-            known.sent(partition, key, value)
-        inner = await super().produce(topic, value, key, partition=partition)
-        outer: Future[Message] = inner.get_loop().create_future()
-        self._unresolved.add(outer)
-        outer.add_done_callback(self._unresolved.discard)
-        inner.add_done_callback(partial(self._told, topic, outer))
-        return outer
+            partition = current.place(key)
+            current.sent(partition, key, value)
+        future: Future[Message] = await super().produce(topic, value, key, partition=partition)
+        if current is not None:  # to librdkafka's own choice its errors mean nothing
+            future.add_done_callback(partial(self._on_resolved, topic))
+        self._futures.append(future)
+        if len(self._futures) >= self._prune_at:
+            self._prune()
+        return future
 
-    def _told(self, topic: str, outer: Future[Message], inner: Future[Message]) -> None:
-        """A record's report, passed on to the future that the caller has."""
-        error = None if inner.cancelled() else inner.exception()
-        if isinstance(error, KafkaException):
-            self._topics.heard(topic, error.args[0])
-            self._taken_along += error.args[0].code() in TAKEN_ALONG
-        if outer.done():
-            return
-        if inner.cancelled():
-            outer.cancel()
-        elif error is not None:
-            outer.set_exception(error)
-        else:
-            outer.set_result(inner.result())
+    def _on_resolved(self, topic: str, future: Future[Message]) -> None:
+        if (error := _error_of(future)) is not None:
+            self._topics.on_error(topic, error)
+
+    def _prune(self) -> None:
+        """Forget futures that have ended, and count what a fatal error took along."""
+        ended = [future for future in self._futures if future.done()]
+        self._futures = [future for future in self._futures if not future.done()]
+        self._prune_at = _PRUNE_AT + 2 * len(self._futures)
+        errors = filter(None, map(_error_of, ended))
+        self._taken_along += sum(error.code() in TAKEN_ALONG for error in errors)
 
     async def flush(self, timeout: float = -1) -> int:
         """Wait until every record was sent, as the base does.
@@ -129,7 +133,8 @@ class PartitioningAIOProducer(AIOProducer):
                 were neither acknowledged nor given up in time.
         """
         loop, flush = asyncio.get_running_loop(), super().flush
-        waiting = set(self._unresolved)
+        self._prune()
+        waiting = [*self._futures]
 
         def drain() -> int:
             *_, left = self._deliveries.waits(
@@ -141,16 +146,18 @@ class PartitioningAIOProducer(AIOProducer):
 
         left = await asyncio.to_thread(drain)
         await asyncio.sleep(0)  # let reports reach their futures
-        taken_along, self._taken_along = self._taken_along, 0
         if left:
             return left
         # A report that came together with a fatal error never reached its future.
         cut_off = [future for future in waiting if not future.done()]
+        self._prune()
+        taken_along, self._taken_along = self._taken_along, 0
         fatal = self._deliveries.fatal
         for future in cut_off:
             future.set_exception(fatal or DeliveryError("a fatal error cut off the report of this record"))
+        self._futures = [future for future in self._futures if not future.done()]
         if fatal is not None and (lost := taken_along + len(cut_off)):
-            why = said(fatal.args[0])
+            why = describe_error(fatal.args[0])
             raise DeliveryError(f"{lost} records were not acknowledged; the first: {why}") from fatal
         return 0
 
@@ -168,10 +175,20 @@ class PartitioningAIOProducer(AIOProducer):
         finally:
             await super().close()
 
-    async def _refreshed(self, topic: str) -> Topic:
+    async def _met(self, topic: str) -> Topic:
+        return await asyncio.to_thread(self._topics.met, topic, self._asking())
+
+    def _asking(self) -> Ask:
+        """How another thread asks for a topic's metadata; so that the event loop never waits."""
         loop = asyncio.get_running_loop()
 
         def ask(name: str, within_s: float) -> Any:
             return asyncio.run_coroutine_threadsafe(self.list_topics(name, within_s), loop).result()
 
-        return await asyncio.to_thread(self._topics.refreshed, topic, ask)
+        return ask
+
+
+def _error_of(future: Future[Message]) -> KafkaError | None:
+    # `exception()` would count as the caller's look at it: asyncio logs an error that nobody looked at.
+    error = future._exception  # noqa: SLF001
+    return error.args[0] if isinstance(error, KafkaException) else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 import time
-from threading import Lock
 from typing import TYPE_CHECKING
 
 import confluent_kafka
@@ -55,25 +54,38 @@ class Deliveries:
         self._patience_s = limit_ms / 1000 + SLACK_S if limit_ms else math.inf
         self._error = error
         self._records = records
-        self._queueing = Lock()
         self._lost = 0
         self._first = ""
         self._purged = 0
-        self._queued = 0
-        self._settled = 0
+        self._reports = 0
+        self._passed_on = 0
         self._fatal: KafkaException | None = None
         self._fatal_is_told = False
 
-    def queued(self, count: int = 1) -> None:
-        """So many more records will each be `settled`."""
-        with self._queueing:
-            self._queued += count
+    def watched(
+        self,
+        on_error: Callable[[str, KafkaError], None],
+        watcher: Callable[[KafkaError | None, Message], None] | None = None,
+    ) -> Callable[[KafkaError | None, Message], None]:
+        """A delivery callback that passes each report on, and counts what a fatal error cut off.
 
-    # Reports take no lock: one that follows a fatal error ends at its first call, with the lock in its hand.
+        Args:
+            on_error: is called with the topic of a record that failed.
+            watcher: the callback that the report is for; None where nobody watches the record.
+        """
+        receive = watcher or self.report
 
-    def settled(self) -> None:
-        """A record's report has reached whom it was for."""
-        self._settled += 1
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
+            if error is None and watcher is None:
+                return
+            # A report that follows a fatal error ends at the first call, so the count comes before any.
+            self._reports += 1
+            if error is not None and (topic := message.topic()) is not None:
+                on_error(topic, error)
+            receive(error, message)
+            self._passed_on += 1
+
+        return on_delivery
 
     def report(self, error: KafkaError | None, message: Message) -> None:
         """Take note of a record's fate; a delivery callback."""
@@ -82,7 +94,7 @@ class Deliveries:
         if error.code() in PURGED:
             self._purged += 1
             return
-        first = f"topic {message.topic()!r} partition {message.partition()}: {said(error)}"
+        first = f"topic {message.topic()!r} partition {message.partition()}: {describe_error(error)}"
         self._first = self._first or first
         self._lost += 1
 
@@ -130,14 +142,14 @@ class Deliveries:
                     "although 'delivery.timeout.ms' is over: is the broker gone?"
                 )
 
-    def check(self, *, all_served: bool = False, given_up: Exception | None = None) -> None:
+    def check(self, *, outstanding: int = 0, given_up: Exception | None = None) -> None:
         """Raise for records that were lost since the last time.
 
         What the caller purged is not lost. After a fatal error librdkafka purges, which no caller asked for;
         and a report that came together with the error may never have reached its callback.
 
         Args:
-            all_served: whether no report is outstanding.
+            outstanding: how many records have no report yet.
             given_up: why all that is outstanding was given up, if it was.
 
         Raises:
@@ -149,13 +161,13 @@ class Deliveries:
         why, self._first = [self._first] * bool(self._first), ""
         if fatal is not None or given_up is not None:
             lost += purged
-        if given_up is not None or (fatal is not None and all_served):
-            lost += self._queued - self._settled
-            self._queued = self._settled
+        if given_up is not None or (fatal is not None and not outstanding):
+            lost += self._reports - self._passed_on + outstanding
+            self._reports = self._passed_on
         news = given_up or (None if self._fatal_is_told else fatal)
         self._fatal_is_told = fatal is not None
         if fatal is not None:
-            why.append(said(fatal.args[0]))
+            why.append(describe_error(fatal.args[0]))
         if given_up is not None:
             why.append(str(given_up))
         if lost:
@@ -195,8 +207,8 @@ def is_fatal(error: BaseException) -> TypeGuard[KafkaException]:
 def why_failed(producer: Any, error: KafkaError) -> KafkaError:
     """Why a transaction failed, where librdkafka says only that a call does not fit its state.
 
-    A transaction fails by itself, for instance when the brokers refuse one of its records. A call that is
-    made at that moment tells of the state only; whoever tries to begin another transaction is told why.
+    A transaction fails by itself, for instance when the brokers refuse one of its records. A call at
+    that moment tells of the state only; an attempt to begin another transaction fails with the reason.
 
     Args:
         producer: the transaction is its, and is aborted next.
@@ -211,7 +223,7 @@ def why_failed(producer: Any, error: KafkaError) -> KafkaError:
     return error
 
 
-def said(error: KafkaError) -> str:
+def describe_error(error: KafkaError) -> str:
     """What librdkafka says, and what it means where that is hard to guess."""
     text: str = error.str()
     if error.code() == error.TOPIC_AUTHORIZATION_FAILED:
@@ -224,7 +236,7 @@ def said(error: KafkaError) -> str:
     return text
 
 
-def told(errors: Iterable[KafkaError]) -> str:
+def describe_errors(errors: Iterable[KafkaError]) -> str:
     """What librdkafka says, each fault once: it comes once a try, each time with another duration."""
     return "; ".join(dict.fromkeys(_DURATION.sub("", error.str()) for error in errors))
 

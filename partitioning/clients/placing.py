@@ -8,13 +8,25 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from partitioning.default_hash import DefaultHash
 from partitioning.errors import InvalidConfigError, InvalidLayoutError, MisplacedRecordError
 from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout
 from partitioning.partitioners import get_partitioner
 from partitioning.producer.record_size import payload_size, record_size
+from partitioning.profiles import PROFILES
+from partitioning.random_choice import RandomChoice
+from partitioning.round_robin import RoundRobin
+from partitioning.sticky import Sticky, StickyByTime
 
 if TYPE_CHECKING:
     from partitioning.interface import Partitioner
+
+_BY_PROFILE = (DefaultHash, RandomChoice, RoundRobin, Sticky, StickyByTime)
+_LIBRDKAFKA = {
+    ("murmur2", "mask"): "murmur2_random",
+    ("fnv1a", "absolute"): "fnv1a_random",
+    ("crc32", "unsigned"): "consistent_random",
+}
 
 
 def strategy(partitioner: str | Partitioner) -> Partitioner:
@@ -24,6 +36,15 @@ def strategy(partitioner: str | Partitioner) -> Partitioner:
         UnknownStrategyError: no strategy or profile has this name.
     """
     return get_partitioner(partitioner) if isinstance(partitioner, str) else partitioner
+
+
+def librdkafka_partitioner(partitioner: Partitioner) -> str | None:
+    """The `partitioner` of librdkafka that places keys that are not empty as this strategy does, if any."""
+    # A stranger's subclass may place otherwise.
+    if not isinstance(partitioner, _BY_PROFILE) or type(partitioner) not in _BY_PROFILE:
+        return None
+    profile = PROFILES.get(partitioner.keyed or "")
+    return None if profile is None else _LIBRDKAFKA.get((profile.hash, profile.sign))
 
 
 @lru_cache(maxsize=1024)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from partitioning.clients.delivery import Deliveries, milliseconds, said
-from partitioning.clients.placing import TopicPlacer, layout_of, strategy
+from partitioning.clients.delivery import Deliveries, describe_error, milliseconds
+from partitioning.clients.placing import TopicPlacer, layout_of, librdkafka_partitioner, strategy
 from partitioning.clients.refusal import why_refused
-from partitioning.errors import BrokerUnreachableError, DeliveryError, InvalidConfigError, UnknownTopicError
+from partitioning.errors import (
+    BrokerUnreachableError,
+    CopartitionError,
+    DeliveryError,
+    InvalidConfigError,
+    UnknownTopicError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +39,7 @@ _MOST_REFRESH_MS = 3_600_000  # likewise
 _ASK_AGAIN_S = 0.1
 _REFRESH_WITHIN_S = 1.0
 _REFRESH_AGAIN_S = 10.0
-_PARTITION_IS_GONE = (KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART)
+_IS_GONE = (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART)
 _MAYBE_SOON = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
 
 
@@ -55,12 +62,20 @@ def deliveries_of(config: Mapping[str, Any], records: str) -> Deliveries:
 
 @dataclass(slots=True)
 class Topic:
-    """A topic: its strategy's state, and its layout while that is trusted."""
+    """A topic: its strategy's state, and its layout.
+
+    Attributes:
+        placer: the strategy, with its state of this topic.
+        layout: the last that the cluster told; None before.
+        trusted: whether records are placed by it without asking first.
+        fresh_until: when it is due to be asked for, in seconds of the monotonic clock.
+    """
 
     placer: TopicPlacer
     layout: TopicLayout | None = None
+    trusted: bool = False
     fresh_until: float = -math.inf
-    refreshing: Lock = field(default_factory=Lock)
+    meeting: Lock = field(default_factory=Lock)
 
     def place(self, key: bytes | None) -> int:
         """The partition of a record with this serialized key."""
@@ -77,8 +92,13 @@ class Topic:
 class Topics:
     """The topics that records were placed in.
 
-    A layout is asked for when first needed, which may block, and again when it is too old; while no broker
-    answers, the old one serves on.
+    A layout is asked for when first needed, which may block, and in the background when it is too old. While
+    no broker answers, the old one serves on, and no other topic is asked for.
+
+    Attributes:
+        hashing: librdkafka's setting for a `partitioner` that places keyed records by the strategy's own
+            hash; empty where it has none.
+        hashed: the topics, known to the cluster, whose keyed records may be left to it.
 
     Args:
         config: librdkafka's; its `topic.metadata.refresh.interval.ms` says how old a layout may get.
@@ -111,20 +131,20 @@ class Topics:
         self._partitioner = strategy(partitioner)
         self._config = config
         self._topics: dict[str, Topic] = {}
+        self._silent_until = -math.inf
+        self._refreshing = Lock()
+        self._refresher: Thread | None = None
+        native = librdkafka_partitioner(self._partitioner)
+        self.hashing = {} if native is None else {"partitioner": native}
+        self.hashed: set[str] = set()
 
-    def fresh(self, name: str) -> Topic | None:
-        """A topic whose layout is trusted; None where the cluster must be asked."""
+    def trusted(self, name: str) -> Topic | None:
+        """A topic that needs no question before a record is placed; None for one that does."""
         topic = self._topics.get(name)
-        return topic if topic is not None and monotonic() < topic.fresh_until else None
+        return topic if topic is not None and topic.trusted else None
 
-    def heard(self, name: str, error: KafkaError) -> None:
-        """A record of this topic was refused; its layout is not trusted where a partition is gone."""
-        topic = self._topics.get(name)
-        if topic is not None and error.code() in _PARTITION_IS_GONE:
-            topic.fresh_until = -math.inf
-
-    def refreshed(self, name: str, ask: Ask) -> Topic:
-        """A topic, after asking the cluster for its layout.
+    def current(self, name: str, ask: Ask) -> Topic:
+        """A topic, after the cluster was asked for its layout if it has to be.
 
         Args:
             name: the topic.
@@ -134,36 +154,94 @@ class Topics:
             UnknownTopicError: the cluster has no such topic, or hides it from us.
             BrokerUnreachableError: no broker answers, and none ever told this topic's layout.
         """
+        topic = self.trusted(name) or self.met(name, ask)
+        if self.due(topic):
+            self.refresh_soon(ask)
+        return topic
+
+    def on_error(self, name: str, error: KafkaError) -> None:
+        """A record of this topic was refused; where the topic or a partition is gone, it is met anew."""
+        topic = self._topics.get(name)
+        if topic is not None and error.code() in _IS_GONE:
+            self._forget(name, topic)
+
+    def met(self, name: str, ask: Ask) -> Topic:
+        """A topic, after the cluster was asked for its layout; arguments and errors as of `current`."""
         topic = self._topics.get(name)
         if topic is None:
             topic = self._topics.setdefault(name, Topic(TopicPlacer(name, self._partitioner)))
-        with topic.refreshing:
-            if self.fresh(name) is None:  # else another thread was first
-                self._refresh(name, topic, ask)
+        with topic.meeting:  # another thread may be first
+            if not topic.trusted and (topic.layout is None or not self._refreshed(name, topic, ask)):
+                self._keep(name, topic, self._first_layout(name, ask))
         return topic
 
-    def _refresh(self, name: str, topic: Topic, ask: Ask) -> None:
-        found = None
-        if topic.layout is not None:
+    def due(self, topic: Topic) -> bool:
+        """Whether this topic's layout is too old, and brokers are not known to be silent."""
+        return (now := monotonic()) >= topic.fresh_until and now >= self._silent_until
+
+    def refresh_soon(self, ask: Ask) -> None:
+        """Ask for the layouts that are due, in the background, one after the other until nobody answers."""
+        if self._refreshing.acquire(blocking=False):
+            self._refresher = Thread(target=self._refresh, args=(ask,), daemon=True)
+            self._refresher.start()
+
+    def close(self) -> None:
+        """Wait for a question that is under way: librdkafka must not end before the answer."""
+        if self._refresher is not None:
+            self._refresher.join()
+
+    def _refresh(self, ask: Ask) -> None:
+        try:
+            for name, topic in [*self._topics.items()]:
+                if topic.trusted and self.due(topic) and not self._is_there(name, topic, ask):
+                    self._forget(name, topic)  # whoever produces next meets it anew, and hears why
+        except (RuntimeError, CancelledError):
+            pass  # the producer or its event loop has ended meanwhile
+        finally:
+            self._refreshing.release()
+
+    def _is_there(self, name: str, topic: Topic, ask: Ask) -> bool:
+        try:
+            return self._refreshed(name, topic, ask)
+        except CopartitionError:
+            return False
+
+    def _refreshed(self, name: str, topic: Topic, ask: Ask) -> bool:
+        """Whether the topic is there; where nobody answers, its last layout serves on for some seconds."""
+        if monotonic() >= self._silent_until:
             try:
-                found = _layout(name, ask, _REFRESH_WITHIN_S)
+                layout = _layout(name, ask, _REFRESH_WITHIN_S)
             except KafkaException:
-                topic.fresh_until = monotonic() + _REFRESH_AGAIN_S
-                return
-        topic.layout = self._first_layout(name, ask) if found is None else found
+                self._silent_until = monotonic() + _REFRESH_AGAIN_S
+            else:
+                if layout is None:
+                    return False
+                self._keep(name, topic, layout)
+        topic.trusted = True
+        return True
+
+    def _forget(self, name: str, topic: Topic) -> None:
+        topic.trusted = False
+        self.hashed.discard(name)
+
+    def _keep(self, name: str, topic: Topic, layout: TopicLayout) -> None:
+        topic.layout = layout
         topic.fresh_until = monotonic() + self._max_age_s
+        topic.trusted = True
+        if self.hashing:
+            self.hashed.add(name)
 
     def _first_layout(self, name: str, ask: Ask) -> TopicLayout:
         deadline = monotonic() + self._max_block_s
-        while (found := self._asked(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
+        while (layout := self._fetch(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
             if monotonic() + _ASK_AGAIN_S > deadline:
                 raise UnknownTopicError(
                     f"the cluster has had no topic {name!r} for {self._max_block_s:g} s: create it first"
                 )
             sleep(_ASK_AGAIN_S)
-        return found
+        return layout
 
-    def _asked(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
+    def _fetch(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
         try:
             return _layout(name, ask, within_s)
         except KafkaException as error:
@@ -179,21 +257,21 @@ def _refusals(config: Mapping[str, Any]) -> list[KafkaError]:
 
     The producer itself hears it when it is polled, which would call the delivery callbacks in mid-produce.
     """
-    heard: list[KafkaError] = []
-    client = Producer({**config, "error_cb": heard.append, "log_level": 0})
+    errors: list[KafkaError] = []
+    client = Producer({**config, "error_cb": errors.append, "log_level": 0})
     with suppress(KafkaException):
         client.list_topics(timeout=_REFRESH_WITHIN_S)
     with suppress(KafkaException, SystemError):
         client.poll(0)
         client.close()
-    return heard
+    return errors
 
 
 def _layout(name: str, ask: Ask, within_s: float) -> TopicLayout | None:
     """The layout as of now; None where the topic is not there, or not yet."""
     topic = ask(name, within_s).topics[name]
     if topic.error is not None and topic.error.code() not in _MAYBE_SOON:
-        raise UnknownTopicError(f"topic {name!r} cannot be used: {said(topic.error)}")
+        raise UnknownTopicError(f"topic {name!r} cannot be used: {describe_error(topic.error)}")
     if not topic.partitions:
         return None
     available = tuple(number for number, partition in topic.partitions.items() if partition.leader >= 0)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from copartition.cli.batching import EXAMPLES as HELP_EXAMPLES
 from copartition.cli.main import copartition
-from copartition.cli.producer import EXAMPLES as HELP_EXAMPLES
 from partitioning.producer import BatchingSettings, Broker, LibrdkafkaSettings, simulate_librdkafka
 
 PAGE = Path(__file__).parents[2] / "docs" / "producer.md"

@@ -95,8 +95,8 @@ ROWS = [
     ),
     (
         "assignors/columnar/uniform_structures.py",
-        "if np.count_nonzero(taken) < len(listed):",
-        "if np.count_nonzero(taken) > len(listed):",
+        "if np.count_nonzero(assigned) < len(listed):",
+        "if np.count_nonzero(assigned) > len(listed):",
         ODD_RULES,
     ),
     (

@@ -92,8 +92,8 @@ def read_process_write(
             took longer than its timeout.
         GaveUpError: one batch was aborted too often, the cluster was silent for too long, or the consumer
             went back in a partition.
-        AccessError: the cluster does not let us use the transactional id, the group or a topic; what to
-            allow is told.
+        AccessError: the cluster does not let us use the transactional id, the group or a topic; the
+            message names what to allow.
         UnknownTopicError: the cluster has no such topic, or hides it from us.
         UnsupportedBrokerError: brokers are older than 2.5, and fence no zombies.
         BrokerUnreachableError: no broker answers, or none lets us in.
@@ -112,14 +112,14 @@ def read_process_write(
                 _again(producer.init_transactions, time.monotonic() + settings.turn_s)
                 _run(settings, consumer, producer, partial(_outputs, process, dead_letters), stopping)
             except Exception as error:
-                log.error("ending: %s", error)  # noqa: TRY400 - whoever raised it is told when all is closed
+                log.error("ending: %s", error)  # noqa: TRY400 - it is raised again when all is closed
                 raise
             finally:
                 _watch(settings.turn_s)
     except KafkaException as error:
-        if (told := meaning(error.args[0], settings)) is None:
+        if (explained := meaning(error.args[0], settings)) is None:
             raise
-        raise told from error
+        raise explained from error
     finally:
         faulthandler.cancel_dump_traceback_later()
 
@@ -149,12 +149,12 @@ def _run(
         _watch(settings.turn_s)
         try:
             _write(producer, outputs, following(messages), metadata, settings.turn_s)
-            member.done()
+            member.mark_processed()
             aborts = 0
         except KafkaException as failed:
             error = why_failed(producer, failed.args[0])
-            if (told := meaning(error, settings, {each.topic for each in outputs})) is not None:
-                raise told from failed
+            if (explained := meaning(error, settings, {each.topic for each in outputs})) is not None:
+                raise explained from failed
             if not error.txn_requires_abort():
                 raise
             aborts += 1
@@ -206,8 +206,8 @@ def _outputs(
     except ValueError as error:
         if dead_letters is None:
             raise
-        found = place(message)
-        found_at = f"{found.topic}/{found.partition}/{found.offset}"
+        at = place(message)
+        found_at = f"{at.topic}/{at.partition}/{at.offset}"
         log.warning("poisoned: %s: %s", found_at, error)
         headers: HeadersType = [("error", str(error)[:1000].encode()), ("found at", found_at.encode())]
         return [ProducerRecord(dead_letters, message.value(), message.key(), headers=headers)]

@@ -8,6 +8,26 @@ from copartition.cli.client_options import client_settings
 SECRET = "hunter2"
 
 
+@pytest.fixture(autouse=True)
+def no_servers_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KAFKA_BOOTSTRAP_SERVERS", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("server", "settings", "expected"),
+    [
+        (None, (), "from-environment:1"),
+        ("given:2", (), "given:2"),
+        (None, ("bootstrap.servers=set:3",), "set:3"),
+    ],
+)
+def test_the_environment_names_the_cluster_where_nothing_else_does(
+    monkeypatch: pytest.MonkeyPatch, server: str | None, settings: tuple[str, ...], expected: str
+) -> None:
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "from-environment:1")
+    assert client_settings(server, settings, None)["bootstrap.servers"] == expected
+
+
 def read(folder: Path, text: str | bytes) -> dict[str, str]:
     path = folder / "client.properties"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())

@@ -9,7 +9,7 @@ from dataclasses import fields
 import pytest
 
 from copartition.cli.diff import CHECKS
-from copartition.cli.main import COMMANDS, copartition
+from copartition.cli.main import COMMANDS, SECTIONS, copartition
 from copartition.diff import Summary, parse_check
 
 HEAVY = {"numpy", "rich", "msgspec", "yaml", "jinja2", "confluent_kafka"}
@@ -89,8 +89,30 @@ def test_every_command_is_listed_and_found(run, name):
     assert copartition.get_command(None, name).name == name
 
 
-def test_an_unknown_command_is_refused(run):
-    assert "No such command 'dif'" in run("dif").stderr
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {"model", "completion"}])
+def test_every_command_has_an_example(run, name):
+    end = re.split("Examples?:", run(name, "--help").stdout)[-1]
+    assert re.search(rf"^ +(copartition {name}|assignment-diff)\b", end, re.MULTILINE)
+
+
+def test_commands_stand_under_headings(run):
+    headings = re.findall(r"^(\w.*):$", run("--help").stdout, re.MULTILINE)
+    assert headings[1:] == [*SECTIONS]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["dif"], "did you mean diff?"),
+        (["simulte"], "did you mean simulate?"),
+        (["model", "batch"], "batching"),
+    ],
+)
+def test_an_unknown_command_is_refused_with_the_near_one(run, arguments, hint):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert f"No such command '{arguments[-1]}'" in result.stderr
+    assert hint in result.stderr
 
 
 def test_help_names_what_a_check_can_look_at():

@@ -5,6 +5,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -166,6 +167,13 @@ def test_a_time_limit_of_flush_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     producer.flush(10)
 
 
+class Reported(Message):
+    """A message of a delivery report."""
+
+    def topic(self) -> str:
+        return "t"
+
+
 def raising(error: Exception) -> Callable[[float], int]:
     def call(_: float) -> int:
         raise error
@@ -180,14 +188,6 @@ def test_patience_follows_the_delivery_timeout(limit: int | None) -> None:
     assert waited == (360.0 if limit is None else math.inf)
 
 
-def test_a_report_after_a_fatal_error_takes_no_lock(mock_cluster: MockCluster) -> None:
-    """It would end with the lock in its hand; seen as a process that hung for ever."""
-    deliveries = delivery.Deliveries({}, DeliveryError)
-    with deliveries._queueing:
-        deliveries.settled()
-        deliveries.report(KafkaError(KafkaError._PURGE_QUEUE), Message())
-
-
 @pytest.mark.parametrize(
     "said",
     [
@@ -197,17 +197,35 @@ def test_a_report_after_a_fatal_error_takes_no_lock(mock_cluster: MockCluster) -
 )
 def test_records_of_a_fatal_error_that_python_lost_are_lost(said: str) -> None:
     deliveries = delivery.Deliveries({}, DeliveryError)
-    deliveries.queued(3)
+    purged = KafkaError(KafkaError._PURGE_QUEUE)
+    report = deliveries.watched(lambda *_: None)
+
+    def cut_off(_: str, error: KafkaError) -> None:
+        raise KafkaException(error)
 
     def flush(_: float) -> int:
-        for _ in range(2):  # librdkafka purges what a fatal error takes along; one report was cut off
-            deliveries.report(KafkaError(KafkaError._PURGE_QUEUE), Message())
-            deliveries.settled()
+        for _ in range(2):  # librdkafka purges what a fatal error takes along
+            report(purged, Reported())
+        with suppress(KafkaException):  # this report ends at its first call
+            deliveries.watched(cut_off)(purged, Reported())
         raise SystemError(said)
 
     deliveries.serve(flush, 1.0)
     with pytest.raises(DeliveryError, match=f"3 records were not acknowledged; the first: {delivery.UNTOLD}"):
-        deliveries.check(all_served=True)
+        deliveries.check()
+    deliveries.check()
+
+
+def test_a_report_that_a_fatal_error_kept_from_its_callback_is_told() -> None:
+    deliveries = delivery.Deliveries({}, DeliveryError)
+
+    def cut_off(_: KafkaError | None, __: Message) -> None:
+        raise KafkaException(KafkaError(KafkaError._FATAL, "fenced", fatal=True))
+
+    report = deliveries.watched(lambda *_: None, cut_off)
+    deliveries.serve(lambda _: report(None, Reported()), 1.0)
+    with pytest.raises(DeliveryError, match="1 records were not acknowledged; the first: fenced"):
+        deliveries.check()
 
 
 def test_a_reason_that_is_known_stands() -> None:

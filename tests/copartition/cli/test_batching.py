@@ -1,11 +1,11 @@
-"""`copartition producer`."""
+"""`copartition model batching`."""
 
 import json
 
 import pytest
 from click.testing import CliRunner
 
-from copartition.cli.producer import producer
+from copartition.cli.batching import batching
 
 RATE = ["--rate", "2000", "--value-bytes", "512", "--partitions", "12", "--limit", "20"]
 HEAD = "time_ms,value_bytes,key\n"
@@ -13,7 +13,7 @@ RECORDS = HEAD + "".join(f"{1000 + number},100,user-{number % 9}\n" for number i
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(producer, [str(each) for each in arguments])
+    return CliRunner().invoke(batching, [str(each) for each in arguments])
 
 
 def read(*arguments):

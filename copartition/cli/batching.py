@@ -1,4 +1,4 @@
-"""`copartition producer`: which settings keep a producer's latency under a limit."""
+"""`copartition model batching`: which settings keep a producer's latency under a limit."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  copartition producer --rate 2500 --value-bytes 512 --partitions 12 --limit 20
-  copartition producer --stream orders.csv --partitions 12 --round-trip 4 --limit 50
+  copartition model batching --rate 2500 --value-bytes 512 --partitions 12 --limit 20
+  copartition model batching --stream orders.csv --partitions 12 --round-trip 4 --limit 50
 """
 
 
@@ -88,7 +88,7 @@ Examples:
 @seed_option("Seed of the random record stream.", default=0)
 @html_option
 @output_options("text", "json")
-def producer(
+def batching(
     *,
     rate: float | None,
     source: str | None,
@@ -108,7 +108,7 @@ def producer(
     """Which linger.ms and batch.size keep latency under a limit with the fewest requests.
 
     A model runs the records through the rules of each client, with each pair of settings. What retries and
-    idempotence do under faults, copartition delivery says.
+    idempotence do under faults, copartition model delivery says.
     """
     if (rate is None) == (source is None):
         raise click.UsageError("give the records with --rate or with --stream")

@@ -1,4 +1,4 @@
-"""`copartition delivery`."""
+"""`copartition model delivery`."""
 
 import json
 
