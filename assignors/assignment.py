@@ -32,6 +32,10 @@ class AssignmentArrays(NamedTuple):
 class Assignment(Mapping[str, PartitionList]):
     """The partitions of every member of a group, in the JVM's list order.
 
+    >>> assignment = Assignment.of({"a": [("orders", 0), ("orders", 1)], "b": [("orders", 2)]})
+    >>> assignment["a"], assignment.owner_of(("orders", 2))
+    (PartitionList([('orders', 0), ('orders', 1)]), 'b')
+
     Args:
         members: every member of the group, also without a partition.
         topics: topic names.

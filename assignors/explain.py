@@ -155,6 +155,11 @@ def explain(
 ) -> Explanation:
     """Why a partition is where it is; to ask about many partitions use an `Explainer`.
 
+    >>> from assignors import Group, Member, Topic, get_assignor
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> print(explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range"))
+    orders-3 lies in the range of its topic that goes to 'b' ('b' has 2 of a share of 2)
+
     Raises:
         UnknownStrategyError: no assignor of that name.
         AssignorError: the assignor cannot assign this group.

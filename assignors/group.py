@@ -25,6 +25,9 @@ _partitions_of = attrgetter("partitions")
 class Topic:
     """A topic in the cluster's metadata.
 
+    >>> Topic("orders", 2, racks=[{"a", "b"}, {"b", "c"}]).partitions
+    2
+
     Attributes:
         name: topic name.
         partitions: how many partitions it has; 0 stands for a topic without metadata.
@@ -81,6 +84,9 @@ class StickyUserData:
 class Member:
     """A member of the group with what it told the coordinator when it joined (JoinGroup).
 
+    >>> Member("worker-1", ["orders"], instance_id="worker-1", rack="a").topics
+    ['orders']
+
     Attributes:
         id: member id.
         topics: names of the topics it subscribes to.
@@ -103,6 +109,10 @@ class Member:
 @dataclass(frozen=True, slots=True)
 class Group:
     """Topics and members of one rebalance; member order is that of the JoinGroup response.
+
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> len(group.members)
+    2
 
     Attributes:
         topics: the cluster's topics, also those nobody subscribes to.
@@ -142,6 +152,15 @@ class Group:
         A member that stays reports what `assignment` gave it as `owned`, in the order it travels (by topic,
         then partition), and remembers it as "sticky" user data. The generation of both is one above the
         group's and above every claim in it, so the first assignment of a new group is generation 1.
+
+        >>> from assignors import get_assignor
+        >>> assignor = get_assignor("cooperative-sticky")
+        >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+        >>> grown = group.next(assignor.assign(group), join=[Member("c", ["orders"])])
+        >>> grown.generation, grown.members[0].owned
+        (1, PartitionList([('orders', 0), ('orders', 2)]))
+        >>> assignor.assign(grown).transferring
+        mappingproxy({TopicPartition(topic='orders', partition=3): 'c'})
 
         Args:
             assignment: what an assignor gave for this group; each of its members is in it.

@@ -39,6 +39,10 @@ class PartitionList(Sequence[TopicPartition]):
     partitions costs eight megabytes and no Python objects. The lists of many members may be parts of the same
     columns.
 
+    >>> partitions = PartitionList.of([("orders", 1), ("clicks", 0)])
+    >>> partitions[0], partitions.partitions.tolist()
+    (TopicPartition(topic='orders', partition=1), [1, 0])
+
     Attributes:
         columns: what the list is a part of: the rows from `start` to before `stop`.
         start: its first row there.

@@ -53,6 +53,11 @@ def get_assignor(name: str, **config: object) -> Assignor:
     "broker-range". Of Kafka Connect's workers: "connect-eager", "connect-incremental". And those of installed
     packages (entry points `copartition.assignors`).
 
+    >>> from assignors import Group, Member, Topic
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> get_assignor("range").assign(group)["b"]
+    PartitionList([('orders', 2), ('orders', 3)])
+
     Raises:
         UnknownStrategyError: there is none of this name.
         InvalidConfigError: it has no such setting.
@@ -63,12 +68,21 @@ def get_assignor(name: str, **config: object) -> Assignor:
 
 
 def list_assignors() -> list[StrategyInfo]:
-    """Every assignor by name; a broken one with its fault."""
+    """Every assignor by name; a broken one with its fault.
+
+    >>> [info.name for info in list_assignors() if info.origin == "built-in"][:3]
+    ['broker-range', 'cooperative-optimal', 'cooperative-sticky']
+    """
     return _REGISTRY.infos()
 
 
 def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
     """Make an assignor known by name in this process.
+
+    >>> from functools import partial
+    >>> register_assignor("optimal-by-topic", partial(get_assignor, "optimal", spread=True))
+    >>> get_assignor("optimal-by-topic").name
+    'optimal'
 
     Raises:
         StrategyConflictError: the name is taken.

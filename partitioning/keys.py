@@ -97,6 +97,9 @@ def _is_column(array: object, kind: type[np.generic]) -> bool:
 def key_column(keys: Keys) -> KeyColumn:
     """The keys as columns.
 
+    >>> key_column([b"a", None, b"bc"]).offsets.tolist()
+    [0, 1, 1, 3]
+
     Args:
         keys: a sequence of bytes and None, a NumPy object array of these, or an Arrow binary or string
             array of any layout (32 and 64-bit offsets, views, dictionary, fixed size, slices, chunks). A

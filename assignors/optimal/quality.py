@@ -74,6 +74,12 @@ def quality(
     What members had is what they say they own, or where none of them owns anything what "sticky" user data
     remembers.
 
+    >>> from assignors import Group, Member, Topic, get_assignor
+    >>> group = Group([Topic("orders", 3)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> result = quality(group, get_assignor("range").assign(group))
+    >>> result.loads, result.best_loads
+    ((2, 1), (2, 1))
+
     Args:
         group: the group it was made for.
         assignment: who gets what.

@@ -17,24 +17,23 @@ from tests.support.broker import dies_with_us
 
 
 def run(lab: Lab) -> None:
-    old, new = SequencedBatch(0, 0, 1), SequencedBatch(1, 0, 1)
-    state = ProducerState().receive(old)[1].receive(new)[1]
-    fenced = state.receive(SequencedBatch(0, 1, 1))[0] is Verdict.INVALID_PRODUCER_EPOCH
+    old, new, late = SequencedBatch(0, 0, 1), SequencedBatch(1, 0, 1), SequencedBatch(0, 1, 1)
+    verdict, _ = ProducerState().receive(old)[1].receive(new)[1].receive(late)  # one id: the epoch tells
+    alone, _ = ProducerState().receive(old)[1].receive(late)  # two ids: the leader knows each by itself
+    words = {Verdict.INVALID_PRODUCER_EPOCH: "fenced", Verdict.APPENDED: "written"}
     lab.predict(
         {
-            "the model's leader refuses the old epoch": True,
-            "with transactional.id: the woken producer": "fenced",
+            "with transactional.id: the woken producer": words[verdict],
             "with transactional.id: committed": ["new"],
             "with transactional.id: the successor's epoch is higher": True,
-            "without: the woken producer": "written",
+            "without: the woken producer": words[alone],
             "without: committed": ["old 1", "new", "old 2"],
         }
     )
-    lab.saw("the model's leader refuses the old epoch", fenced)
     lab.picture = Picture("Who writes: a producer that froze, and its successor", label=150)
     for name, wanted in (("with transactional.id", True), ("without", False)):
         topic = lab.topic()
-        lab.saw(f"{name}: the woken producer", overtaken(lab, topic, topic if wanted else ""))
+        lab.saw(f"{name}: the woken producer", overtake(lab, topic, topic if wanted else ""))
         servers = lab.cluster.kafka.bootstrap_servers
         log = seg.read(servers, topic)
         committed = seg.read(servers, topic, isolation=seg.READ_COMMITTED).values
@@ -53,7 +52,7 @@ def run(lab: Lab) -> None:
             lab.saw(f"{name}: the successor's epoch is higher", epochs["new"] > epochs["old 1"])
 
 
-def overtaken(lab: Lab, topic: str, transactional_id: str) -> str:
+def overtake(lab: Lab, topic: str, transactional_id: str) -> str:
     """What becomes of a producer that stands still while another one takes its place and writes."""
     servers = lab.cluster.kafka.bootstrap_servers
     command = [*dies_with_us(), sys.executable, frozen.__file__, servers, topic, transactional_id]

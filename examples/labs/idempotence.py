@@ -110,7 +110,7 @@ def leader_dies(lab: Lab) -> None:
 
         def new_leader() -> str:
             node, at = seg.leader(servers, topic)
-            return at if node not in {old, -1} else ""
+            return at if node != old else ""
 
         with connect(seg.until(new_leader, "a new leader")) as connection:
             lab.saw(what, _send(connection, topic, producer_id, 0, 2, 2).value)

@@ -87,10 +87,10 @@ def run(lab: Lab) -> None:
         {f"{name}: rebalances": result.summary.rebalances for name, result in results.items()}
         | {f"{name}: seconds unread": Between(least, unit=" s") for name, least in waits.items()}
     )
-    title = "How long the partitions of the one that went had no reader"
-    lab.picture = Picture(title, span=(0, every[0].session_s + 5), unit=" s", label=230)
     with ThreadPoolExecutor(len(every)) as together:
         seen = list(together.map(partial(live, lab), every))
+    lab.picture = Picture("How long the partitions of the one that went had no reader", label=230)
+    most = max(unread for _, unread in seen)
     for case, (rebalances, unread) in zip(every, seen, strict=True):
         lab.saw(f"{case.name}: rebalances", rebalances)
         if case.name in waits:
@@ -98,7 +98,7 @@ def run(lab: Lab) -> None:
         pause = results[case.name].summary.longest_pause_ms / 1000
         lab.figure(f"{case.name}: seconds unread", pause, unread)
         text = f"{unread:.1f} s, rebalances: {rebalances}"
-        lab.picture.bars(case.name, [(0, unread, text, 1 if rebalances else 2)])
+        lab.picture.figure(case.name, unread, most, text, 1 if rebalances else 2)
 
 
 def live(lab: Lab, case: Case) -> tuple[int, float]:

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from examples.labs.kit import Lab, Picture
 from examples.labs.kit import segments as seg
-from examples.labs.kit.loop import committed
+from examples.labs.kit.loop import committed_offset
 from partitioning.testing.mock_cluster import MockCluster
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def outbox(lab: Lab) -> list[str]:
     for attempt in ("dies before its commit", "dies after it", "goes through"):
         producer = transactional(lab, topic)
         ledger = Consumer(lab.servers | {"group.id": topic})
-        done = committed(ledger, topic)
+        done = committed_offset(ledger, topic)
         waiting = database.execute("SELECT id, value FROM outbox WHERE id > ? ORDER BY id", [done]).fetchall()
         if waiting:
             _relay(producer, topic, waiting, ledger)

@@ -14,7 +14,7 @@ from copartition.simulation import Consumer as Simulated
 from copartition.simulation import Crash, Join, Load
 from examples.labs.kit import Lab, Picture
 from examples.labs.kit import segments as seg
-from examples.labs.kit.loop import committed
+from examples.labs.kit.loop import committed_offset
 from partitioning import coordinator_partition
 
 NODES = 3
@@ -82,7 +82,7 @@ def life(lab: Lab, topic: str, group: str, does: str) -> list[int]:
     """What a consumer processes that reads from the committed offset on, and dies; the rest: to the end."""
     settings = {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "earliest"}
     consumer = Consumer(lab.servers | settings)
-    begins = committed(consumer, topic)
+    begins = committed_offset(consumer, topic)
     consumer.assign([TopicPartition(topic, 0, begins)])
     ends = RECORDS if does == "rest" else FIRST
     messages: list[Message] = []

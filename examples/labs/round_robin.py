@@ -16,11 +16,11 @@ PARTITIONS = (3, 12, 48)
 
 
 def run(lab: Lab) -> None:
-    records = 1_000 if lab.short else 20_000
+    records, partitions = (1_000, PARTITIONS[:2]) if lab.short else (20_000, PARTITIONS)
     times = np.arange(records) * 1000 / PER_SECOND
     expected = {
         count: paced.predict(times, paced.ROUND_ROBIN, count, 100, LibrdkafkaSettings())
-        for count in PARTITIONS
+        for count in partitions
     }
     more = "requests with 48 partitions, of those with 3"
     batches, at_once = paced.predict_five(paced.ROUND_ROBIN)
@@ -30,7 +30,7 @@ def run(lab: Lab) -> None:
     batches, left = paced.five(lab, paced.ROUND_ROBIN, at_once)
     lab.saw("five records: batches of", batches)
     lab.saw("five records: leave at once", left)
-    sent = {count: paced.send(lab, paced.ROUND_ROBIN, count, records, PER_SECOND, {}) for count in PARTITIONS}
+    sent = {count: paced.send(lab, paced.ROUND_ROBIN, count, records, PER_SECOND, {}) for count in partitions}
     if not lab.short:
         lab.saw(more, sent[48].requests / sent[3].requests)
     most = max(each.requests for each in sent.values())

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors import Group, Member, Topic, get_assignor
-from examples.labs.kit import Lab, Picture
+from examples.labs.kit import Between, Lab, Picture
 from examples.labs.kit import segments as seg
 from examples.labs.kit.readers import Place, Reader, loads, longest_unread_s, wait_for
 
@@ -32,12 +32,9 @@ Owners = dict[Place, str]
 
 
 class Course(NamedTuple):
-    """Who has what when three are there, and when the second has left.
+    """Who has what with three members and when the second has left; and what happened as the third joined.
 
-    Attributes:
-        stopped: partitions that were given up as the third joined.
-        rounds: rebalances that took; 0 under KIP-848, which has none.
-        unread_s: the longest time that a partition had no reader meanwhile.
+    That is: partitions given up, rebalances (none under KIP-848), the longest time without a reader.
     """
 
     three: Owners
@@ -54,7 +51,6 @@ class Course(NamedTuple):
             f"{strategy}: when c1 has left": words(self.two),
             f"{strategy}: then moved, though the owner stayed": moved,
             f"{strategy}: stopped as c2 joined": self.stopped,
-            f"{strategy}: rebalances for that": self.rounds,
         }
 
 
@@ -83,12 +79,19 @@ def run(lab: Lab) -> None:
     topics = {strategy: sorted(lab.topic(PARTITIONS) for _ in range(2)) for strategy in STRATEGIES}
     expected = {strategy: predict(strategy, topics[strategy]) for strategy in STRATEGIES}
     lab.predict({what: fact for name in STRATEGIES for what, fact in expected[name].facts(name).items()})
+    # kafka-python, which runs sticky, joins again whenever it has read new metadata; a cooperative group may
+    # need another round where a member is slow to revoke.
+    rounds = {name: f"{name}: rebalances for that" for name in STRATEGIES if name != "sticky"}
+    least = {what: expected[name].rounds for name, what in rounds.items()}
+    lab.predict({what: Between(count) if count > 1 else count for what, count in least.items()})
     with ThreadPoolExecutor(len(STRATEGIES)) as together:
         courses = list(together.map(partial(live, lab), STRATEGIES, topics.values(), expected.values()))
     lab.picture = Picture("Who has which of eight partitions: c0 blue, c1 orange, c2 green", label=190)
     for strategy, course in zip(STRATEGIES, courses, strict=True):
         for what, fact in course.facts(strategy).items():
             lab.saw(what, fact)
+        if strategy in rounds:
+            lab.saw(rounds[strategy], course.rounds)
         lab.figure(f"{strategy}: longest without a reader as c2 joined, s", "-", course.unread_s)
         note = f"c2 joined: {course.stopped} stopped, {course.unread_s:.1f} s"
         for label, owners, text in ((strategy, course.three, note), ("  c1 has left", course.two, "")):
@@ -112,13 +115,13 @@ def live(lab: Lab, strategy: str, topics: list[str], expected: Course) -> Course
             since, before = time.monotonic(), seg.generation(servers, group)
             readers[name] = Reader(name, topics, config)
             wait_for(lambda shares=shares: loads(readers.values()) == shares)
-        three, rounds = _held(readers), seg.generation(servers, group) - before
+        three, rounds = _current_owners(readers), seg.generation(servers, group) - before
         changes = [change for name in ("c0", "c1") for change in readers[name].changes if change.at_s > since]
         stopped = {place for change in changes if change.what == "revoke" for place in change.places}
         unread_s = longest_unread_s(readers.values(), since)
         readers.pop("c1").leave()
         wait_for(lambda: loads(readers.values()) == _loads(expected.two))
-        return Course(three, _held(readers), len(stopped), rounds, unread_s)
+        return Course(three, _current_owners(readers), len(stopped), rounds, unread_s)
     finally:
         for reader in readers.values():
             reader.leave()
@@ -128,7 +131,7 @@ def _owners(assignment: Assignment) -> Owners:
     return {(each.topic, each.partition): name for name in assignment for each in assignment[name]}
 
 
-def _held(readers: dict[str, Reader]) -> Owners:
+def _current_owners(readers: dict[str, Reader]) -> Owners:
     return {place: name for name, reader in readers.items() for place in reader.has}
 
 

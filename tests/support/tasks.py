@@ -8,9 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assignors import AssignorError, Group, Member, Topic, get_assignor
+from assignors import Group, Member, Topic, get_assignor
 from assignors.share import SimpleAssignor
 from assignors.streams import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
+from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
 from tests.support.golden import group_of, lists_of
 from tests.support.tiers import tier

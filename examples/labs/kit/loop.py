@@ -16,7 +16,7 @@ BATCH = 10
 PATIENCE_S = 60.0
 
 
-def committed(consumer: Consumer, source: str) -> int:
+def committed_offset(consumer: Consumer, source: str) -> int:
     """Where the loop goes on; the group's coordinator may still load."""
     while True:
         try:
@@ -35,7 +35,7 @@ def main(servers: str, source: str, target: str, records: str, transactions: str
     producer = Producer(settings | extra)
     if in_transactions:
         producer.init_transactions(PATIENCE_S)  # fences the one before, and aborts what it left open
-    at, rounds = committed(consumer, source), 0
+    at, rounds = committed_offset(consumer, source), 0
     consumer.assign([TopicPartition(source, 0, at)])
     while at < int(records):
         messages = consumer.consume(BATCH, PATIENCE_S)

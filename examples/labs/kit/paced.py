@@ -34,8 +34,8 @@ class Sent(NamedTuple):
     p99_ms: float
 
 
-def chosen(strategy: str, topic: str, partitions: int, records: int) -> list[int]:
-    """The partition of each record; -1 leaves it to librdkafka, which sticks to a partition for a while."""
+def choose(strategy: str, topic: str, partitions: int, records: int) -> list[int]:
+    """A partition for each record; -1 leaves it to librdkafka, which sticks to a partition for a while."""
     if strategy == STICKY:
         return [-1] * records
     places = get_partitioner("round-robin").for_topic(topic)
@@ -50,7 +50,7 @@ def predict(
     return simulate_librdkafka(
         times_ms,
         value_bytes,
-        np.array(chosen(strategy, "t", partitions, len(times_ms))),
+        np.array(choose(strategy, "t", partitions, len(times_ms))),
         leaders=[0] * partitions,
         brokers=[Broker(latency_ms=ROUND_TRIP_MS)],
         unkeyed=get_partitioner("sticky-by-time", linger_ms=stick_ms, random=seeded(1)).for_topic("t"),
@@ -72,8 +72,8 @@ def predict_five(strategy: str) -> tuple[list[int], int]:
 def five(lab: Lab, strategy: str, at_once: int) -> tuple[list[int], int]:
     """The same with a producer, which is flushed once so many have left, or after a second."""
     settings = {"linger.ms": LINGER_MS, "batch.num.messages": 3, "sticky.partitioning.linger.ms": LINGER_MS}
-    topic, producer = warmed_up(lab, 3, settings)
-    for partition in chosen(strategy, topic, 3, 5):
+    topic, producer = warm_up(lab, 3, settings)
+    for partition in choose(strategy, topic, 3, 5):
         producer.produce(topic, b"0123456789", partition=partition)
     deadline = time.monotonic() + (PATIENCE_S if at_once else 1)
     while len(producer) > 5 - at_once and time.monotonic() < deadline:
@@ -87,7 +87,7 @@ def send(
     lab: Lab, strategy: str, partitions: int, records: int, per_second: int, config: dict[str, int]
 ) -> Sent:
     """Send records of 100 bytes at an even pace."""
-    topic, producer = warmed_up(lab, partitions, config)
+    topic, producer = warm_up(lab, partitions, config)
     latencies: list[float] = []
 
     def delivered(error: object, message: Message) -> None:
@@ -95,7 +95,7 @@ def send(
         latencies.append(message.latency() * 1000)
 
     value, start = bytes(100), time.perf_counter()
-    for number, partition in enumerate(chosen(strategy, topic, partitions, records)):
+    for number, partition in enumerate(choose(strategy, topic, partitions, records)):
         while (early := start + number / per_second - time.perf_counter()) > 0:
             producer.poll(early if early > 0.001 else 0)
         producer.produce(topic, value, partition=partition, on_delivery=delivered)
@@ -109,7 +109,7 @@ def send(
     return Sent(len(sizes(lab, topic, partitions, since=1)), p50, p99)
 
 
-def warmed_up(lab: Lab, partitions: int, config: dict[str, int]) -> tuple[str, Producer]:
+def warm_up(lab: Lab, partitions: int, config: dict[str, int]) -> tuple[str, Producer]:
     """A topic with one record in each partition, and a producer with a connection to each leader.
 
     The first write to a partition is slow, and librdkafka sticks to none whose leader it has not reached.

@@ -60,14 +60,14 @@ class Reader(Thread):
 
     def _open_confluent(self) -> Any:
         consumer = Consumer(self._config | {"log_level": 0})
-        got, gave = (self._told(what) for what in ("assign", "revoke"))
+        got, gave = (self._remember(what) for what in ("assign", "revoke"))
         consumer.subscribe(self._topics, on_assign=got, on_revoke=gave, on_lost=gave)
         return consumer
 
     def _open_kafka_python(self) -> Any:
         config = {name.replace(".", "_"): value for name, value in self._config.items()}
         consumer = KafkaConsumer(**config | {"partition_assignment_strategy": [StickyPartitionAssignor]})
-        got, gave = (self._told(what) for what in ("assign", "revoke"))
+        got, gave = (self._remember(what) for what in ("assign", "revoke"))
 
         class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
             def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
@@ -79,7 +79,7 @@ class Reader(Thread):
         consumer.subscribe(self._topics, listener=Listener())
         return consumer
 
-    def _told(self, what: str) -> Callable[[Any, Iterable[Any]], None]:
+    def _remember(self, what: str) -> Callable[[Any, Iterable[Any]], None]:
         def callback(_: Any, partitions: Iterable[Any]) -> None:
             places = frozenset((each.topic, each.partition) for each in partitions)
             self.has = self.has | places if what == "assign" else self.has - places

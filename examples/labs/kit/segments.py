@@ -85,10 +85,11 @@ def _admin(servers: str) -> AdminClient:
 
 
 def leader(servers: str, topic: str, partition: int = 0) -> tuple[int, str]:
-    """The node that leads a partition, and its address."""
+    """The node that leads a partition, and its address, which is empty while nobody does."""
     found = _admin(servers).list_topics(timeout=PATIENCE_S)
     node = found.topics[topic].partitions[partition].leader
-    return node, f"{found.brokers[node].host}:{found.brokers[node].port}"
+    broker = found.brokers.get(node)
+    return node, f"{broker.host}:{broker.port}" if broker else ""
 
 
 def partitions(servers: str, topic: str) -> int:
@@ -118,13 +119,15 @@ def read(
     with connect(leader(servers, topic, partition)[1]) as connection:
         while True:
             found = _fetch(connection, topic, partition, since, isolation)
-            for batch in _batches(bytes(found.records or b"")):
+            records = MemoryRecords(bytes(found.records or b""))
+            while records.has_next():
+                batch = records.next_batch()
                 since = batch.next_offset
                 batches.append(_batch(batch))
             aborted |= {(each.producer_id, each.first_offset) for each in found.aborted_transactions or ()}
             end = found.last_stable_offset if isolation == READ_COMMITTED else found.high_watermark
             if since >= end or not found.records:
-                return Log(_without(batches, aborted), found.high_watermark, found.last_stable_offset)
+                return Log(_drop_aborted(batches, aborted), found.high_watermark, found.last_stable_offset)
 
 
 def _fetch(connection: socket.socket, topic: str, partition: int, since: int, isolation: int) -> Any:
@@ -144,12 +147,6 @@ def _fetch(connection: socket.socket, topic: str, partition: int, since: int, is
     return found
 
 
-def _batches(data: bytes) -> Iterator[Any]:
-    records = MemoryRecords(data)
-    while records.has_next():
-        yield records.next_batch()
-
-
 def _batch(batch: Any) -> Batch:
     records = list(batch)
     control = ""
@@ -166,7 +163,7 @@ def _batch(batch: Any) -> Batch:
     )
 
 
-def _without(batches: list[Batch], aborted: set[tuple[int, int]]) -> list[Batch]:
+def _drop_aborted(batches: list[Batch], aborted: set[tuple[int, int]]) -> list[Batch]:
     """What a reader of committed records keeps: no batch from an aborted offset up to its marker."""
     kept, dropping = [], set()
     for batch in batches:

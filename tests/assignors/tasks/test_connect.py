@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assignors import Group, InvalidGroupError, Member, Topic, get_assignor, list_assignors
+from assignors import Group, Member, Topic, get_assignor, list_assignors
 from assignors.strategies import ConnectIncrementalAssignor
-from partitioning.errors import InvalidConfigError
+from partitioning.errors import InvalidConfigError, InvalidGroupError
 from tests.support.tasks import connect_difference, golden_lines
 
 WORKERS = [Member(name, []) for name in ("w1", "w2", "w3")]

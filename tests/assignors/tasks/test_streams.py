@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assignors import AssignorError, InvalidGroupError
 from assignors.streams import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
+from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java.priority_queue import PriorityQueue
 from tests.support.tasks import golden_lines, streams_difference
 
