@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from assignors import AssignorError, Group, Member, Topic, get_assignor
+from assignors import Group, Member, Topic, get_assignor
 from copartition import vectors
 from copartition.reports.vectors import SCHEMA
 from partitioning import TopicPartition, partition_for_key
-from partitioning.errors import SourceError
+from partitioning.errors import AssignorError, SourceError
 
 STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "broker-range")
 
@@ -150,6 +150,7 @@ def test_a_program_that_does_not_answer_is_an_error(program, fault):
         vectors.check_vectors("java", cases, [sys.executable, "-c", program])
 
 
+@pytest.mark.live
 def test_a_program_that_is_not_there_is_named():
     with pytest.raises(SourceError, match="cannot run '/nowhere'"):
         vectors.check_vectors("java", vectors.make_vectors("java", 1), ["/nowhere"])
