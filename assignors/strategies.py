@@ -161,7 +161,7 @@ class CooperativeStickyAssignor(_StickyLeader):
 class LibrdkafkaCooperativeStickyAssignor:
     """What confluent-kafka and others on librdkafka do as "cooperative-sticky": as even, placed otherwise.
 
-    librdkafka goes by the order in which the broker lists topics to the leader: that of `Group.topics`.
+    It depends on the order in which the broker lists topics to the leader: that of `Group.topics`.
     """
 
     name: ClassVar[str] = "librdkafka-cooperative-sticky"

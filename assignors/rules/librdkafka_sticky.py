@@ -42,7 +42,7 @@ def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = unreco
 
     Args:
         group: the group; topics in the order in which the broker lists them to the leader, which decides.
-        record: is told each step.
+        record: takes each step.
 
     Raises:
         AssignorError: librdkafka would abort or read freed memory, or no member subscribes to anything.
@@ -62,7 +62,7 @@ class _Leader:
     """A leader at work.
 
     Attributes:
-        members: those that subscribe to something, by id, in the order of JoinGroup.
+        members: the subscribers of something, by id, in the order of JoinGroup.
         owned: what each says it owns.
         current: what each has so far.
     """
@@ -124,10 +124,10 @@ class _Leader:
     # 2. Sort -------------------------------------------------------------------------------------------
 
     def sort_partitions(self) -> list[TopicPartition]:
-        """Step 2 (`sortPartitions`): those that the fewest can have first, if subscriptions differ.
+        """Step 2 (`sortPartitions`): if subscriptions differ, first what the fewest members can have.
 
-        If they do not, one after the other of whoever has the most, those that another one had before first,
-        and then those without an owner, of the last topic first and from the highest number down.
+        If they do not, one after the other of whoever has the most, first what another one had before,
+        and then the partitions without an owner, of the last topic first and from the highest number down.
         """
         everything = [
             TopicPartition(topic, number) for topic, count in self._counts.items() for number in range(count)
