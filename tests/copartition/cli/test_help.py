@@ -92,7 +92,7 @@ def test_every_command_is_listed_and_found(run, name):
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {"model", "completion"}])
 def test_every_command_has_an_example(run, name):
     end = re.split("Examples?:", run(name, "--help").stdout)[-1]
-    assert re.search(rf"^ +(copartition {name}|assignment-diff)\\b", end, re.MULTILINE)
+    assert re.search(rf"^ +(copartition {name}|assignment-diff)\b", end, re.MULTILINE)
 
 
 def test_commands_stand_under_headings(run):
