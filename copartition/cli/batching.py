@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.options import PRODUCERS, html_option, output_options, seed_option
+from copartition.cli.options import PRODUCERS, FiniteRange, html_option, output_options, seed_option
 from copartition.cli.shell import HELP, QuietCommand, write
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Examples:
 @click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(1e-6, 1e9),
     metavar="N",
     help="Records a second, at random times.",
 )
@@ -40,7 +40,7 @@ Examples:
     type=click.IntRange(min=1),
     help="With --rate: bytes of each key; keys spread evenly. Without it there are none.",
 )
-@click.option("--partitions", type=click.IntRange(min=1), required=True, help="Partitions of the topic.")
+@click.option("--partitions", type=click.IntRange(1, 100_000), required=True, help="Partitions of the topic.")
 @click.option(
     "--brokers",
     type=click.IntRange(min=1),
@@ -50,7 +50,7 @@ Examples:
 )
 @click.option(
     "--round-trip",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=1.0,
     show_default=True,
     metavar="MS",
@@ -58,7 +58,7 @@ Examples:
 )
 @click.option(
     "--request-time",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=0.0,
     show_default=True,
     metavar="MS",
@@ -66,14 +66,14 @@ Examples:
 )
 @click.option(
     "--limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     required=True,
     metavar="MS",
     help="Time from send to acknowledgement.",
 )
 @click.option(
     "--percentile",
-    type=click.FloatRange(0, 100, min_open=True),
+    type=FiniteRange(0, 100, min_open=True),
     default=99.0,
     show_default=True,
     help="Percentile of the latency that stays under --limit.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from copartition.cli.options import PRODUCERS, output_options, seed_option
+from copartition.cli.options import PRODUCERS, FiniteRange, output_options, seed_option
 from copartition.cli.shell import HELP, QuietCommand
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ Examples:
   copartition model delivery --client librdkafka --idempotence --refused 0.02 --in-flight 5
 """
 
-SHARE = click.FloatRange(0, 1)
-MS = click.FloatRange(min=0)
+SHARE = FiniteRange(0, 1)
+MS = FiniteRange(min=0)
 
 
 def _fault_options(command: Callable[..., None]) -> Callable[..., None]:
