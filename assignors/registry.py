@@ -48,7 +48,10 @@ def get_assignor(name: str, **config: object) -> Assignor:
 
 
 def list_assignors() -> list[StrategyInfo]:
-    """Every assignor by name, also those that are broken, each with its fault."""
+    """Every assignor by name, also those that are broken, each with its fault.
+
+    Installed plug-ins are imported for that: their summaries are in their docstrings.
+    """
     return _REGISTRY.infos()
 
 

@@ -36,7 +36,10 @@ def get_partitioner(name: str, **config: object) -> Partitioner:
 
 
 def list_partitioners() -> list[StrategyInfo]:
-    """Every partitioner by name, also those that are broken, each with its fault."""
+    """Every partitioner by name, also those that are broken, each with its fault.
+
+    Installed plug-ins are imported for that: their summaries are in their docstrings.
+    """
     return _REGISTRY.infos()
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pytest
 
 from partitioning.clients.ledger import Entry
 from spark_integration.sinks.exactly_once import writing
 from spark_integration.sinks.exactly_once.content import Content
 from spark_integration.sinks.exactly_once.target import Target
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class Clients:
