@@ -98,6 +98,7 @@ release-check: $(READY)  ## say what speaks against releasing this commit: TAG=v
 
 golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven, Go, Node and npm)
 	@$(BIN)/python -m tools.oracle.assignors.regenerate
+	@$(BIN)/python -m tools.oracle.tasks.regenerate
 	@$(BIN)/python -m tools.oracle.clients.regenerate
 	@$(BIN)/python -m tools.oracle.producer.regenerate
 

@@ -93,7 +93,7 @@ class _Check:
         self._says = f"the answer of {assignor.name!r} is wrong"
         self._cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
         self._group = group
-        self._given = assignment
+        self._assignment = assignment
         members, names, self._member, topic, self._partition = assignment.to_arrays()
         self._members = members
         self._names = tuple(each.name for each in group.topics)
@@ -113,10 +113,10 @@ class _Check:
             self._check_handed_over(flat)
 
     def _check_members(self) -> None:
-        expected, given = {member.id for member in self._group.members}, set(self._members)
-        if missing := expected - given:
+        expected, actual = {member.id for member in self._group.members}, set(self._members)
+        if missing := expected - actual:
             raise AssignorError(f"{self._says}: member {min(missing)!r} is not in it")
-        if strange := given - expected:
+        if strange := actual - expected:
             raise AssignorError(f"{self._says}: member {min(strange)!r} is not in the group")
 
     def _check_existence(self) -> None:
@@ -124,11 +124,11 @@ class _Check:
         wrong = np.flatnonzero((self._partition < 0) | (self._partition >= counts))
         if len(wrong):
             row = int(wrong[0])
-            topic = self._told_topics[int(self._given.to_arrays().topic[row])]
-            known = f"has {counts[row]} partitions" if self._topic[row] >= 0 else "is not in the group"
+            topic = self._told_topics[int(self._assignment.to_arrays().topic[row])]
+            fault = f"has {counts[row]} partitions" if self._topic[row] >= 0 else "is not in the group"
             raise AssignorError(
                 f"{self._says}: member {self._owner(row)!r} gets {topic}-{self._partition[row]}, "
-                f"but {topic!r} {known}"
+                f"but {topic!r} {fault}"
             )
 
     def _check_subscriptions(self) -> None:
@@ -146,7 +146,9 @@ class _Check:
         twice = np.flatnonzero(np.bincount(flat, minlength=int(self._base[-1])) > 1)
         if len(twice):
             both = [repr(self._owner(row)) for row in np.flatnonzero(flat == twice[0]).tolist()]
-            raise AssignorError(f"{self._says}: {self._told(twice[0])} is given to {' and to '.join(both)}")
+            raise AssignorError(
+                f"{self._says}: {self._partition_name(twice[0])} is given to {' and to '.join(both)}"
+            )
 
     def _check_nothing_left(self, flat: NDArray[np.int64]) -> None:
         read = frozenset().union(*self._kinds[1])
@@ -157,12 +159,12 @@ class _Check:
         if left.any():
             nobody = np.flatnonzero(left)
             raise AssignorError(
-                f"{self._says}: {self._told(nobody[0])} is given to nobody, though it has subscribers"
-                + (f" ({len(nobody):,} partitions in all)" if len(nobody) > 1 else "")
+                f"{self._says}: {self._partition_name(nobody[0])} is given to nobody, though it "
+                "has subscribers" + (f" ({len(nobody):,} partitions in all)" if len(nobody) > 1 else "")
             )
 
     def _held_back(self, left: NDArray[np.bool_]) -> NDArray[np.int64]:
-        held = self._given.transferring
+        held = self._assignment.transferring
         flat, real = self._places(PartitionList.of(held))
         for partition in compress(held, (~real).tolist()):
             raise AssignorError(f"{self._says}: {partition} is held back, but does not exist")
@@ -189,13 +191,13 @@ class _Check:
             row = int(wrong[0])
             before = self._group.members[int(holder[flat[row]])].id
             raise AssignorError(
-                f"{self._says}: {self._told(flat[row])} is given to {self._owner(row)!r} while {before!r} "
-                "still owns it; hold it back for a round (Assignment.transferring, KIP-429)"
+                f"{self._says}: {self._partition_name(flat[row])} is given to {self._owner(row)!r} while "
+                f"{before!r} still owns it; hold it back for a round (Assignment.transferring, KIP-429)"
             )
 
     @cached_property
     def _kinds(self) -> tuple[NDArray[np.int64], list[frozenset[str]]]:
-        """The subscription of each member of the answer, as an index into those that differ, and these."""
+        """The subscription of each member of the answer, as an index into the distinct ones, and these."""
         index: dict[frozenset[str], int] = {}
         topics = {member.id: member.topics for member in self._group.members}
         kind = [index.setdefault(frozenset(topics[each]), len(index)) for each in self._members]
@@ -218,6 +220,6 @@ class _Check:
     def _owner(self, row: int) -> str:
         return self._members[int(self._member[row])]
 
-    def _told(self, flat: int) -> str:
+    def _partition_name(self, flat: int) -> str:
         topic = int(np.searchsorted(self._base, flat, side="right")) - 1
         return f"{self._names[topic]}-{int(flat) - int(self._base[topic])}"

@@ -1,4 +1,4 @@
-"""The names that the package has for everybody."""
+"""The names that the package has for everybody; errors are in `partitioning.errors`."""
 
 from assignors.assignment import Assignment, AssignmentArrays
 from assignors.explain import Explainer, Explanation, explain
@@ -17,48 +17,59 @@ from assignors.protocol import (
 )
 from assignors.reasons import Reason, Recorder, Step
 from assignors.registry import get_assignor, list_assignors, register_assignor
+from assignors.rules.connect import ConnectRound
+from assignors.share import ShareAssignment, SimpleAssignor
 from assignors.state import GroupState, MemberIdentity
-from partitioning.errors import (
-    AssignmentError,
-    AssignorError,
-    InvalidGroupError,
-    ProtocolError,
+from assignors.streams import (
+    StreamsAssignment,
+    StreamsGroup,
+    StreamsMember,
+    StreamsStickyAssignor,
+    Subtopology,
 )
 
-__all__ = [
-    "Assignment",
-    "AssignmentArrays",
-    "AssignmentError",
-    "AssignmentQuality",
-    "Assignor",
-    "AssignorError",
-    "Explainer",
-    "Explanation",
+__all__ = [  # noqa: RUF022 - in the order in which people need them
+    "get_assignor",
     "Group",
-    "GroupState",
-    "InvalidGroupError",
     "Member",
-    "MemberIdentity",
+    "Topic",
+    "Assignment",
     "PartitionList",
-    "ProtocolError",
-    "Reason",
+    "explain",
+    "quality",
+    "list_assignors",
+    "encode_subscription",
+    "decode_subscription",
+    "Subscription",
+    "encode_assignment",
+    "decode_assignment",
+    "encode_sticky_user_data",
+    "decode_sticky_user_data",
+    "register_assignor",
+    # What plug-ins implement, and what they get
+    "Assignor",
     "RebalanceProtocol",
-    "Recorder",
-    "RecordingAssignor",
     "RememberingAssignor",
+    "RecordingAssignor",
+    "Recorder",
+    "Reason",
     "Step",
     "StickyUserData",
-    "Subscription",
-    "Topic",
-    "decode_assignment",
-    "decode_sticky_user_data",
-    "decode_subscription",
-    "encode_assignment",
-    "encode_sticky_user_data",
-    "encode_subscription",
-    "explain",
-    "get_assignor",
-    "list_assignors",
-    "quality",
-    "register_assignor",
+    # A group as seen from outside
+    "GroupState",
+    "MemberIdentity",
+    # Connect, share groups and streams groups
+    "ConnectRound",
+    "SimpleAssignor",
+    "ShareAssignment",
+    "StreamsStickyAssignor",
+    "StreamsGroup",
+    "StreamsMember",
+    "Subtopology",
+    "StreamsAssignment",
+    # Results
+    "AssignmentArrays",
+    "AssignmentQuality",
+    "Explainer",
+    "Explanation",
 ]

@@ -32,8 +32,12 @@ class AssignmentArrays(NamedTuple):
 class Assignment(Mapping[str, PartitionList]):
     """The partitions of every member of a group, in the JVM's list order.
 
+    >>> assignment = Assignment.of({"a": [("orders", 0), ("orders", 1)], "b": [("orders", 2)]})
+    >>> assignment["a"], assignment.owner_of(("orders", 2))
+    (PartitionList([('orders', 0), ('orders', 1)]), 'b')
+
     Args:
-        members: every member of the group, also those that got nothing.
+        members: every member of the group, also without a partition.
         topics: topic names.
         counts: partitions of each topic, shape (len(topics),).
         offsets: member m has rows `offsets[m]:offsets[m + 1]`, shape (len(members) + 1,).
@@ -127,10 +131,10 @@ class Assignment(Mapping[str, PartitionList]):
             )
         subscribed = {name for member in group.members for name in member.topics}
         topics = {topic.name: topic.partitions for topic in group.topics if topic.name in subscribed}
-        given = [PartitionList.of(lists.get(member.id, ())) for member in group.members]
-        names = tuple(dict.fromkeys([*topics, *(name for each in given for name in each.names)]))
+        parts = [PartitionList.of(lists.get(member.id, ())) for member in group.members]
+        names = tuple(dict.fromkeys([*topics, *(name for each in parts for name in each.names)]))
         row = {name: number for number, name in enumerate(names)}
-        columns, sizes = join_lists(given)
+        columns, sizes = join_lists(parts)
         receivers = np.array([place[each] for each in held.values()], np.int32)
         return cls(
             tuple(place),
@@ -182,8 +186,8 @@ class Assignment(Mapping[str, PartitionList]):
         """Member index of every partition of every topic, -1 where nobody has it."""
         owners = np.full(int(self._base[-1]), -1, np.int32)
         _, topic, partition = self._columns
-        known = (partition >= 0) & (partition < self._counts[topic])
-        owners[self._base[topic[known]] + partition[known]] = self._member_column[known]
+        exists = (partition >= 0) & (partition < self._counts[topic])
+        owners[self._base[topic[exists]] + partition[exists]] = self._member_column[exists]
         return owners
 
     def owner_of(self, partition: TopicPartition | tuple[str, int]) -> str | None:

@@ -90,19 +90,19 @@ class Explanation:
     def __str__(self) -> str:
         if self.reason is Reason.NOBODY:
             return f"nobody subscribes to {self.partition}, or it does not exist"
-        sentence = self._not_told() if self.reason is Reason.NOT_TOLD else self._told()
+        sentence = self._no_step_sentence() if self.reason is Reason.NOT_TOLD else self._sentence()
         if self.owner is None:
             return sentence
         share = "" if self.share is None else f" of a share of {' or '.join(map(str, self.share))}"
         return f"{sentence} ({self.owner!r} has {self.size}{share})"
 
-    def _not_told(self) -> str:
-        given = f"{self.partition} is given to {'nobody' if self.owner is None else repr(self.owner)}"
+    def _no_step_sentence(self) -> str:
+        outcome = f"{self.partition} is given to {'nobody' if self.owner is None else repr(self.owner)}"
         if self.steps:
-            return f"{given}, which is not what a fresh leader decides for this group"
-        return f"{given}, and the assignor does not tell why"
+            return f"{outcome}, which is not what a fresh leader decides for this group"
+        return f"{outcome}, and the assignor does not tell why"
 
-    def _told(self) -> str:
+    def _sentence(self) -> str:
         returns = self.previous == self.owner
         holder = self._holder()
         placed = _PLACED[self.reason].format(
@@ -120,7 +120,7 @@ class Explanation:
         return "; ".join(dict.fromkeys([placed, *lost]))
 
     def _losses(self) -> list[Step]:
-        """The steps that took it from a member, without those that took nothing in the end.
+        """The steps that took it from a member, if it did not return there in the end.
 
         These are contests that a claim of a later generation won, and an earlier claim of its owner.
         """
@@ -154,6 +154,11 @@ def explain(
     assignor: str | Assignor,
 ) -> Explanation:
     """Why a partition is where it is; to ask about many partitions use an `Explainer`.
+
+    >>> from assignors import Group, Member, Topic, get_assignor
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> print(explain(group, get_assignor("range").assign(group), ("orders", 3), assignor="range"))
+    orders-3 lies in the range of its topic that goes to 'b' ('b' has 2 of a share of 2)
 
     Raises:
         UnknownStrategyError: no assignor of that name.
@@ -200,8 +205,8 @@ class Explainer:
             return Explanation(partition, Reason.NOBODY, None, None, 0, None)
         if self._decision is None:
             return self._explanation(partition, Reason.NOT_TOLD, receiver or owner, ())
-        decided, told = self._decision
-        steps = tuple(told.get(partition, ()))
+        decided, steps_of = self._decision
+        steps = tuple(steps_of.get(partition, ()))
         fresh_receiver = decided.transferring.get(partition)
         # Lists read back from a live group do not say who waits for what.
         if decided.owner_of(partition) != owner or receiver not in {None, fresh_receiver}:
@@ -224,22 +229,22 @@ class Explainer:
         leader = get_assignor(self._assignor) if isinstance(self._assignor, str) else self._assignor
         if not isinstance(leader, RecordingAssignor):
             return None
-        told: dict[TopicPartition, list[Step]] = {}
+        steps_of: dict[TopicPartition, list[Step]] = {}
 
         def decide(group: Group) -> Assignment:
-            heard: defaultdict[TopicPartition, list[Step]] = defaultdict(list)
+            recorded: defaultdict[TopicPartition, list[Step]] = defaultdict(list)
 
             def record(partition: TopicPartition, reason: Reason, member: str) -> None:
-                heard[partition].append(Step(reason, member))
+                recorded[partition].append(Step(reason, member))
 
             assignment = leader.assign_recorded(group, record)
-            for partition, steps in heard.items():
-                before = told.get(partition)
-                told[partition] = steps if before is None else _continued(before, steps)
+            for partition, steps in recorded.items():
+                before = steps_of.get(partition)
+                steps_of[partition] = steps if before is None else _continued(before, steps)
             return assignment
 
         _, assignment = settle(decide, self._group, self._follow_ups)
-        return _Decision(assignment, told)
+        return _Decision(assignment, steps_of)
 
     def _is_subscribed(self, partition: TopicPartition) -> bool:
         return 0 <= partition.partition < self._counts.get(partition.topic, 0)

@@ -25,6 +25,9 @@ _partitions_of = attrgetter("partitions")
 class Topic:
     """A topic in the cluster's metadata.
 
+    >>> Topic("orders", 2, racks=[{"a", "b"}, {"b", "c"}]).partitions
+    2
+
     Attributes:
         name: topic name.
         partitions: how many partitions it has; 0 stands for a topic without metadata.
@@ -81,6 +84,9 @@ class StickyUserData:
 class Member:
     """A member of the group with what it told the coordinator when it joined (JoinGroup).
 
+    >>> Member("worker-1", ["orders"], instance_id="worker-1", rack="a").topics
+    ['orders']
+
     Attributes:
         id: member id.
         topics: names of the topics it subscribes to.
@@ -103,6 +109,10 @@ class Member:
 @dataclass(frozen=True, slots=True)
 class Group:
     """Topics and members of one rebalance; member order is that of the JoinGroup response.
+
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> len(group.members)
+    2
 
     Attributes:
         topics: the cluster's topics, also those nobody subscribes to.
@@ -143,6 +153,15 @@ class Group:
         then partition), and remembers it as "sticky" user data. The generation of both is one above the
         group's and above every claim in it, so the first assignment of a new group is generation 1.
 
+        >>> from assignors import get_assignor
+        >>> assignor = get_assignor("cooperative-sticky")
+        >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+        >>> grown = group.next(assignor.assign(group), join=[Member("c", ["orders"])])
+        >>> grown.generation, grown.members[0].owned
+        (1, PartitionList([('orders', 0), ('orders', 2)]))
+        >>> assignor.assign(grown).transferring
+        mappingproxy({TopicPartition(topic='orders', partition=3): 'c'})
+
         Args:
             assignment: what an assignor gave for this group; each of its members is in it.
             join: members that join now, after the others in JoinGroup order, with what they claim themselves.
@@ -158,20 +177,20 @@ class Group:
         claimed = filter(None, map(attrgetter("generation"), self.members))
         generation = 1 + max(self.generation, 0, *claimed)
         leaving = set(leave)
-        owned, given = _lists(assignment)
+        owned, received = _lists(assignment)
         if assignment.keeps_record:
             _keep_records(owned, assignment, {member.id: member.owned for member in self.members})
         if not in_order:  # a strategy that is not ours may list the members in its own order
             place = {member: number for number, member in enumerate(assignment)}
-            owned, given = ([lists[place[member]] for member in ids] for lists in (owned, given))
+            owned, received = ([lists[place[member]] for member in ids] for lists in (owned, received))
         if leaving:
             stays = [member not in leaving for member in ids]
-            owned, given = list(compress(owned, stays)), list(compress(given, stays))
+            owned, received = list(compress(owned, stays)), list(compress(received, stays))
             before = list(compress(self.members, stays))
         else:
             before = list(self.members)
         count = len(before)
-        data = make_many(StickyUserData, count, partitions=given, generation=repeat(generation))
+        data = make_many(StickyUserData, count, partitions=received, generation=repeat(generation))
         kept = {name: map(attrgetter(name), before) for name in ("id", "topics", "instance_id", "rack")}
         staying = make_many(Member, count, **kept, owned=owned, generation=repeat(generation), user_data=data)
         return Group(self.topics if topics is None else topics, [*staying, *join], generation=generation)
@@ -197,9 +216,9 @@ def _lists(assignment: "Assignment") -> tuple[list[PartitionList], list[Partitio
     rows, ranks, numbers = sort_rows(member, rank[topic], partition)
     names = tuple(topics[row] for row in order)
     ends = np.searchsorted(rows, np.arange(len(members) + 1)).tolist()
-    given = PartitionList.parts(PartitionColumns(topics, topic, partition), ends)
+    received = PartitionList.parts(PartitionColumns(topics, topic, partition), ends)
     columns = PartitionColumns(names, ranks.astype(np.int32), numbers.astype(np.int32))
-    return PartitionList.parts(columns, ends, given), given
+    return PartitionList.parts(columns, ends, received), received
 
 
 def _keep_records(

@@ -20,7 +20,7 @@ def make_many(kind: type[_T], count: int, **attributes: Iterable[object]) -> lis
         count: how many.
         attributes: the values of each attribute, one an instance; it must be all attributes.
     """
-    made = list(map(object.__new__, repeat(kind, count)))
+    instances = list(map(object.__new__, repeat(kind, count)))
     for name, values in attributes.items():
-        deque(map(getattr(kind, name).__set__, made, values), maxlen=0)
-    return made
+        deque(map(getattr(kind, name).__set__, instances, values), maxlen=0)
+    return instances

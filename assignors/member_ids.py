@@ -13,5 +13,5 @@ def name_in(member_id: str) -> str | None:
 
     A coordinator puts a random UUID behind it; None for an id of another form.
     """
-    made = _RANDOM.fullmatch(member_id, len(member_id) - _LENGTH)
-    return member_id[:-_LENGTH] or None if made else None
+    match = _RANDOM.fullmatch(member_id, len(member_id) - _LENGTH)
+    return member_id[:-_LENGTH] or None if match else None

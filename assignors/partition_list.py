@@ -50,6 +50,10 @@ class PartitionList(Sequence[TopicPartition]):
     partitions costs eight megabytes and no Python objects. The lists of many members may be parts of the same
     columns.
 
+    >>> partitions = PartitionList.of([("orders", 1), ("clicks", 0)])
+    >>> partitions[0], partitions.partitions.tolist()
+    (TopicPartition(topic='orders', partition=1), [1, 0])
+
     Attributes:
         columns: what the list is a part of: the rows from `start` to before `stop`.
         start: its first row there.
@@ -81,9 +85,9 @@ class PartitionList(Sequence[TopicPartition]):
         cls, columns: PartitionColumns, start: int, stop: int, assigned: "PartitionList | None" = None
     ) -> "PartitionList":
         """The list that is the rows from `start` to before `stop` of some columns; they are not copied."""
-        made = object.__new__(cls)
-        made.columns, made.start, made.stop, made.assigned = columns, start, stop, assigned
-        return made
+        part = object.__new__(cls)
+        part.columns, part.start, part.stop, part.assigned = columns, start, stop, assigned
+        return part
 
     @classmethod
     def parts(
@@ -93,11 +97,11 @@ class PartitionList(Sequence[TopicPartition]):
         assigned: "Sequence[PartitionList] | None" = None,
     ) -> "list[PartitionList]":
         """The lists that some columns consist of, one after the other, from each bound to the next."""
-        made = list(map(object.__new__, repeat(cls, len(bounds) - 1)))
+        lists = list(map(object.__new__, repeat(cls, len(bounds) - 1)))
         memories = repeat(None) if assigned is None else assigned
-        for each, start, stop, memory in zip(made, bounds, bounds[1:], memories, strict=False):
+        for each, start, stop, memory in zip(lists, bounds, bounds[1:], memories, strict=False):
             each.columns, each.start, each.stop, each.assigned = columns, start, stop, memory
-        return made
+        return lists
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -27,6 +27,9 @@ NO_GENERATION = -1
 class Subscription:
     """What a member tells the group's leader when it joins.
 
+    >>> Subscription(["orders"], rack="a").rack
+    'a'
+
     Attributes:
         topics: names of the topics it subscribes to.
         user_data: the assignor's own bytes.
@@ -44,6 +47,9 @@ class Subscription:
 
 def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSION) -> bytes:
     """The subscription as bytes; topics and owned partitions travel sorted.
+
+    >>> encode_subscription(Subscription(["orders"]), version=0).hex(" ", 4)
+    '0000 00000001 00066f72 64657273 ffffffff'
 
     Args:
         subscription: what to write; fields that the version does not have are left out.
@@ -74,6 +80,9 @@ def decode_subscription(data: bytes) -> Subscription:
 
     Versions above 3 are read as 3, as the JVM does; what follows the known fields is not looked at.
 
+    >>> decode_subscription(encode_subscription(Subscription(["orders"], rack="a"))).rack
+    'a'
+
     Raises:
         ProtocolError: the bytes are no subscription; the JVM throws a SchemaException.
     """
@@ -94,6 +103,9 @@ def encode_assignment(
 ) -> bytes:
     """A member's assignment as bytes: partitions grouped by topic, topics as they first occur.
 
+    >>> encode_assignment([("orders", 1)], version=0).hex(" ", 4)
+    '0000 00000001 00066f72 64657273 00000001 00000001 ffffffff'
+
     Args:
         partitions: what the member is assigned.
         user_data: the assignor's own bytes.
@@ -112,6 +124,9 @@ def encode_assignment(
 def decode_assignment(data: bytes) -> tuple[PartitionList, bytes | None]:
     """The partitions and the user data in an assignment's bytes.
 
+    >>> decode_assignment(encode_assignment([("orders", 1)], b"note"))
+    (PartitionList([('orders', 1)]), b'note')
+
     Raises:
         ProtocolError: the bytes are no assignment; the JVM throws a SchemaException.
     """
@@ -124,6 +139,9 @@ def encode_sticky_user_data(
     partitions: Iterable[TopicPartition | tuple[str, int]], generation: int | None
 ) -> bytes:
     """What a member of a "sticky" group remembers, as bytes (KIP-341).
+
+    >>> decode_sticky_user_data(encode_sticky_user_data([("orders", 1)], 3))
+    (PartitionList([('orders', 1)]), 3)
 
     Args:
         partitions: what it was assigned last; topics travel in the order of the JVM's HashMap.
@@ -152,6 +170,10 @@ def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
 
     As in the JVM, data that is neither form counts as no partitions in generation -1, and no data as no
     partitions without a generation.
+
+    >>> partitions, generation = decode_sticky_user_data(encode_sticky_user_data([("orders", 1)], None))
+    >>> generation is None
+    True
     """
     if not data:
         return NOTHING, None
@@ -224,12 +246,12 @@ def _grouped(partitions: PartitionList) -> PartitionList:
 def _hashed(partitions: PartitionList) -> PartitionList:
     """By topic as a HashMap filled by `computeIfAbsent`, one call a row, iterates."""
     _, first = np.unique(partitions.topics, return_index=True)
-    asked: HashMap[str, int] = HashMap()
+    counts: HashMap[str, int] = HashMap()
     # Of the calls for a topic that is there, the last one of all says whether the table grows once more.
     for row in sorted({*first.tolist(), *range(len(partitions))[-1:]}):
         topic = int(partitions.topics[row])
-        asked.compute_if_absent(partitions.names[topic], partial(int, topic))
-    return _in_order(partitions, list(asked.values()))
+        counts.compute_if_absent(partitions.names[topic], partial(int, topic))
+    return _in_order(partitions, list(counts.values()))
 
 
 def _in_order(partitions: PartitionList, topics: NDArray[np.int32] | list[int]) -> PartitionList:

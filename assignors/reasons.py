@@ -33,7 +33,7 @@ class Reason(Enum):
     TURN = "turn"
     """It was the member's turn in the circle."""
     FILLED = "filled"
-    """It was free, and the member had fewer than its share, or the fewest of those that subscribe."""
+    """It was free, and the member had fewer than its share, or the fewest of all subscribers."""
     NEAR = "near"
     """As `FILLED` or `RANGE`, and it has a replica in the member's rack (KIP-881)."""
     BALANCED = "balanced"
@@ -69,7 +69,7 @@ class Step(NamedTuple):
 
 
 Recorder = Callable[[TopicPartition, Reason, str], None]
-"""Is told every step: the partition, the reason, and the member that keeps, gives up or gets it."""
+"""Is called with every step: the partition, the reason, and the member that keeps, gives up or gets it."""
 
 
 def unrecorded(partition: TopicPartition, reason: Reason, member: str) -> None:

@@ -1,11 +1,13 @@
 """Assignors by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from assignors.interface import Assignor
 from assignors.optimal.assignor import CooperativeOptimalAssignor, OptimalAssignor
 from assignors.strategies import (
     BrokerRangeAssignor,
+    ConnectEagerAssignor,
+    ConnectIncrementalAssignor,
     CooperativeStickyAssignor,
     RangeAssignor,
     RoundRobinAssignor,
@@ -13,6 +15,7 @@ from assignors.strategies import (
     UniformAssignor,
 )
 from assignors.weighted.assignor import CooperativeWeightedAssignor, WeightedAssignor
+from partitioning.errors import CopartitionError
 from partitioning.registry import Registry, StrategyInfo
 
 _BUILT_IN: dict[str, type[Assignor]] = {
@@ -28,7 +31,18 @@ _BUILT_IN: dict[str, type[Assignor]] = {
     "broker-range": BrokerRangeAssignor,
 }
 
-_REGISTRY: Registry[Assignor] = Registry("assignor", "copartition.assignors", Assignor, _BUILT_IN)
+_CONNECT: dict[str, type[Assignor]] = {
+    "connect-eager": ConnectEagerAssignor,
+    "connect-incremental": ConnectIncrementalAssignor,
+}
+
+_REGISTRY: Registry[Assignor] = Registry(
+    "assignor",
+    "copartition.assignors",
+    Assignor,
+    {**_BUILT_IN, **_CONNECT},
+    dict.fromkeys(_CONNECT, "built-in, of Kafka Connect"),
+)
 
 
 def get_assignor(name: str, **config: object) -> Assignor:
@@ -36,7 +50,13 @@ def get_assignor(name: str, **config: object) -> Assignor:
 
     Client side: "range", "roundrobin", "sticky", "cooperative-sticky", and, better than any of the JVM's,
     "optimal", "cooperative-optimal", "weighted", "cooperative-weighted". Broker side (KIP-848): "uniform",
-    "broker-range". And those of installed packages (entry points `copartition.assignors`).
+    "broker-range". Of Kafka Connect's workers: "connect-eager", "connect-incremental". And those of installed
+    packages (entry points `copartition.assignors`).
+
+    >>> from assignors import Group, Member, Topic
+    >>> group = Group([Topic("orders", 4)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> get_assignor("range").assign(group)["b"]
+    PartitionList([('orders', 2), ('orders', 3)])
 
     Raises:
         UnknownStrategyError: there is none of this name.
@@ -48,15 +68,23 @@ def get_assignor(name: str, **config: object) -> Assignor:
 
 
 def list_assignors() -> list[StrategyInfo]:
-    """Every assignor by name, also those that are broken, each with its fault.
+    """Every assignor by name; a broken one with its fault.
 
     Installed plug-ins are imported for that: their summaries are in their docstrings.
+
+    >>> [info.name for info in list_assignors() if info.origin == "built-in"][:3]
+    ['broker-range', 'cooperative-optimal', 'cooperative-sticky']
     """
     return _REGISTRY.infos()
 
 
 def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
     """Make an assignor known by name in this process.
+
+    >>> from functools import partial
+    >>> register_assignor("optimal-by-topic", partial(get_assignor, "optimal", spread=True))
+    >>> get_assignor("optimal-by-topic").name
+    'optimal'
 
     Raises:
         StrategyConflictError: the name is taken.
@@ -66,4 +94,14 @@ def register_assignor(name: str, factory: Callable[..., Assignor]) -> None:
 
 def is_built_in(assignor: Assignor) -> bool:
     """Whether it is one of ours, unchanged."""
-    return type(assignor) in _BUILT_IN.values()
+    return type(assignor) in {*_BUILT_IN.values(), *_CONNECT.values()}
+
+
+def check_for_consumers(names: Iterable[str], error: Callable[[str], CopartitionError]) -> None:
+    """Refuse strategies of Kafka Connect where a group of consumers is asked about."""
+    for name in names:
+        if name in _CONNECT:
+            raise error(
+                f"{name!r} gives tasks to the workers of Kafka Connect, not partitions to consumers; "
+                f"ask assignors.get_assignor({name!r}) for its rounds"
+            )

@@ -18,6 +18,9 @@ from partitioning.topic_partition import TopicPartition  # noqa: TC001 - type hi
 UNKNOWN_LAG = -(2**63)
 """A lag that nobody knows; a real one is below zero where a group committed an offset beyond the end."""
 
+CONNECT = "connect"
+"""The protocol of Kafka Connect's workers: `GroupState.protocol` of a Connect cluster."""
+
 TopicRacks: TypeAlias = tuple[tuple[str, ...], ...]
 """The racks of a topic's replicas, one tuple a partition."""
 
@@ -61,7 +64,7 @@ class GroupState:
         name: the group's name, where known.
         status: the group's state, such as "Stable", where known.
         strategy: the assignor that the group uses, such as "range", where known.
-        protocol: "classic" or "consumer" (KIP-848), where known.
+        protocol: "classic", "consumer" (KIP-848) or "connect" (workers of Kafka Connect), where known.
         generation: the lowest that the group's generation can be, where members told theirs.
         leading_client: the client library of the member that made the assignments, such as "java" or
             "librdkafka", where a classic group's bytes tell.
@@ -166,11 +169,11 @@ class GroupState:
             widest = max(counts, key=counts.__getitem__)
             check_partitions(sum(counts.values()), SourceError, f"the group with topic {widest!r}")
         row = {name: number for number, name in enumerate(counts)}
-        known = np.array([row.get(name, -1) for name in self.topics], np.int64)[self.topic]
+        sizes = np.array([row.get(name, -1) for name in self.topics], np.int64)[self.topic]
         start = np.cumsum([0, *counts.values()])
-        listed = (known >= 0) & (self.partition < np.diff(start, append=0)[known])
+        listed = (sizes >= 0) & (self.partition < np.diff(start, append=0)[sizes])
         free = np.ones(int(start[-1]), np.bool_)
-        free[start[known[listed]] + self.partition[listed]] = False
+        free[start[sizes[listed]] + self.partition[listed]] = False
         flat = np.flatnonzero(free)
         topic = np.searchsorted(start, flat, side="right") - 1
         numbers = flat - start[topic]

@@ -76,9 +76,9 @@ class Reader:
         end = self._at + size
         if end > len(self._data):
             raise self._fault(f"{size} more bytes are needed where {self.left} are left")
-        taken = self._data[self._at : end]
+        data = self._data[self._at : end]
         self._at = end
-        return taken
+        return data
 
     def _fault(self, why: str) -> ProtocolError:
         return ProtocolError(f"cannot read {self._what}, byte {self._at} of {len(self._data)}: {why}")

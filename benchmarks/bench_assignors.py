@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 import pytest
 
-from assignors import AssignorError, Explainer, Reason, get_assignor
+from assignors import Explainer, Reason, get_assignor
+from partitioning.errors import AssignorError
 from tests.support.oracle import Oracle
 from tests.support.workloads import Workload, digest
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from assignors.interface import RebalanceProtocol
-from assignors.registry import get_assignor
+from assignors.registry import check_for_consumers, get_assignor
 from copartition.diff.needed import CO_PARTITIONED
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import MigrationError, UnknownStrategyError
@@ -188,6 +188,7 @@ def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
             "'consumer' is a protocol (KIP-848), not a strategy; did you mean uniform, its default, or "
             "broker-range?"
         )
+    check_for_consumers(strategies, MigrationError)
     remote = [name for name in strategies if not get_assignor(name).protocols]
     if not strategies or len(set(strategies)) < len(strategies):
         raise MigrationError(f"strategies {', '.join(strategies)!r}; name one or more, each once")

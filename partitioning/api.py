@@ -1,17 +1,6 @@
-"""The names that the package has for everybody."""
+"""The names that the package has for everybody; errors are in `partitioning.errors`."""
 
 from partitioning.coordinator import coordinator_partition
-from partitioning.errors import (
-    BrokenPluginError,
-    InvalidConfigError,
-    InvalidKeyError,
-    InvalidLayoutError,
-    InvalidPartitionCountError,
-    MissingDependencyError,
-    PartitioningError,
-    StrategyConflictError,
-    UnknownStrategyError,
-)
 from partitioning.growth import Growth, expected_share, grow
 from partitioning.hashing.murmur2 import murmur2
 from partitioning.interface import (
@@ -33,41 +22,34 @@ from partitioning.registry import StrategyInfo
 from partitioning.strategy import seeded
 from partitioning.topic_partition import TopicPartition
 
-__all__ = [
-    "NONE_AVAILABLE",
-    "PROFILES",
-    "BatchAware",
-    "BrokenPluginError",
-    "BytesAware",
-    "Growth",
-    "InvalidConfigError",
-    "InvalidKeyError",
-    "InvalidLayoutError",
-    "InvalidPartitionCountError",
-    "KeyColumn",
-    "Keys",
-    "LoadAware",
-    "MissingDependencyError",
-    "Partitioner",
-    "PartitioningError",
-    "PlacesByKey",
-    "StrategyConflictError",
-    "StrategyInfo",
-    "TimeAware",
-    "TopicLayout",
-    "TopicPartition",
-    "TopicPartitioner",
-    "UnknownStrategyError",
+__all__ = [  # noqa: RUF022 - in the order in which people need them
+    "partition_for_key",
+    "partition_batch",
     "coordinator_partition",
-    "expected_share",
-    "get_partitioner",
     "grow",
-    "key_column",
-    "list_partitioners",
+    "expected_share",
     "murmur2",
     "murmur2_batch",
-    "partition_batch",
-    "partition_for_key",
+    "get_partitioner",
+    "list_partitioners",
+    "TopicLayout",
+    "TopicPartition",
+    "key_column",
     "register_partitioner",
+    # What plug-ins implement, and what they get
+    "Partitioner",
+    "TopicPartitioner",
+    "PlacesByKey",
+    "BytesAware",
+    "LoadAware",
+    "BatchAware",
+    "TimeAware",
+    "NONE_AVAILABLE",
+    "KeyColumn",
+    "Keys",
     "seeded",
+    # Results
+    "PROFILES",
+    "StrategyInfo",
+    "Growth",
 ]

@@ -68,11 +68,11 @@ def _plug_in(name: str) -> PlacesByKey:
 
     if name not in plug_in_names():
         find_profile(name)  # which says what there is
-    made = get_partitioner(name)
-    if not isinstance(made, PlacesByKey):
+    partitioner = get_partitioner(name)
+    if not isinstance(partitioner, PlacesByKey):
         raise UnknownStrategyError(
             f"partitioner {name!r} does not place by key alone (it has no `place_keys`), so no partition "
             f"follows from a key and a partition count: ask get_partitioner({name!r}).for_topic(TOPIC), or "
             f"give a producer partitioner={name!r}"
         )
-    return made
+    return partitioner

@@ -11,6 +11,9 @@ def coordinator_partition(group_or_transactional_id: str, num_partitions: int = 
 
     The broker that leads it is the coordinator of the group or transaction.
 
+    >>> coordinator_partition("billing")
+    9
+
     Args:
         group_or_transactional_id: `group.id` or `transactional.id`.
         num_partitions: `offsets.topic.num.partitions` or `transaction.state.log.num.partitions`.

@@ -60,6 +60,10 @@ class Growth:
 def grow(keys: Keys, before: int, after: int, *, profile: str = "java") -> Growth:
     """Which rows of a key column get another partition when the topic grows.
 
+    >>> growth = grow([b"user-42", b"user-43", b"user-44"], 4, 6)
+    >>> growth.moving, growth.share
+    (2, 0.6666666666666666)
+
     Args:
         keys: n keys, as `key_column` takes them.
         before: partition count now.
@@ -82,6 +86,9 @@ def expected_share(before: int, after: int) -> float:
     """Share of the keys that move under a uniform hash taken modulo the count: 1 - gcd / max.
 
     No rule that keeps partitions even can move less than 1 - before / after.
+
+    >>> round(expected_share(12, 18), 3)
+    0.667
 
     Raises:
         InvalidPartitionCountError: a count is out of range, or `after` is below `before`.

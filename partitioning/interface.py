@@ -19,6 +19,9 @@ NONE_AVAILABLE: Final = range(0)
 class TopicLayout:
     """What a producer knows of a topic.
 
+    >>> TopicLayout(3, available=[0, 2])  # partition 1 has no leader
+    TopicLayout(partitions=3, available=[0, 2], racks=None)
+
     Attributes:
         partitions: how many partitions it has, those without a leader included.
         available: partitions that have a leader, in the order of the client's metadata; None stands for all.
@@ -83,7 +86,7 @@ class Partitioner(Protocol):
 
 @runtime_checkable
 class PlacesByKey(Protocol):
-    """The power of a partitioner by which keyed records go by key and partition count alone.
+    """The power of a partitioner whose keyed records depend on key and partition count alone.
 
     `profile` of `partition_for_key`, `partition_batch` and `grow`, and `keyed` of partitioners take its name.
     """

@@ -97,6 +97,9 @@ def _is_column(array: object, kind: type[np.generic]) -> bool:
 def key_column(keys: Keys) -> KeyColumn:
     """The keys as columns.
 
+    >>> key_column([b"a", None, b"bc"]).offsets.tolist()
+    [0, 1, 1, 3]
+
     Args:
         keys: a sequence of bytes and None, a NumPy object array of these, or an Arrow binary or string
             array of any layout (32 and 64-bit offsets, views, dictionary, fixed size, slices, chunks). A
@@ -159,7 +162,7 @@ def advice(key: object) -> str:
     """What to do about a key that is not bytes."""
     if isinstance(key, str):
         return "a partitioner hashes serialized bytes: encode the text as the producer's key serializer does"
-    return "a partitioner hashes serialized bytes: give what the producer's key serializer makes of it"
+    return "a partitioner hashes serialized bytes: give the bytes of the producer's key serializer"
 
 
 def _from_arrow(keys: Any) -> KeyColumn:

@@ -21,7 +21,7 @@ class MetadataOrder:
     """
 
     def __init__(self) -> None:
-        self._known: list[TopicPartition] = []
+        self._partitions: list[TopicPartition] = []
 
     def update(self, partitions: Iterable[tuple[str, int]], *, partial: bool) -> None:
         """A metadata response has come.
@@ -35,13 +35,13 @@ class MetadataOrder:
         """
         named = [TopicPartition(*partition) for partition in partitions]
         if partial:
-            kept = dict.fromkeys([*named, *self._known])
+            kept = dict.fromkeys([*named, *self._partitions])
             named = _order(list(kept), capacity=len(named), sure=False)
-        self._known = _order(named, capacity=len(named), sure=not partial)
+        self._partitions = _order(named, capacity=len(named), sure=not partial)
 
     def partitions(self, topic: str) -> list[int]:
         """The topic's partitions in the client's order."""
-        return [partition for name, partition in self._known if name == topic]
+        return [partition for name, partition in self._partitions if name == topic]
 
 
 def _order(partitions: Sequence[TopicPartition], *, capacity: int, sure: bool) -> list[TopicPartition]:

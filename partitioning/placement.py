@@ -25,6 +25,9 @@ UNKEYED = -1
 def murmur2_batch(keys: Keys) -> NDArray[np.int32]:
     """murmur2 of each key, as `murmur2`; 0 where the key is null.
 
+    >>> murmur2_batch([b"user-42", None]).tolist()
+    [1459644460, 0]
+
     Args:
         keys: n keys, as `key_column` takes them.
 
@@ -43,6 +46,9 @@ def murmur2_batch(keys: Keys) -> NDArray[np.int32]:
 
 def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = "java") -> int | None:
     """The partition this profile's client puts a record with this key into.
+
+    >>> partition_for_key(b"user-42", 12), partition_for_key(b"user-42", 12, profile="librdkafka")
+    (4, 7)
 
     Args:
         key: the serialized key.
@@ -75,6 +81,9 @@ def partition_for_key(key: bytes | None, num_partitions: int, *, profile: str = 
 
 def partition_batch(keys: Keys, num_partitions: int, *, profile: str = "java") -> NDArray[np.int32]:
     """The partition of each key, as `partition_for_key`; -1 where that gives None.
+
+    >>> partition_batch([b"user-42", b"user-43", None], 12).tolist()
+    [4, 2, -1]
 
     Args:
         keys: n keys, as `key_column` takes them.

@@ -206,6 +206,6 @@ def _no_profile(name: str) -> UnknownStrategyError:
             "key alone are taken by partition_for_key, partition_batch, grow, `keyed` of partitioners and "
             "`copartition partition` (docs/plugins.md)"
         )
-    known = [*PROFILES, *plug_ins]
-    close = _MEANT.get(name) or get_close_matches(name, known, n=3) or sorted(known)
+    names = [*PROFILES, *plug_ins]
+    close = _MEANT.get(name) or get_close_matches(name, names, n=3) or sorted(names)
     return UnknownStrategyError(f"no profile {name!r}; did you mean {', '.join(close)}?")

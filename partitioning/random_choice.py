@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomChoice:
-    """Draws a partition for each record, among those that have a leader.
+    """Draws a partition for each record, among partitions that have a leader.
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys.

@@ -30,7 +30,7 @@ class StrategyInfo:
 
     Attributes:
         name: what to ask for.
-        origin: "built-in", "registered", or the distribution it comes from.
+        origin: "built-in", "built-in, of Kafka Connect", "registered", or the distribution it comes from.
         summary: one line on what it does.
         fault: why it cannot be used; None where it can.
     """
@@ -49,24 +49,31 @@ class Registry(Generic[S]):
         group: entry-point group in which installed packages name theirs.
         interface: the Protocol that every one of them implements.
         built_in: factory of each strategy of ours; their names cannot be taken.
+        origins: the origin of those of ours that are more than "built-in".
     """
 
     def __init__(
-        self, kind: str, group: str, interface: type, built_in: Mapping[str, Callable[..., S]]
+        self,
+        kind: str,
+        group: str,
+        interface: type,
+        built_in: Mapping[str, Callable[..., S]],
+        origins: Mapping[str, str] | None = None,
     ) -> None:
         self._kind = kind
         self._group = group
         self._interface = interface
         self._built_in = built_in
+        self._origins = origins or {}
         self._registered: dict[str, Callable[..., S]] = {}
         self._signatures: dict[str, inspect.Signature | None] = {}
 
     @cached_property
     def _installed(self) -> dict[str, list[EntryPoint]]:
-        found: dict[str, list[EntryPoint]] = {}
+        entry_points_of: dict[str, list[EntryPoint]] = {}
         for point in entry_points(group=self._group):
-            found.setdefault(point.name, []).append(point)
-        return found
+            entry_points_of.setdefault(point.name, []).append(point)
+        return entry_points_of
 
     def get(self, name: str, **config: object) -> S:
         """A new instance of the strategy.
@@ -89,15 +96,17 @@ class Registry(Generic[S]):
         if name in self._built_in:
             return factory(**config)
         try:
-            made = factory(**config)
+            strategy = factory(**config)
         except CopartitionError:
             raise
         except (Exception, SystemExit) as error:
             raise BrokenPluginError(f"{self._kind} {name!r} cannot be made: {error!r}") from error
-        missing = [each for each in vars(self._interface) if each[0] != "_" and not hasattr(made, each)]
+        missing = [each for each in vars(self._interface) if each[0] != "_" and not hasattr(strategy, each)]
         if missing:
-            raise BrokenPluginError(f"{self._kind} {name!r} is {made!r}, which lacks {' and '.join(missing)}")
-        return made
+            raise BrokenPluginError(
+                f"{self._kind} {name!r} is {strategy!r}, which lacks {' and '.join(missing)}"
+            )
+        return strategy
 
     def register(self, name: str, factory: Callable[..., S]) -> None:
         """Make a strategy known by name in this process.
@@ -115,9 +124,10 @@ class Registry(Generic[S]):
         return sorted({*self._registered, *self._installed} - self._built_in.keys())
 
     def infos(self) -> list[StrategyInfo]:
-        """Every strategy by name, also those that are broken, each with its fault."""
+        """Every strategy by name; a broken one with its fault."""
         infos = [
-            StrategyInfo(name, "built-in", _summary(factory)) for name, factory in self._built_in.items()
+            StrategyInfo(name, self._origins.get(name, "built-in"), _summary(factory))
+            for name, factory in self._built_in.items()
         ]
         infos += [
             StrategyInfo(name, "registered", _summary(factory)) for name, factory in self._registered.items()
@@ -131,7 +141,7 @@ class Registry(Generic[S]):
                 infos.append(StrategyInfo(name, origins, _summary(self._load(name, points))))
             except (StrategyConflictError, BrokenPluginError) as error:
                 infos.append(StrategyInfo(name, origins, "", str(error)))
-        return sorted(infos, key=lambda info: (info.name, info.origin != "built-in"))
+        return sorted(infos, key=lambda info: (info.name, not info.origin.startswith("built-in")))
 
     def _factory(self, name: str) -> Callable[..., S]:
         if name in self._built_in:
@@ -140,9 +150,9 @@ class Registry(Generic[S]):
             return self._registered[name]
         if name in self._installed:
             return self._load(name, self._installed[name])
-        known = sorted([*self._built_in, *self.plug_ins()])
-        close = get_close_matches(name, known, n=3)
-        hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(known)}"
+        names = sorted([*self._built_in, *self.plug_ins()])
+        close = get_close_matches(name, names, n=3)
+        hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(names)}"
         raise UnknownStrategyError(f"no {self._kind} {name!r}; {hint}")
 
     def _load(self, name: str, points: list[EntryPoint]) -> Callable[..., S]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Sticky:
     """Sticks to a partition for batch.size bytes, then draws another, longer queues less often (KIP-794).
 
-    What the Java client does since 3.3 where no partitioner is configured. It must be told of bytes
-    (`BytesAware`), or it never moves, and of queues (`LoadAware`), or it draws uniformly.
+    What the Java client does since 3.3 where no partitioner is configured. Without notice of bytes
+    (`BytesAware`) it never moves, and without notice of queues (`LoadAware`) it draws uniformly.
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys, as `partitioner.ignore.keys`.
@@ -144,7 +144,7 @@ class StickyPerBatch:
     """Sticks to a partition until a new batch is opened there, then draws a different one (KIP-480).
 
     What the Java client did from 2.4 to 3.2: `DefaultPartitioner` with `keyed="java"`, else
-    `UniformStickyPartitioner`. It must be told of batches (`BatchAware`), or it never moves.
+    `UniformStickyPartitioner`. Without notice of new batches (`BatchAware`) it never moves.
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys.
@@ -204,7 +204,7 @@ class TopicStickyPerBatch(UnkeyedTopic):
 class StickyByTime:
     """Sticks to a partition for some milliseconds, then draws one at random (librdkafka).
 
-    It must be told the time (`TimeAware`), or it never moves.
+    Without the time (`TimeAware`) it never moves.
 
     Attributes:
         keyed: profile that places keyed records; None ignores keys.

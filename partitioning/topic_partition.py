@@ -11,7 +11,11 @@ MAX_PARTITIONS = 2**31 - 1
 
 
 class TopicPartition(NamedTuple):
-    """A topic name and a partition number, ordered as a tuple."""
+    """A topic name and a partition number, ordered as a tuple.
+
+    >>> str(TopicPartition("orders", 0))
+    'orders-0'
+    """
 
     topic: str
     partition: int

@@ -82,16 +82,16 @@ def assert_co_partitioned(*frames: DataFrame, num_partitions: Sequence[int] | No
         num_partitions: as for `co_partitioned`.
 
     Raises:
-        NotCoPartitionedError: they cannot, or it cannot be told; its `verdict` says why.
+        NotCoPartitionedError: they cannot, or it is unknown; its `verdict` says why.
     """
     verdict = co_partitioned(*frames, num_partitions=num_partitions)
     if verdict.answer == "yes":
         return
     weight = {"no": "against", "unknown": "open"}[verdict.answer]
     why = "; ".join(reason.text for reason in verdict.reasons if reason.weight == weight)
-    told = "cannot be joined by partition" if verdict.answer == "no" else "may not join by partition"
+    answer = "cannot be joined by partition" if verdict.answer == "no" else "may not join by partition"
     ways = "".join(f" A way out: {remedy.text}." for remedy in verdict.remedies[:1])
-    raise NotCoPartitionedError(f"{' and '.join(verdict.topics)} {told}: {why}.{ways}", verdict)
+    raise NotCoPartitionedError(f"{' and '.join(verdict.topics)} {answer}: {why}.{ways}", verdict)
 
 
 def _places(records: Sequence[DataFrame]) -> DataFrame:
@@ -120,7 +120,7 @@ def _sums(places: DataFrame, topics: int) -> DataFrame:
     apart = common & (sf.least(*lows) != sf.greatest(*highs))
     # The one with the lowest bytes in each of ten parts of the keys: no sort, and no row twice.
     part = sf.pmod(sf.xxhash64("key"), sf.lit(EXAMPLES))
-    found = sf.struct("key", *lows, *highs)
+    columns = sf.struct("key", *lows, *highs)
     return places.agg(
         _count(common).alias("common"),
         _count(apart).alias("apart"),
@@ -131,7 +131,7 @@ def _sums(places: DataFrame, topics: int) -> DataFrame:
             for number, (low, high) in enumerate(zip(lows, highs, strict=True))
         ),
         *(sf.max(high).alias(f"highest{number}") for number, high in enumerate(highs)),
-        sf.array(*(sf.min(sf.when(apart & (part == each), found)) for each in range(EXAMPLES))).alias(
+        sf.array(*(sf.min(sf.when(apart & (part == each), columns)) for each in range(EXAMPLES))).alias(
             "examples"
         ),
     )
@@ -146,7 +146,7 @@ def _proof(row: Row, topics: int) -> KeyProof:
         keys=tuple(row[f"keys{number}"] for number in range(topics)),
         common=row.common,
         apart=row.apart,
-        examples=tuple(_example(found, topics) for found in row.examples if found),
+        examples=tuple(_example(example, topics) for example in row.examples if example),
         scattered=tuple(row[f"scattered{number}"] for number in range(topics)),
         complete=True,
         hashed=False,
@@ -154,11 +154,11 @@ def _proof(row: Row, topics: int) -> KeyProof:
     )
 
 
-def _example(found: Row, topics: int) -> KeyApart:
+def _example(row: Row, topics: int) -> KeyApart:
     """A key that is apart, at partitions that differ."""
-    lows = [found[f"low{number}"] for number in range(topics)]
-    highs = [found[f"high{number}"] for number in range(topics)]
-    key = bytes(found.key[:LONGEST])
+    lows = [row[f"low{number}"] for number in range(topics)]
+    highs = [row[f"high{number}"] for number in range(topics)]
+    key = bytes(row.key[:LONGEST])
     if len({*lows} - {None}) > 1:
         return KeyApart(key, tuple(lows))
     if len({*highs} - {None}) > 1:
@@ -179,13 +179,13 @@ def _audits(records: Sequence[DataFrame], counts: Sequence[int]) -> list[TopicAu
         frame.withColumn("topic", sf.concat(sf.lit(f"{number} "), "topic"))
         for number, frame in enumerate(records)
     ]
-    found: list[list[TopicAudit]] = [[] for _ in records]
+    results: list[list[TopicAudit]] = [[] for _ in records]
     for audit in audit_records(
         reduce(DataFrame.unionAll, marked), size_of=lambda topic: counts[int(topic.partition(" ")[0])]
     ):
         number, _, name = audit.topic.partition(" ")
-        found[int(number)].append(replace(audit, topic=name or f"DataFrame {int(number) + 1}"))
-    for index, audits in enumerate(found):
+        results[int(number)].append(replace(audit, topic=name or f"DataFrame {int(number) + 1}"))
+    for index, audits in enumerate(results):
         if len(audits) > 1:
             topics = ", ".join(audit.topic for audit in audits)
             raise InvalidConfigError(
@@ -194,4 +194,4 @@ def _audits(records: Sequence[DataFrame], counts: Sequence[int]) -> list[TopicAu
         if not audits:
             nothing = Coverage("full", 0, 0, (), "all rows of the DataFrame, which has none")
             audits.append(conclude(f"DataFrame {index + 1}", Tally(counts[index]), nothing))
-    return [audit for audits in found for audit in audits]
+    return [audit for audits in results for audit in audits]

@@ -21,12 +21,10 @@ KEY = "copartition.key"
 """Likewise: the name of the column that was hashed, where it was given by name."""
 
 NULLS = "copartition.nulls"
-"""Likewise: what became of keyless rows, as `kafka_partition` was told."""
+"""Likewise: the `nulls` that `kafka_partition` got for keyless rows."""
 
 LANES = "copartition.lanes"
 """Likewise: over how many Spark partitions `route` spread each Kafka partition."""
-
-ALL_COLUMNS = ("*",)
 
 
 def kafka_partition(
@@ -35,7 +33,7 @@ def kafka_partition(
     *,
     profile: str = "java",
     nulls: Literal["spread", "error", "null"] = "spread",
-    spread_by: tuple[Column | str, ...] = ALL_COLUMNS,
+    spread_by: tuple[Column | str, ...] = ("*",),
 ) -> Column:
     """The partition a client puts each row's key into: an int column named `partition`.
 
@@ -65,7 +63,9 @@ def kafka_partition(
         InvalidConfigError: `nulls` has another value, or `spread_by` is empty.
     """
     rule, count = find_profile(profile), checked_partition_count(num_partitions)
-    key_bytes = (sf.col(key) if isinstance(key, str) else key).cast("binary")
+    column = sf.col(key) if isinstance(key, str) else key
+    # A cast that fails names ANSI mode as the way out, with which other bytes are hashed; try_cast does not.
+    key_bytes = (column.try_cast if hasattr(type(column), "try_cast") else column.cast)("binary")
     if rule.null == "empty":
         key_bytes = sf.coalesce(key_bytes, sf.lit(b""))
     if rule.empty == "unkeyed":

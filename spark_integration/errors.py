@@ -29,7 +29,7 @@ from partitioning.errors import CopartitionError, InvalidConfigError
 
 _RAISED = re.compile(r"\b(?:partitioning|assignors|copartition|spark_integration)\.(?:\w+\.)*(\w+): (.+)")
 _NOT_REGISTERED = re.compile(r"\[DATA_SOURCE_NOT_FOUND\].*\bcopartition\b")
-_NO_BYTES = re.compile(r'resolve "(?:CAST\()?(.+?)(?: AS BINARY\))?" due.*?cannot cast "(\w+)" to "BINARY"')
+_NO_BYTES = re.compile(r'resolve "(?:\w*CAST\()?(.+?)(?: AS BINARY\))?" due.*?cannot cast "(\w+)" to "BINARY')
 _OF_A_ROW = re.compile(r"\bcopartition: (.+)")
 """How the columns of this package begin what they raise in the JVM."""
 
@@ -59,7 +59,7 @@ class RoutingError(SparkIntegrationError, ValueError):
 
 
 class NotCoPartitionedError(SparkIntegrationError, ValueError):
-    """DataFrames that cannot be joined by their Kafka partitions, or of which that cannot be told.
+    """DataFrames that cannot be joined by their Kafka partitions, or of which that is unknown.
 
     Attributes:
         verdict: the answer with its reasons, the ways out and the comparison of keys.
@@ -128,13 +128,13 @@ def typed_error(error: BaseException) -> CopartitionError | None:
     """
     if isinstance(error, CopartitionError):
         return error
-    said = str(error)
+    text = str(error)
     # What is raised while another exception is handled comes last, and it is what the task ended with.
-    for name, message in reversed(_RAISED.findall(said)):
+    for name, message in reversed(_RAISED.findall(text)):
         kind = next((kind for kind in _kinds(CopartitionError) if kind.__name__ == name), None)
         if kind is not None:
             return _with_cause(kind(message.rstrip()), error)
-    if _NOT_REGISTERED.search(said):
+    if _NOT_REGISTERED.search(text):
         return _with_cause(
             InvalidConfigError(
                 "Spark does not know format('copartition') here: call register(spark), and in a thread of "
@@ -142,17 +142,17 @@ def typed_error(error: BaseException) -> CopartitionError | None:
             ),
             error,
         )
-    if found := _NO_BYTES.search(said):
+    if match := _NO_BYTES.search(text):
         return _with_cause(
             ColumnError(
-                f"{found[1]} is of type {found[2].lower()}, and Kafka hashes bytes: give a string or binary "
+                f"{match[1]} is of type {match[2].lower()}, and Kafka hashes bytes: give a string or binary "
                 "column, or serialize the key as its producer does by a function of spark_integration.keys, "
                 "such as long_key. Do not turn ANSI mode off"
             ),
             error,
         )
-    if found := _OF_A_ROW.search(said):
-        return _with_cause(RecordError(found[1].rstrip()), error)
+    if match := _OF_A_ROW.search(text):
+        return _with_cause(RecordError(match[1].rstrip()), error)
     return None
 
 

@@ -15,15 +15,15 @@ ArrowFunction: TypeAlias = Callable[[pa.Array], pa.Array]
 
 
 def column_function(
-    name: str, function: ArrowFunction, taken: pa.DataType, given: pa.DataType, spark_type: str
+    name: str, function: ArrowFunction, input_type: pa.DataType, output_type: pa.DataType, spark_type: str
 ) -> Callable[..., Any]:
     """The function as one of columns.
 
     Args:
         name: what query plans call it.
         function: takes an array and gives one as long.
-        taken: Arrow type of what it takes.
-        given: Arrow type of what it gives.
+        input_type: Arrow type of what it takes.
+        output_type: Arrow type of what it gives.
         spark_type: the same as Spark spells it.
     """
     functions: Any = sf  # the stubs have neither
@@ -33,8 +33,8 @@ def column_function(
 
     # PySpark reads the annotations of either.
     def through_pandas(values: pd.Series) -> pd.Series:
-        array = pa.array(values.to_numpy(), taken, from_pandas=False)  # or a NaN would become a null
-        return function(array).to_pandas(types_mapper={given: pd.ArrowDtype(given)}.get)
+        array = pa.array(values.to_numpy(), input_type, from_pandas=False)  # or a NaN would become a null
+        return function(array).to_pandas(types_mapper={output_type: pd.ArrowDtype(output_type)}.get)
 
     through_pandas.__name__ = name
     return functions.pandas_udf(through_pandas, spark_type)  # type: ignore[no-any-return]

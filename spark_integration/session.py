@@ -67,8 +67,8 @@ def _installed_spark() -> tuple[str, str]:
     if spec is None or spec.origin is None:
         raise MissingDependencyError("PySpark is not installed: pip install 'copartition[spark]'")
     for jar in Path(spec.origin).parent.joinpath("jars").glob("spark-core_*.jar"):
-        if found := re.fullmatch(r"spark-core_([\d.]+)-(.+)\.jar", jar.name):
-            return found[1], found[2]
+        if match := re.fullmatch(r"spark-core_([\d.]+)-(.+)\.jar", jar.name):
+            return match[1], match[2]
     raise ConnectorError(
         "the installed PySpark has no jars (it is a Connect client): "
         "the connector belongs on the Connect server"

@@ -29,13 +29,13 @@ def ship(spark: SparkSession) -> None:
         spark: a session, classic or Connect.
     """
     if hasattr(type(spark), "addArtifacts"):
-        spark.addArtifacts(str(_kept()), pyfile=True)
+        spark.addArtifacts(str(_packed_once()), pyfile=True)
     else:
-        spark.sparkContext.addPyFile(str(_kept()))  # before Spark 4.0, classic
+        spark.sparkContext.addPyFile(str(_packed_once()))  # before Spark 4.0, classic
 
 
 @cache
-def _kept() -> Path:
+def _packed_once() -> Path:
     """The zip, where it stays as long as this program: executors that join later fetch it from there.
 
     Spark takes it a second time under the same name and path only, and under a name that it knows no other

@@ -61,7 +61,7 @@ class BrokerNumbering(Numbering):
 
     @cached_property
     def has_subscriber(self) -> NDArray[np.bool_]:
-        """Which topics some member subscribes to, those that are gone included."""
+        """Which topics some member subscribes to, deleted topics included."""
         names = set[str]().union(*self.subscriptions.lists)
         return np.array([name in names for name in self.topics], np.bool_)
 

@@ -79,13 +79,13 @@ def replica_patterns(topic: Topic, patterns: dict[frozenset[str], int]) -> list[
     """
     if topic.racks is None:
         return [patterns.setdefault(frozenset(), len(patterns))] * topic.partitions
-    seen: dict[Collection[str], int] = {}
+    pattern_of: dict[Collection[str], int] = {}
     numbers = []
     for names in topic.racks:
         key = names if type(names) is tuple or type(names) is frozenset else frozenset(names)
-        code = seen.get(key)
+        code = pattern_of.get(key)
         if code is None:
             racks = frozenset(name for name in key if name is not None)
-            code = seen[key] = patterns.setdefault(racks, len(patterns))
+            code = pattern_of[key] = patterns.setdefault(racks, len(patterns))
         numbers.append(code)
     return numbers

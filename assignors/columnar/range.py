@@ -74,13 +74,13 @@ def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPositio
         audiences: its subscribers, in the order in which they get their ranges.
     """
     cuts: dict[tuple[int, int], JoinPosition] = {}
-    given: list[JoinPosition] = [np.empty(0, np.intp)]
+    handed_out: list[JoinPosition] = [np.empty(0, np.intp)]
     for count, audience in zip(counts.tolist(), audiences.of_topic, strict=True):
         cut = cuts.get((count, audience))
         if cut is None:
             cut = cuts[count, audience] = _cut(count, audiences.members[audience])
-        given.append(cut)
-    return np.concatenate(given)
+        handed_out.append(cut)
+    return np.concatenate(handed_out)
 
 
 def _cut(count: int, members: JoinPosition) -> JoinPosition:

@@ -50,11 +50,11 @@ def _seats(numbering: Numbering, order: JoinPosition) -> NDArray[np.intp]:
     audiences = numbering.subscriptions.audiences(numbering.topics, order)
     seats_of = [position[members] for members in audiences.members]
     numbers_of = [seats.tolist() for seats in seats_of]
-    given = [np.empty(0, np.intp)]
+    turns = [np.empty(0, np.intp)]
     cursor = 0
     for count, audience in zip(numbering.counts.tolist(), audiences.of_topic, strict=True):
         seats, numbers = seats_of[audience], numbers_of[audience]
         first = bisect_left(numbers, cursor)
-        given.append(seats[np.arange(first, first + count) % len(numbers)])
+        turns.append(seats[np.arange(first, first + count) % len(numbers)])
         cursor = numbers[(first + count - 1) % len(numbers)] + 1
-    return np.concatenate(given)
+    return np.concatenate(turns)

@@ -101,12 +101,12 @@ def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
 
     # Each partition asks the map for its topic, topic after topic. Asking makes the map grow before it adds a
     # topic, so the last topic does not count if only one partition asks for it.
-    asked = np.bincount(owner[first], minlength=len(lists))
+    lookups = np.bincount(owner[first], minlength=len(lists))
     filled = np.flatnonzero(sizes)
     begins = np.flatnonzero(np.diff(owner[first], prepend=-1))
     last_topic = group[np.maximum.reduceat(first, begins)] if len(begins) else begins
-    asked[filled] -= np.bincount(group)[last_topic] == 1
-    lengths = grown_lengths(np.full(len(lists), DEFAULT_LENGTH), asked)
+    lookups[filled] -= np.bincount(group)[last_topic] == 1
+    lengths = grown_lengths(np.full(len(lists), DEFAULT_LENGTH), lookups)
     hashes = spread(string_hashes(names))[topics[first]]
     # A new topic comes first in its bin, so the last one is looked at first.
     latest = np.argsort(-first, kind="stable")

@@ -66,9 +66,9 @@ class _Losers:
 def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
     """Assigns the partitions of members that all subscribe to the same topics."""
     kept, seats = _keep(numbering, claims, racks)
-    taken = np.zeros(numbering.total, np.bool_)
-    taken[numbering.starts[kept.topic] + kept.number] = True
-    ids = np.flatnonzero(~taken)
+    assigned = np.zeros(numbering.total, np.bool_)
+    assigned[numbering.starts[kept.topic] + kept.number] = True
+    ids = np.flatnonzero(~assigned)
     near = np.empty(0, np.int32)
     if racks is not None:
         near, near_ids, rest = assign_nearby(racks.by_choice(ids), seats, racks)
@@ -144,7 +144,7 @@ class Seats:
     def round_robin(self) -> NDArray[np.int32]:
         """Who gets the next partition, the one after it, and so on.
 
-        Members below the share take turns until all have it. Then those that have it get an extra each: first
+        Members below the share take turns until all have it. Then members with it get an extra each: first
         `exact`, then the others in the order in which they reached it.
         """
         under = np.array(self.under, np.int32)
@@ -165,7 +165,7 @@ def assign_nearby(
     """Gives partitions to members in a rack of theirs as far as seats last; `seats` is brought up to date.
 
     Each partition goes to the next member below its share after the last one served, going round; else to the
-    first of those that may get an extra.
+    first of the members that may get an extra.
 
     Returns:
         The receivers, the partitions they get, and the partitions left for anybody.
@@ -175,7 +175,7 @@ def assign_nearby(
     near = [[int(rack) for rack in np.flatnonzero(row)] for row in racks.inside]
     size = seats.size.tolist()
     receivers: list[int] = []
-    given: list[int] = []
+    handed_out: list[int] = []
     rest: list[int] = []
     cursor = 0
     for partition, pattern in zip(free.tolist(), racks.pattern[free].tolist(), strict=True):
@@ -197,11 +197,11 @@ def assign_nearby(
             size[member] += 1
             seats.extras -= 1
         receivers.append(member)
-        given.append(partition)
+        handed_out.append(partition)
     seats.size = np.array(size, np.int64)
     seats.under = [member for member in seats.under if size[member] < seats.least]
     seats.exact = queues.members() if seats.extras else []
-    return np.array(receivers, np.int32), np.array(given, np.int64), np.array(rest, np.int64)
+    return np.array(receivers, np.int32), np.array(handed_out, np.int64), np.array(rest, np.int64)
 
 
 class _Circle:

@@ -137,19 +137,19 @@ def distribute(numbering: Numbering, claims: Claims, racks: Racks | None, reader
 
     size = np.bincount(rank, minlength=len(numbering.members))
     batches = unassigned
-    ranks, given = [rank], [ids]
+    ranks, handed_out = [rank], [ids]
     if racks is not None:
         rack_of = racks.member[numbering.by_id]
         near, near_ids, batches = _hand_out_nearby(unassigned, readers, racks, rack_of, size)
         ranks.append(near)
-        given.append(near_ids)
+        handed_out.append(near_ids)
     for audience, topics in groupby(batches, key=readers.of_topic.__getitem__):
         partitions = np.concatenate([batches[topic] for topic in topics])
         ranks.append(fill(size, readers.members[audience], len(partitions)))
-        given.append(partitions)
+        handed_out.append(partitions)
     return Distribution(
         rank=np.concatenate(ranks),
-        id=np.concatenate(given),
+        id=np.concatenate(handed_out),
         kept=len(ids),
         unassigned=unassigned,
         revokes=not stays.all(),
@@ -199,7 +199,7 @@ def _hand_out_nearby(
                 rack_of[subscribers] == rack
             ].tolist()
             heapify(heaps[audience, rack])
-    receivers, given = [], []
+    receivers, handed_out = [], []
     rest: Batches = {}
     for topic, partitions in batches.items():
         audience = readers.of_topic[topic]
@@ -212,11 +212,11 @@ def _hand_out_nearby(
             nearest = [member for heap in choice if (member := lightest(heap, sizes)) is not None]
             receiver = min(nearest, key=lambda member: (sizes[member], member))
             receivers.append(receiver)
-            given.append(partition)
+            handed_out.append(partition)
             sizes[receiver] += 1
         rest[topic] = np.array(far, np.int64)
     size[:] = sizes
-    return np.array(receivers, np.int64), np.array(given, np.int64), rest
+    return np.array(receivers, np.int64), np.array(handed_out, np.int64), rest
 
 
 _USUAL_LAPS = 8  # more than that are suspicious
@@ -458,8 +458,8 @@ class Load:
     Attributes:
         size: the same, brought up to date.
         takes_part: the same as a list.
-        least: the smallest size of those that take part.
-        most: the largest size of those that take part.
+        least: the smallest size of a member that takes part.
+        most: the largest size of a member that takes part.
     """
 
     def __init__(self, size: NDArray[np.int64], takes_part: NDArray[np.bool_], readers: Readers) -> None:

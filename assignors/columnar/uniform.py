@@ -86,7 +86,7 @@ def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Ta
     before = ends - sizes
     before -= before[first[slots.member]]
     staying = np.clip(quotas[slots.member] - before, 0, sizes)  # what comes last in a member's map goes
-    free = _unassigned_runs(topics, numbering, targets.taken)
+    free = _unassigned_runs(topics, numbering, targets.assigned)
     revoked = _revoked_runs(slots, staying, sizes)
     copied = lacks > 0
     copied[slots.member[staying < slots.sizes]] = True
@@ -94,7 +94,7 @@ def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Ta
         staying=staying,
         gone=np.empty(0, np.intp),
         copied=copied,
-        given=_hand_out(free, revoked, lacks),
+        received=_hand_out(free, revoked, lacks),
         capacity=np.full(len(numbering.topics), DEFAULT_LENGTH),
     )
 
@@ -102,7 +102,7 @@ def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Ta
 def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
     """Which members get one partition more than the quota.
 
-    Those that have more already keep one while extras last; the last members take the extras that are left.
+    Members that have more already keep one while extras last; the last members take the extras that are left.
 
     Args:
         above: whether a member has more than the quota.
@@ -116,15 +116,15 @@ def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
     return takes
 
 
-def _unassigned_runs(topics: TopicRow, numbering: BrokerNumbering, taken: NDArray[np.bool_]) -> _Runs:
+def _unassigned_runs(topics: TopicRow, numbering: BrokerNumbering, assigned: NDArray[np.bool_]) -> _Runs:
     """The partitions nobody has, in the order of `topics`."""
-    if not taken.any():
+    if not assigned.any():
         counts = numbering.counts[topics]
         numbers = ranges(np.zeros(len(topics), np.int32), counts.astype(np.int32))
         return _Runs(topic=topics, sizes=counts, partition=numbers)
     place = np.full(len(numbering.topics), len(topics))
     place[topics] = np.arange(len(topics))
-    ids = np.flatnonzero(~taken)
+    ids = np.flatnonzero(~assigned)
     topic = np.searchsorted(numbering.starts[1:], ids, side="right")
     order = np.argsort(place[topic], kind="stable")
     order = order[place[topic[order]] < len(topics)]
@@ -142,7 +142,7 @@ def _revoked_runs(slots: Slots, staying: NDArray[np.intp], sizes: NDArray[np.int
 
 
 def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
-    """Gives partitions out, first those that are free, until members lack nothing."""
+    """Gives partitions out, free ones first, until members lack nothing."""
     partition = join(free.partition, revoked.partition)
     ends = np.cumsum(lacks)
     run_ends = np.cumsum(np.concatenate([free.sizes, revoked.sizes]))

@@ -61,12 +61,12 @@ def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Change
     subscribers = np.array([len(members) for members in topics.members], np.intp)[topics.audience]
     capacity = np.ones(len(numbering.topics), np.intp)
     capacity[topics.row] = hash_map_capacity(-(-topics.count // subscribers))
-    given = np.append(got, destination[plain]), np.append(got_ids, moved[plain])
+    received = np.append(got, destination[plain]), np.append(got_ids, moved[plain])
     return Changes(
         staying=kept,
         gone=row_of[moved[~mixed[source]]],
         copied=copied,
-        given=_in_slots(*given, members, numbering),
+        received=_in_slots(*received, members, numbering),
         capacity=capacity,
         mixed=frozenset(np.flatnonzero(mixed).tolist()),
         moves=moves,

@@ -74,29 +74,29 @@ def _slots_in_map_order(
 
     Also gives the members with a set that got something and is so crowded that its order may be another.
     """
-    kept, given = _staying_slots(old, changes), changes.given.merge_repeated()
-    extended, by = _common_slots(kept, given, len(joined), len(numbering.topics))
-    new = np.delete(np.arange(len(given.sizes)), by)
-    lengths = _map_lengths(len(joined), old, kept, given, new, changes.given)
+    kept, received = _staying_slots(old, changes), changes.received.merge_repeated()
+    extended, by = _common_slots(kept, received, len(joined), len(numbering.topics))
+    new = np.delete(np.arange(len(received.sizes)), by)
+    lengths = _map_lengths(len(joined), old, kept, received, new, changes.received)
     looked_at = np.flatnonzero(changes.copied[old.member])
     crowded = crowded_maps(
-        join(old.member[looked_at], given.member[new]),
-        numbering.spread_hashes[join(old.topic[looked_at], given.topic[new])],
+        join(old.member[looked_at], received.member[new]),
+        numbering.spread_hashes[join(old.topic[looked_at], received.topic[new])],
         lengths,
     )
     if len(crowded):
         raise OddGroup
 
     # New topics go to the head of their bins, the last one first; what is kept follows.
-    member = np.concatenate([given.member[new[::-1]], kept.member])
-    topic = np.concatenate([given.topic[new[::-1]], kept.topic])
+    member = np.concatenate([received.member[new[::-1]], kept.member])
+    topic = np.concatenate([received.topic[new[::-1]], kept.topic])
     lengths = np.where(changes.copied, lengths, 1)
     order = map_order(joined[member], numbering.spread_hashes[topic], lengths[member])
 
-    pool = join(kept.partition, given.partition)
-    given_starts = given.starts + len(kept.partition)
+    pool = join(kept.partition, received.partition)
+    given_starts = received.starts + len(kept.partition)
     starts = np.concatenate([given_starts[new[::-1]], kept.starts])
-    sizes = np.concatenate([given.sizes[new[::-1]], kept.sizes])
+    sizes = np.concatenate([received.sizes[new[::-1]], kept.sizes])
     row_starts, row_sizes = starts[order], sizes[order]
     first = np.zeros(len(member), np.int64)
     first[: len(new)] = table_lengths(changes.capacity[topic[: len(new)]])
@@ -104,7 +104,7 @@ def _slots_in_map_order(
     if len(by):
         more_starts, more_sizes = np.zeros((2, len(member)), np.intp)
         more_starts[len(new) + extended] = given_starts[by]
-        more_sizes[len(new) + extended] = given.sizes[by]
+        more_sizes[len(new) + extended] = received.sizes[by]
         first[len(new) + extended] = hash_set_lengths(kept.sizes[extended])
         filled[len(new) + extended] = True
         row_starts = np.stack([row_starts, more_starts[order]], axis=1).reshape(-1)
@@ -163,7 +163,7 @@ def _common_slots(
 
 
 def _map_lengths(
-    members: int, old: Slots, kept: Slots, given: Slots, new: NDArray[np.intp], calls: Slots
+    members: int, old: Slots, kept: Slots, received: Slots, new: NDArray[np.intp], calls: Slots
 ) -> NDArray[np.int64]:
     """Length of each member's map if it was copied, and then asked for the topic of each row it was given.
 
@@ -174,21 +174,23 @@ def _map_lengths(
         members: how many members there are.
         old: what they had; the maps are copied with it.
         kept: what stays of it.
-        given: what they get.
-        new: the slots of `given` whose topics are new to their members.
+        received: what they get.
+        new: the slots of `received` whose topics are new to their members.
         calls: what they get, in the order of the calls.
     """
     topics = np.bincount(old.member, minlength=members)
     lengths = grown_lengths(table_lengths(topics), topics)
-    if len(given.sizes):
+    if len(received.sizes):
         entries = np.bincount(kept.member, minlength=members)
-        entries += np.bincount(given.member[new], minlength=members)
-        is_new = np.zeros(len(given.sizes), np.bool_)
+        entries += np.bincount(received.member[new], minlength=members)
+        is_new = np.zeros(len(received.sizes), np.bool_)
         is_new[new] = True
-        last, last_call = _last_of_each(given.member), _last_of_each(calls.member)
-        last_is_new = is_new[last] & (given.sizes[last] == 1) & (given.topic[last] == calls.topic[last_call])
-        asked = given.member[last]
-        lengths[asked] = grown_lengths(lengths[asked], entries[asked] - last_is_new)
+        last, last_call = _last_of_each(received.member), _last_of_each(calls.member)
+        last_is_new = (
+            is_new[last] & (received.sizes[last] == 1) & (received.topic[last] == calls.topic[last_call])
+        )
+        last_member = received.member[last]
+        lengths[last_member] = grown_lengths(lengths[last_member], entries[last_member] - last_is_new)
     return lengths
 
 
@@ -313,14 +315,17 @@ def _going_and_coming(member: int, old: Slots, changes: Changes) -> list[Call]:
         )
         for number in old.partition[start + staying : start + size].tolist()
     ]
-    given = changes.given
-    mine = slice(*np.searchsorted(given.member, [member, member + 1]).tolist())
+    received = changes.received
+    mine = slice(*np.searchsorted(received.member, [member, member + 1]).tolist())
     return calls + [
         (topic, number, True)
         for topic, start, size in zip(
-            given.topic[mine].tolist(), given.starts[mine].tolist(), given.sizes[mine].tolist(), strict=True
+            received.topic[mine].tolist(),
+            received.starts[mine].tolist(),
+            received.sizes[mine].tolist(),
+            strict=True,
         )
-        for number in given.partition[start : start + size].tolist()
+        for number in received.partition[start : start + size].tolist()
     ]
 
 

@@ -91,14 +91,14 @@ class Targets:
     Attributes:
         slots: one for each member and topic: members as the coordinator visits them, a member's topics as its
             HashMap gives them, and a slot's rows as its HashSet does.
-        taken: which partition ids some member has.
+        assigned: which partition ids some member has.
         crowded: slots with a HashSet that has more than eight numbers in a bin or has grown for that, so that
             a copy of it, or what is left of one, can have another order; ascending.
         unsettled: those of them of which a copy has.
     """
 
     slots: Slots
-    taken: NDArray[np.bool_]
+    assigned: NDArray[np.bool_]
     crowded: NDArray[np.intp]
     unsettled: NDArray[np.intp]
 
@@ -114,15 +114,15 @@ class Targets:
         Raises:
             OddGroup: no broker made these targets, or some member's map of topics is crowded.
         """
-        slots, taken = read_records(recorded, sizes, numbering)
+        slots, assigned = read_records(recorded, sizes, numbering)
         none = np.empty(0, np.intp)
         if len(slots.sizes) == 0:
-            return cls(slots=slots, taken=taken, crowded=none, unsettled=none)
+            return cls(slots=slots, assigned=assigned, crowded=none, unsettled=none)
         by_topic = _topic_order(slots, numbering)
         if by_topic is not None:
             slots = slots.in_order(by_topic)
         numbers, crowded, unsettled = _in_number_order(slots)
-        return cls(slots._replace(partition=numbers), taken, crowded, unsettled)
+        return cls(slots._replace(partition=numbers), assigned, crowded, unsettled)
 
 
 def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
@@ -185,7 +185,7 @@ def read_records(
         OddGroup: a partition is listed twice or does not exist, as in no group that a broker made.
     """
     slots = _slots_of_records(recorded, sizes, numbering)
-    taken = np.zeros(numbering.total, np.bool_)
+    assigned = np.zeros(numbering.total, np.bool_)
     counts = slots.per_row(numbering.counts.astype(np.uint32)[slots.topic])
     ids = slots.per_row(numbering.starts[slots.topic])
     ids += slots.partition
@@ -195,10 +195,10 @@ def read_records(
     if not everything and (counts[~exists] > 0).any():
         raise OddGroup
     listed = ids if everything else ids[exists]
-    taken[listed] = True
-    if np.count_nonzero(taken) < len(listed):
+    assigned[listed] = True
+    if np.count_nonzero(assigned) < len(listed):
         raise OddGroup
-    return slots, taken
+    return slots, assigned
 
 
 def _slots_of_records(
@@ -250,7 +250,7 @@ class Changes:
         staying: for each slot of the old targets how many of its rows stay, the first ones.
         gone: rows of the old targets that go all the same, in the order in which they go.
         copied: members whose maps were copied before they were changed.
-        given: what members get, grouped by member and in the order in which they get it. A member may have
+        received: what members get, grouped by member and in the order in which they get it. A member may have
             several slots of a topic.
         capacity: capacity of a new set for each topic.
         mixed: members that lose some partitions while they get others.
@@ -260,7 +260,7 @@ class Changes:
     staying: NDArray[np.intp]
     gone: NDArray[np.intp]
     copied: NDArray[np.bool_]
-    given: Slots
+    received: Slots
     capacity: NDArray[np.intp]
     mixed: frozenset[int] = frozenset()
     moves: Sequence[Move] = ()

@@ -148,11 +148,11 @@ class _Task:
         held = np.bincount(cell_of_holder[holder >= 0], minlength=len(keys))
         back = np.bincount(cell_of_fresh[free], minlength=len(keys))
         of_topic, member = np.divmod(keys, members)
-        given = spread_topics(self._size, Pairs(member, of_topic, held, back), self._low, self._high)
+        amounts = spread_topics(self._size, Pairs(member, of_topic, held, back), self._low, self._high)
 
-        keeps = np.minimum(given, held)
-        gets = np.minimum(given - keeps, back)
-        left = given - keeps - gets
+        keeps = np.minimum(amounts, held)
+        gets = np.minimum(amounts - keeps, back)
+        left = amounts - keeps - gets
         short = sums(member, left, members) > 0
         owner = _grant(holder, fresh, (cell_of_holder, held, keeps), (cell_of_fresh, gets), short)
         pool = np.flatnonzero((owner < 0) & (fresh >= 0))

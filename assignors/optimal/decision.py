@@ -43,12 +43,12 @@ class Decision(NamedTuple):
         reading = self.reading
         member = reading.members[self.owner].astype(np.int32)
         transferring = None
-        given: NDArray[np.intp] | None = None  # all, where none waits
+        handed_out: NDArray[np.intp] | None = None  # all, where none waits
         if self.waits.any():
-            held, given = np.flatnonzero(self.waits), np.flatnonzero(~self.waits)
+            held, handed_out = np.flatnonzero(self.waits), np.flatnonzero(~self.waits)
             transferring = PartitionList(reading.topics, *self._topics_and_numbers(held)), member[held]
-        order, offsets = group_rows(member if given is None else member[given], len(group.members))
-        topic, number = self._topics_and_numbers(order if given is None else given[order])
+        order, offsets = group_rows(member if handed_out is None else member[handed_out], len(group.members))
+        topic, number = self._topics_and_numbers(order if handed_out is None else handed_out[order])
         return Assignment(
             members=tuple(map(attrgetter("id"), group.members)),
             topics=reading.topics,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Claims(NamedTuple):
-    """What members would rather not lose: partitions of a topic, in rows of those that are alike.
+    """What members would rather not lose: partitions of a topic, in rows of equal ones.
 
     Attributes:
         member: who has them.
@@ -124,8 +124,8 @@ class _KeepingProblem:
     def build(self) -> Network:
         """The network, which starts with every claim granted that is not cheaper to take away."""
         claims, readers = self._claims, self._readers
-        taken = np.where(self._cost < 0, claims.amount, 0)
-        granted = claims.amount - taken
+        flow = np.where(self._cost < 0, claims.amount, 0)
+        granted = claims.amount - flow
         load = sums(claims.member, granted, len(readers.of_member))
         counted = np.clip(load, self._low, self._high)  # what already flows from each member to the sink
         with_node, without_node = self._with_node, self._without_node
@@ -135,7 +135,7 @@ class _KeepingProblem:
         excess[self._member_node[with_node]] = (load - counted)[with_node]
         np.subtract.at(excess, self._class_node[without_node], counted[without_node])
         excess[self._sink] = counted.sum() - self._size.sum()
-        np.add.at(excess, self._claim_node, taken)
+        np.add.at(excess, self._claim_node, flow)
 
         sink = np.full(len(readers.of_member), self._sink)
         topic_to_class = 0 if self._giving is None else self._giving
@@ -143,7 +143,7 @@ class _KeepingProblem:
             excess,
             [
                 Arcs.of(readers.topic, readers.topics + readers.kind, UNLIMITED, cost=topic_to_class),
-                Arcs.of(self._member_node[claims.member], self._claim_node, granted, taken, self._cost),
+                Arcs.of(self._member_node[claims.member], self._claim_node, granted, flow, self._cost),
                 Arcs.of(
                     self._bequest_node, self._member_node[self._heirs], UNLIMITED, cost=self._inheriting_cost
                 ),
@@ -165,7 +165,7 @@ class _KeepingProblem:
         """What stays, by how much flows over the arcs of a network that was solved."""
         claims, bequests = len(self._claim_node), len(self._bequests)
         flows = np.split(network.flow_by_arc(), np.cumsum([len(self._readers.kind), claims, bequests]))
-        placed, taken, inherits, _ = flows
+        placed, kept_rows, inherits, _ = flows
         inherited = np.zeros(claims, np.int64)
         inherited[self._bequests] = inherits
-        return Kept(self._claims.amount - taken, inherited, placed)
+        return Kept(self._claims.amount - kept_rows, inherited, placed)

@@ -50,7 +50,7 @@ class Arcs(NamedTuple):
 
 
 class Network:
-    """A flow that sends what nodes have too much to those that have too little, as cheaply as possible.
+    """The cheapest flow from nodes that have too much to nodes that have too little.
 
     Primal-dual: potentials say what a unit at a node costs on its way, and only arcs on cheapest ways are
     used, so the flow is a cheapest one of its size at any time. Each wave goes down the layers of a
@@ -164,12 +164,12 @@ class Network:
             np.add.at(coming, head, limit)
             limits.append((rows, tail, head, limit))
         wanted = np.maximum(-self.excess, 0)
-        asked = []
+        requests = []
         for rows, tail, head, limit in reversed(limits):
             share = _deal(wanted, head, limit)
             np.add.at(wanted, tail, share)
-            asked.append([column.compress(share > 0) for column in (rows, tail, head, share)])
-        for layer in reversed(asked):
+            requests.append([column.compress(share > 0) for column in (rows, tail, head, share)])
+        for layer in reversed(requests):
             order = layer[1].astype(self._small).argsort(kind="stable")
             rows, tail, head, share = (column[order] for column in layer)
             sent = _deal(supply, tail, share)
@@ -189,9 +189,9 @@ class Network:
             limits[place] = min(limits[place], coming[tails[place]])
             coming[heads[place]] += limits[place]
         for place in places:
-            limits[place] = asked = min(limits[place], wanted[heads[place]])
-            wanted[heads[place]] -= asked
-            wanted[tails[place]] += asked
+            limits[place] = request = min(limits[place], wanted[heads[place]])
+            wanted[heads[place]] -= request
+            wanted[tails[place]] += request
         for place in reversed(places):
             limits[place] = sent = min(limits[place], supply[tails[place]])
             supply[tails[place]] -= sent
@@ -216,14 +216,14 @@ class _Dearer:
     def take(self) -> tuple[NDArray[np.intp], int]:
         """Those of them that come next, and what the way from their tails costs."""
         least = self.waiting[0][0]
-        found = []
+        edges = []
         while self.waiting and self.waiting[0][0] == least:
             _, _, rows, cost = heapq.heappop(self.waiting)
             now = cost == least
-            found.append(rows[now])
+            edges.append(rows[now])
             if not now.all():
                 self._push(rows[~now], cost[~now])
-        return np.concatenate(found), least
+        return np.concatenate(edges), least
 
     def _push(self, rows: NDArray[np.intp], cost: NDArray[np.int64]) -> None:
         self._serial += 1  # entries of one cost are not compared any further
@@ -234,9 +234,9 @@ def _distinct(node: NDArray[np.intp], nodes: int) -> NDArray[np.intp]:
     """The different ones of some nodes, which may be few of many, in order."""
     if len(node) * 8 < nodes:
         return distinct(node)
-    found = np.zeros(nodes, np.bool_)
-    found[node] = True
-    return np.flatnonzero(found)
+    present = np.zeros(nodes, np.bool_)
+    present[node] = True
+    return np.flatnonzero(present)
 
 
 def _deal(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -249,11 +249,11 @@ def _deal(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.i
     """
     starts, sizes = runs(node)
     nodes, total = node[starts], np.add.reduceat(limit, starts)
-    given = np.minimum(amount[nodes], total)
-    amount[nodes] -= given
+    dealt = np.minimum(amount[nodes], total)
+    amount[nodes] -= dealt
     upto = np.cumsum(limit)
     upto -= np.repeat(upto[starts] - limit[starts], sizes)
-    upto *= np.repeat(given, sizes)
+    upto *= np.repeat(dealt, sizes)
     upto //= np.repeat(total, sizes)
     shares = upto.copy()
     shares[1:] -= upto[:-1]

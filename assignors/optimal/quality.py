@@ -74,6 +74,12 @@ def quality(
     What members had is what they say they own, or where none of them owns anything what "sticky" user data
     remembers.
 
+    >>> from assignors import Group, Member, Topic, get_assignor
+    >>> group = Group([Topic("orders", 3)], [Member("a", ["orders"]), Member("b", ["orders"])])
+    >>> result = quality(group, get_assignor("range").assign(group))
+    >>> result.loads, result.best_loads
+    ((2, 1), (2, 1))
+
     Args:
         group: the group it was made for.
         assignment: who gets what.
@@ -149,9 +155,9 @@ def _owners(group: Group, reading: Reading, assignment: Assignment) -> NDArray[n
                 "the partition does not exist, or another list has it too"
             )
         owner[row] = number
-    given = np.flatnonzero(owner >= 0)
-    kind = reading.readers.of_member[owner[given]]
-    owner[given[~reading.readers.has(kind, reading.topic_of[given])]] = -1
+    assigned = np.flatnonzero(owner >= 0)
+    kind = reading.readers.of_member[owner[assigned]]
+    owner[assigned[~reading.readers.has(kind, reading.topic_of[assigned])]] = -1
     return owner
 
 
@@ -166,8 +172,8 @@ def _moves(reading: Reading, owner: NDArray[np.intp]) -> int:
 def _worst_topic(reading: Reading, owner: NDArray[np.intp]) -> tuple[int, int]:
     """The most partitions of one topic on one member, and that topic's fair share, where they differ most."""
     topics = len(reading.topics)
-    given = owner >= 0
-    pairs, amount = np.unique(owner[given] * topics + reading.topic_of[given], return_counts=True)
+    assigned = owner >= 0
+    pairs, amount = np.unique(owner[assigned] * topics + reading.topic_of[assigned], return_counts=True)
     subscribers = sums(reading.readers.topic, reading.readers.members[reading.readers.kind], topics)
     share = -(-reading.counts // subscribers)
     if not len(pairs):

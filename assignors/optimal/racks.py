@@ -46,8 +46,8 @@ class Kinds(NamedTuple):
     def far_from(self, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether each partition is far from its owner; from nobody, -1, it is not."""
         far = np.zeros(len(owner), np.bool_)
-        given = np.flatnonzero(owner >= 0)
-        far[given] = self.far(self.of_partition[given], self.readers.of_member[owner[given]])
+        assigned = np.flatnonzero(owner >= 0)
+        far[assigned] = self.far(self.of_partition[assigned], self.readers.of_member[owner[assigned]])
         return far
 
 
@@ -67,10 +67,10 @@ def find_kinds(group: Group, reading: Reading) -> Kinds | None:
             pattern[start : start + topic.partitions] = replica_patterns(topic, patterns)
     if not any(patterns):
         return None
-    found, of_partition, size = np.unique(
+    pairs, of_partition, size = np.unique(
         reading.topic_of * len(patterns) + pattern, return_inverse=True, return_counts=True
     )
-    topic_of, pattern_of = np.divmod(found, len(patterns))
+    topic_of, pattern_of = np.divmod(pairs, len(patterns))
     inside = np.zeros((len(patterns), len(racks) + 1), np.bool_)
     for names, number in patterns.items():
         inside[number, [racks[name] for name in names if name in racks]] = True
@@ -82,7 +82,7 @@ def find_kinds(group: Group, reading: Reading) -> Kinds | None:
         reading.readers.of_member * (len(racks) + 1) + rack + 1, return_inverse=True
     )
     subscription, rack_of = np.divmod(classes, len(racks) + 1)
-    by_topic = np.split(np.arange(len(found)), np.searchsorted(topic_of, np.arange(1, len(reading.topics))))
+    by_topic = np.split(np.arange(len(pairs)), np.searchsorted(topic_of, np.arange(1, len(reading.topics))))
     of_class = np.split(
         reading.readers.topic,
         np.searchsorted(reading.readers.kind, np.arange(1, len(reading.readers.members))),
@@ -91,6 +91,6 @@ def find_kinds(group: Group, reading: Reading) -> Kinds | None:
         np.concatenate([np.empty(0, np.intp), *(by_topic[topic] for topic in of_class[each].tolist())])
         for each in subscription.tolist()
     ]
-    readers = Readers.of_classes(of_member, lists, len(found))
+    readers = Readers.of_classes(of_member, lists, len(pairs))
     kinds = Kinds(of_partition, size.astype(np.int64), readers, rack_of - 1, elsewhere)
     return kinds if kinds.far(readers.topic, readers.kind).any() else None

@@ -42,8 +42,8 @@ class Readers(NamedTuple):
                 key: frozenset[int] | bytes = subscription.tobytes()
             else:
                 key = frozenset(subscription)
-            of_member[member] = found = index.setdefault(key, len(lists))
-            if found == len(lists):
+            of_member[member] = number = index.setdefault(key, len(lists))
+            if number == len(lists):
                 lists.append(np.sort(np.fromiter(subscription, np.intp, len(subscription))))
         return cls.of_classes(of_member, lists, topics)
 
@@ -64,5 +64,5 @@ class Readers(NamedTuple):
         """Whether each of these classes reads the topic in the same row."""
         pairs = np.append(self.kind * self.topics + self.topic, -1)
         wanted = kind * self.topics + topic
-        found: NDArray[np.bool_] = pairs[np.searchsorted(pairs[:-1], wanted)] == wanted
-        return found
+        present: NDArray[np.bool_] = pairs[np.searchsorted(pairs[:-1], wanted)] == wanted
+        return present

@@ -90,10 +90,10 @@ def read_group(group: Group, memory: Memory) -> Reading:
         memory: what its members say they had, in the order of the group.
     """
     lists, of_member = _subscriptions(group.members)
-    found = topics_that_exist(group, set(chain.from_iterable(lists)))
-    topics = tuple(sorted(found))
+    existing = topics_that_exist(group, set(chain.from_iterable(lists)))
+    topics = tuple(sorted(existing))
     row = {name: number for number, name in enumerate(topics)}
-    counts = np.array([found[name].partitions for name in topics], np.int64)
+    counts = np.array([existing[name].partitions for name in topics], np.int64)
     starts = bounds(counts)
     of_list, kind, topic = _classes(lists, row)
     of_member = of_list[of_member]

@@ -48,9 +48,9 @@ def spread_topics(
     start = _evenly(size, pairs)
     window = 2
     while True:
-        given, enough = _flow(size, pairs, start, window, low, high)
+        amounts, enough = _flow(size, pairs, start, window, low, high)
         if enough:
-            return given
+            return amounts
         window *= 4
 
 
@@ -63,9 +63,9 @@ def _evenly(size: NDArray[np.int64], pairs: Pairs) -> NDArray[np.int64]:
         fits = sums(pairs.topic, np.maximum(pairs.held, level[pairs.topic]), topics) <= size
         least, most = np.where(fits, level, least), np.where(fits, most, level)
     level = least[pairs.topic]
-    given = np.maximum(pairs.held, level)
-    last = np.where(given > level, 2, np.where(given < pairs.held + pairs.back, 0, 1))
-    return given + first_of_each(pairs.topic, size - sums(pairs.topic, given, topics), last, levels=3)
+    levels = np.maximum(pairs.held, level)
+    last = np.where(levels > level, 2, np.where(levels < pairs.held + pairs.back, 0, 1))
+    return levels + first_of_each(pairs.topic, size - sums(pairs.topic, levels, topics), last, levels=3)
 
 
 def _flow(
@@ -114,7 +114,7 @@ def _flow(
     assert not network.excess.any(), "the levels are loads that some assignment has"
 
     used_now = np.split(network.flow_by_arc(), np.cumsum([len(arcs) for arcs in rows]))
-    given = start.copy()
+    amounts = start.copy()
     for row, now, arc in zip(rows, used_now, arcs, strict=False):
-        given[row] += now - arc.used
-    return given, bool((used_now[-3] >= below[some] - 1).all() and (used_now[-2] <= 1).all())
+        amounts[row] += now - arc.used
+    return amounts, bool((used_now[-3] >= below[some] - 1).all() and (used_now[-2] <= 1).all())

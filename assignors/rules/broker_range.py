@@ -27,7 +27,7 @@ def assign_broker_range(group: Group, record: Recorder = unrecorded) -> Assignme
 
     Args:
         group: the group.
-        record: is told that each partition belongs to its member's range.
+        record: is called with each partition of a member's range.
     """
     spec = GroupSpec(group)
     member_ids = [member.id for member in sorted_members(group)]

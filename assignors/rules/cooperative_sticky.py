@@ -4,7 +4,7 @@ Kafka: `CooperativeStickyAssignor` in clients 4.4.0 (as 4.1 to 4.4).
 
 1. Members tell what they own in their subscription.
 2. Partitions are assigned as by "sticky".
-3. Partitions that are transferring ownership are those that are new to a member and that another one owns.
+3. A partition transfers ownership if it is new to a member and another member owns it.
 4. They are held back: nobody gets them in this rebalance. Their owners give them up and rejoin at once, and
    then they are free.
 """
@@ -36,7 +36,7 @@ def assign_cooperative_sticky(
     Args:
         group: the group to assign.
         highest: the highest generation that the group's leader has seen so far, its `maxGeneration`.
-        record: is told each step.
+        record: is called with each step.
 
     Returns:
         The assignment, and the leader's `maxGeneration` after it.

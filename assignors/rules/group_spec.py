@@ -85,7 +85,7 @@ class GroupSpec:
 
     Attributes:
         member_ids: the members, in the order of the coordinator's HashMap.
-        num_partitions: how many partitions each topic has, of those that exist.
+        num_partitions: partition count of each topic that exists.
         subscribed_topic_ids: what each member subscribes to.
         is_homogeneous: whether all subscribe to the same topics; topics that do not exist count.
     """

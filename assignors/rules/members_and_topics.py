@@ -51,7 +51,7 @@ def partitions_per_topic(group: Group) -> HashMap[str, int]:
     for topic in dict.fromkeys(chain.from_iterable(subscriptions)):
         all_subscribed_topics.add(topic)
 
-    # 2. A HashMap of those that have partitions, put in the order of that set.
+    # 2. A HashMap of the topics that have partitions, put in the order of that set.
     metadata = {topic.name: topic.partitions for topic in group.topics}
     partitions: HashMap[str, int] = HashMap()
     for topic in all_subscribed_topics:

@@ -28,7 +28,7 @@ def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
 
     Args:
         group: the group.
-        record: is told why each partition goes to its consumer.
+        record: is called with the reason of each partition.
     """
     # 1. Each subscribed topic with its consumers and what they may get of it.
     topics = {topic.name: topic for topic in group.topics}

@@ -26,7 +26,7 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
 
     Args:
         group: the group.
-        record: is told that each partition went to the member whose turn it was.
+        record: is called with each partition and the member whose turn it was.
 
     Raises:
         AssignorError: the group has no members.

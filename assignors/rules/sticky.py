@@ -65,7 +65,7 @@ def assign_sticky(
     Args:
         group: the group to assign.
         highest: the highest generation that the group's leader has seen so far, its `maxGeneration`.
-        record: is told each step.
+        record: is called with each step.
 
     Returns:
         The assignment, and the leader's `maxGeneration` after it.
@@ -86,7 +86,7 @@ def assign_partitions(
         group: the group to assign.
         recall: what a member remembers (`memberData`), which the strategies read from different places.
         highest: the highest generation that the leader has seen so far.
-        record: is told each step.
+        record: is called with each step.
 
     Raises:
         AssignorError: where the JVM throws, or never ends.
@@ -262,7 +262,7 @@ def unassigned_partitions(
     """The partitions that nobody has, by walking all partitions and the assigned ones side by side.
 
     Quirk: the walk waits for the next assigned partition to come up. One that does not exist never does, so
-    every partition after it passes for unassigned, and those that somebody keeps are assigned once more.
+    every partition after it passes for unassigned, and partitions that a member keeps are assigned once more.
     """
     assigned = iter(sorted_assigned_partitions)
     next_assigned = next(assigned, None)
@@ -724,8 +724,8 @@ class Reassignment:
             return first is not None and self._has_fewer(first, consumer, partition)
         others = self._potential.topic_to_all_potential_consumers[topic]
         near = [other for other in others if self._group.rack_info.is_near(other, partition)]
-        asked = near + others if consumer in near else others
-        return any(self._has_fewer(other, consumer, partition) for other in asked)
+        candidates = near + others if consumer in near else others
+        return any(self._has_fewer(other, consumer, partition) for other in candidates)
 
     def _is_balanced(self) -> bool:
         """Whether no member that can have more could take a partition from one that has at least two more.

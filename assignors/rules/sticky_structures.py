@@ -37,13 +37,13 @@ class StickyGroup:
 
     Args:
         group: the group to assign.
-        record: is told each step.
+        record: is called with each step.
 
     Attributes:
         subscriptions: the members by id.
         partitions_per_topic: the partitions of each subscribed topic, by number.
         rack_info: racks of consumers and partitions.
-        record: is told each step.
+        record: is called with each step.
     """
 
     def __init__(self, group: Group, record: Recorder) -> None:
@@ -216,12 +216,12 @@ class CurrentAssignment:
     def move(self, partition: TopicPartition, new_consumer: str) -> None:
         """Gives a partition to another consumer; both stay in order."""
         old_consumer = self.consumer_of[partition]
-        given, taken = self.partitions[old_consumer], self.partitions[new_consumer]
-        given.remove(partition)
-        taken.append(partition)
+        source, target = self.partitions[old_consumer], self.partitions[new_consumer]
+        source.remove(partition)
+        target.append(partition)
         self.consumer_of[partition] = new_consumer
-        self.order.update_size(new_consumer, len(taken) - 1)
-        self.order.update_size(old_consumer, len(given) + 1)
+        self.order.update_size(new_consumer, len(target) - 1)
+        self.order.update_size(old_consumer, len(source) + 1)
 
     def balance_score(self) -> int:
         """`getBalanceScore`: the sum of the differences in size of all pairs of consumers.
@@ -258,7 +258,7 @@ class SortedSubscriptions:
 
     Java's `sortedCurrentSubscriptions` with its `SubscriptionComparator`.
 
-    Java searches a TreeSet from its start for a consumer that subscribes to a topic. Here those that do are
+    Java searches a TreeSet from its start for a consumer that subscribes to a topic. Here subscribers are
     in a heap of their own, one for each rack; topics with the same consumers share it.
 
     Args:

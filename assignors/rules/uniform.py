@@ -32,7 +32,7 @@ def assign_uniform(group: Group, record: Recorder = unrecorded) -> Assignment:
 
     Args:
         group: the group; a member's `owned` is its target assignment so far.
-        record: is told each step.
+        record: is called with each step.
 
     Raises:
         AssignorError: some member owns a partition that does not exist or that another one owns, and the JVM
@@ -58,7 +58,7 @@ class UniformHomogeneousAssignmentBuilder:
 
     Args:
         spec: the group; all members subscribe to the same topics.
-        record: is told each step.
+        record: is called with each step.
 
     Attributes:
         subscribed_topic_ids: the topics, in the order of a HashSet of their ids.
@@ -195,7 +195,7 @@ class UniformHeterogeneousAssignmentBuilder:
 
     Args:
         spec: the group.
-        record: is told each step.
+        record: is called with each step.
 
     Attributes:
         topic_subscribers: the members that subscribe to each topic, ascending.

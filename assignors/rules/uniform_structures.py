@@ -12,8 +12,8 @@ class MemberAssignmentBalancer:
     """A topic's subscribers by how many partitions they have, from both ends.
 
     It is `UniformHeterogeneousAssignmentBuilder.MemberAssignmentBalancer`, Kafka 4.4.0 (as 4.0 to 4.4). The
-    members with fewest are a range that grows to the right: each gets one partition a round, then those that
-    have as many join in. Those with most are a range that grows to the left: each loses one a round.
+    members with fewest are a range that grows to the right: each gets one partition a round, then members
+    with as many join in. Members with most are a range that grows to the left: each loses one a round.
 
     Args:
         subscribers: the members, ascending; there is one.

@@ -45,20 +45,22 @@ def check_assignor(factory: Callable[[], Assignor], *, limit_s: float = LIMIT_S)
 def _check(factory: Callable[[], Assignor]) -> None:
     _is_an_assignor(factory())
     for story in stories(STORIES):
-        told = _tell(factory(), story)
+        answers = _tell(factory(), story)
         _same(
-            told, _tell(factory(), Story(story.seed)), "a new instance that hears the same answers otherwise"
+            answers,
+            _tell(factory(), Story(story.seed)),
+            "a new instance that hears the same answers otherwise",
         )
     _keep_apart(factory)
 
 
-def _is_an_assignor(made: object) -> None:
-    assert not isinstance(made, type), f"{made!r} is a class; give an instance"
-    assert isinstance(made, Assignor), f"{made!r} lacks `name`, `protocols` or `assign`"
-    assert isinstance(made.name, str), f"{made!r} has the name {made.name!r}, which is no text"
-    assert made.name, f"{made!r} has no name"
-    known = all(isinstance(each, RebalanceProtocol) for each in made.protocols)
-    assert known, f"`protocols` of {made.name!r} holds something else than RebalanceProtocol"
+def _is_an_assignor(assignor: object) -> None:
+    assert not isinstance(assignor, type), f"{assignor!r} is a class; give an instance"
+    assert isinstance(assignor, Assignor), f"{assignor!r} lacks `name`, `protocols` or `assign`"
+    assert isinstance(assignor.name, str), f"{assignor!r} has the name {assignor.name!r}, which is no text"
+    assert assignor.name, f"{assignor!r} has no name"
+    all_known = all(isinstance(each, RebalanceProtocol) for each in assignor.protocols)
+    assert all_known, f"`protocols` of {assignor.name!r} holds something else than RebalanceProtocol"
 
 
 def _tell(assignor: Assignor, story: Story) -> _Answers:
@@ -81,19 +83,19 @@ def _tell(assignor: Assignor, story: Story) -> _Answers:
 
 
 def _answer(assignor: Assignor, group: Group, what: str) -> Assignment:
-    asked = deepcopy(group)
-    where = f"{assignor.name!r}, when {what} ({_described(asked)})"
+    original = deepcopy(group)
+    where = f"{assignor.name!r}, when {what} ({_described(original)})"
     try:
         assignment = assignor.assign(group)
     except (Exception, SystemExit) as error:
         raise AssertionError(f"{where}: raises {error!r}") from error
-    assert group == asked, f"{where}: changes the group that it is asked about"
+    assert group == original, f"{where}: changes the group that it is asked about"
     try:
-        check_answer(asked, assignment, assignor)
+        check_answer(original, assignment, assignor)
         if isinstance(assignor, RememberingAssignor):
             checked_user_data(assignor, NOTHING, -1)
             for owned in assignment.values():
-                checked_user_data(assignor, owned, asked.generation)
+                checked_user_data(assignor, owned, original.generation)
     except (AssignmentError, BrokenPluginError) as error:
         raise AssertionError(f"{where}: {error}") from error
     return assignment

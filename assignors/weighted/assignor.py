@@ -66,8 +66,8 @@ class _Weighted(Deciding):
         self._capacities = Capacities({} if capacities is None else capacities)
         self._limits = Limits.of(max_moves, min_gain)
 
-    def _weights_of(self, said: Measured) -> Weights:
-        return self._weights or Weights(said.rates)
+    def _weights_of(self, measured: Measured) -> Weights:
+        return self._weights or Weights(measured.rates)
 
     def _problem(self, group: Group, memory: Memory, weights: Weights) -> Problem:
         reading = read_group(group, memory)
@@ -88,8 +88,8 @@ class WeightedAssignor(_Weighted):
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
 
     def _decide(self, group: Group) -> Decision:
-        said = read_measured(group.members)
-        problem = self._problem(group, recall_user_data(said.members), self._weights_of(said))
+        measured = read_measured(group.members)
+        problem = self._problem(group, recall_user_data(measured.members), self._weights_of(measured))
         owner, certificate = decide(problem, self._limits)
         return Decision(problem.reading, owner, np.zeros(len(owner), np.bool_), certificate)
 
@@ -103,16 +103,16 @@ class CooperativeWeightedAssignor(_Weighted):
 
     What waits is in the assignment's `transferring`; members that lose partitions rejoin at once (KIP-429).
     In the second round nothing is taken from anybody: an answer is given only if that is so. Partitions that
-    nobody has count as moves, because a round later those that were moved are such.
+    nobody has count as moves, because a round later moved partitions have none.
     """
 
     name: ClassVar[str] = "cooperative-weighted"
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset(RebalanceProtocol)
 
     def _decide(self, group: Group) -> Decision:
-        said = read_measured(group.members)
-        weights = self._weights_of(said)
-        problem = self._problem(group, recall_owned(said.members), weights)
+        measured = read_measured(group.members)
+        weights = self._weights_of(measured)
+        problem = self._problem(group, recall_owned(measured.members), weights)
         reading = problem.reading
         owner, certificate = self._answer(problem)
         place_of = np.empty(len(reading.members), np.intp)

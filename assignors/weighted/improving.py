@@ -23,7 +23,7 @@ CLOSE = 1 + 2.0**-10
 _LIGHTEST = 32
 """How many members a step looks at first."""
 _FEW = 32
-"""So few partitions of a member are not looked through for those that are alike."""
+"""With so few partitions, a member's are not searched for equal ones."""
 _SAMPLE = 64
 """How many partitions of a member a step looks at first."""
 _CELLS = 1 << 22
@@ -147,8 +147,8 @@ class _Search:
 
     def _own(self, member: int) -> NDArray[np.intp]:
         """The partitions of a member, one of each sort: alike are those of a topic that weigh the same."""
-        found = self._distinct.get(member)
-        if found is None:
+        rows_of = self._distinct.get(member)
+        if rows_of is None:
             rows = np.sort(self._rows[member])
             if len(rows) <= _FEW:
                 self._distinct[member] = rows
@@ -157,8 +157,8 @@ class _Search:
             order = np.lexsort(sort)
             new = np.ones(len(rows), np.bool_)
             new[1:] = (sort[:, order[1:]] != sort[:, order[:-1]]).any(axis=0)
-            found = self._distinct[member] = rows[order[new]]
-        return found
+            rows_of = self._distinct[member] = rows[order[new]]
+        return rows_of
 
     def _step(self, giver: int) -> _Changes | None:
         """The best step that takes from the fullest member and makes nobody as full; None if there is none.
@@ -177,9 +177,9 @@ class _Search:
         others = others[np.argsort(self._ratio[others], kind="stable")]
         at, size, cells = 0, _LIGHTEST, 0
         while at < len(others) and cells < _CELLS:
-            found, looked = self._best(giver, own, others[at : at + size], most)
-            if found is not None:
-                return found
+            exchange, looked = self._best(giver, own, others[at : at + size], most)
+            if exchange is not None:
+                return exchange
             at, size, cells = at + size, min(size * 4, 256), cells + looked
         return None
 

@@ -21,7 +21,7 @@ _RUN = 1024
 
 
 def place(problem: Problem, owner: NDArray[np.intp]) -> None:
-    """Give owners to all partitions without one; those that weigh nothing go where the fewest are.
+    """Give owners to all partitions without one; partitions that weigh nothing go where the fewest are.
 
     Args:
         problem: the group.
@@ -71,16 +71,16 @@ def _to_equals(
     while place < len(weight):
         come_to = (load + weight[place]) / capacity
         order = np.argsort(come_to, kind="stable")[: len(weight) - place]
-        given = weight[place : place + len(order)]
-        again = np.minimum.accumulate((load[order] + 2 * given) / capacity[order])
+        weights = weight[place : place + len(order)]
+        again = np.minimum.accumulate((load[order] + 2 * weights) / capacity[order])
         late = again[:-1] < come_to[order[1:]]
         size = int(late.argmax()) + 1 if late.any() else len(order)
         if size < min(_FEW, len(order)):
             size = min(_RUN, len(weight) - place)
             order = _one_by_one(weight[place : place + size], load, capacity, come_to)
-        order, given = order[:size], weight[place : place + size]
+        order, weights = order[:size], weight[place : place + size]
         member[place : place + size] = order
-        load += np.bincount(order, given, len(load)).astype(np.int64)
+        load += np.bincount(order, weights, len(load)).astype(np.int64)
         place += size
     return member
 
@@ -121,14 +121,14 @@ def _to_readers(
     chosen = np.empty(len(rows), np.intp)
     topics = problem.reading.topic_of[rows].tolist()
     for number, (topic, heavy) in enumerate(zip(topics, weight.tolist(), strict=True)):
-        found = teams.get(topic)
-        if found is None:
+        entry = teams.get(topic)
+        if entry is None:
             kinds = classes[starts[topic] : starts[topic + 1]]
             team = np.concatenate(
                 [of_class[ends[kind] - sizes[kind] : ends[kind]] for kind in kinds.tolist()]
             )
-            found = teams[topic] = team, room[team]
-        team, slow = found
+            entry = teams[topic] = team, room[team]
+        team, slow = entry
         member = team[((carried[team] + heavy) * slow).argmin()]
         chosen[number] = member
         carried[member] += heavy

@@ -49,16 +49,16 @@ class Weights:
     mean of all. What does not exist in a group is left out.
 
     Args:
-        given: by topic, or by topic and partition.
+        weights: by topic, or by topic and partition.
 
     Raises:
         InvalidConfigError: a weight is no finite number from 0 on, or is not of a partition.
     """
 
-    def __init__(self, given: WeightsMapping) -> None:
+    def __init__(self, weights: WeightsMapping) -> None:
         every: dict[str, float] = {}
         listed: dict[str, dict[int, float]] = {}
-        for key, value in _mapping("weights", given).items():
+        for key, value in _mapping("weights", weights).items():
             if isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], str):
                 _list(listed, key[0], [(key[1], value)])
             elif not isinstance(key, str):
@@ -91,16 +91,16 @@ class Weights:
                     own[:] = topic.every
                 real = topic.partitions < count
                 own[topic.partitions[real]] = topic.weights[real]
-        known = ~np.isnan(weights)
-        if not known.any():
+        has_weight = ~np.isnan(weights)
+        if not has_weight.any():
             return np.ones(len(weights))
-        largest = weights[known].max()
+        largest = weights[has_weight].max()
         weights = np.ldexp(weights, -np.frexp(largest)[1])  # so that no sum is infinite
-        if not known.all():
-            total = np.bincount(reading.topic_of[known], weights[known], len(reading.topics))
-            number = np.bincount(reading.topic_of[known], minlength=len(reading.topics))
-            mean = np.where(number > 0, total / np.maximum(number, 1), weights[known].mean())
-            weights[~known] = mean[reading.topic_of[~known]]
+        if not has_weight.all():
+            total = np.bincount(reading.topic_of[has_weight], weights[has_weight], len(reading.topics))
+            number = np.bincount(reading.topic_of[has_weight], minlength=len(reading.topics))
+            mean = np.where(number > 0, total / np.maximum(number, 1), weights[has_weight].mean())
+            weights[~has_weight] = mean[reading.topic_of[~has_weight]]
         return weights
 
 
@@ -108,41 +108,43 @@ class Capacities:
     """What members can carry, by instance id, client id or member id; others can carry the mean of these.
 
     Args:
-        given: the capacities.
+        capacities: by member.
 
     Raises:
         InvalidConfigError: one is no finite number above 0.
     """
 
-    def __init__(self, given: Mapping[str, float]) -> None:
-        self._given = {name: _number(value) for name, value in _mapping("capacities", given).items()}
-        for name, number in self._given.items():
+    def __init__(self, capacities: Mapping[str, float]) -> None:
+        self._capacities = {
+            name: _number(value) for name, value in _mapping("capacities", capacities).items()
+        }
+        for name, number in self._capacities.items():
             if not 0 < number < inf:
                 raise InvalidConfigError(
-                    f"the capacity of member {name!r} is {given[name]!r}; give a finite number above 0"
+                    f"the capacity of member {name!r} is {capacities[name]!r}; give a finite number above 0"
                 )
 
     def of(self, members: Iterable[Member]) -> NDArray[np.float64]:
         """What each of these can carry, in a unit that the largest is near to."""
-        found: NDArray[np.float64] = np.array([self._find(member) for member in members], np.float64)
-        known = found[~np.isnan(found)]
-        if not len(known):
-            return np.ones(len(found))
-        found = np.ldexp(found, -np.frexp(known.max())[1])
-        found[np.isnan(found)] = np.nanmean(found)
-        return found
+        capacities: NDArray[np.float64] = np.array([self._find(member) for member in members], np.float64)
+        positive = capacities[~np.isnan(capacities)]
+        if not len(positive):
+            return np.ones(len(capacities))
+        capacities = np.ldexp(capacities, -np.frexp(positive.max())[1])
+        capacities[np.isnan(capacities)] = np.nanmean(capacities)
+        return capacities
 
     def _find(self, member: Member) -> float:
         for name in (member.instance_id, name_in(member.id), member.id):
-            if name is not None and name in self._given:
-                return self._given[name]
+            if name is not None and name in self._capacities:
+                return self._capacities[name]
         return nan
 
 
-def _mapping(setting: str, given: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    if not isinstance(given, Mapping):
-        raise InvalidConfigError(f"{setting} are {given!r}; give a mapping")
-    return given
+def _mapping(setting: str, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidConfigError(f"{setting} are {value!r}; give a mapping")
+    return value
 
 
 def _list(listed: dict[str, dict[int, float]], topic: str, weights: Iterable[tuple[object, object]]) -> None:

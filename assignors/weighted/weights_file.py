@@ -21,16 +21,16 @@ GivenWeights: TypeAlias = WeightsMapping | str | PathLike[str]
 _COLUMNS = ["partition", "topic", "weight"]
 
 
-def weights_of(given: GivenWeights | None) -> Weights:
+def weights_of(setting: GivenWeights | None) -> Weights:
     """The weights that were given, of a mapping or of a file that is read now; None where none were.
 
     Raises:
         InvalidConfigError: the mapping or the file makes no sense.
         MissingDependencyError: YAML, and PyYAML is not installed.
     """
-    if isinstance(given, str | PathLike):
-        return read_weights(given)
-    return Weights({} if given is None else given)
+    if isinstance(setting, str | PathLike):
+        return read_weights(setting)
+    return Weights({} if setting is None else setting)
 
 
 def read_weights(path: str | PathLike[str]) -> Weights:
@@ -65,12 +65,12 @@ def _json(text: str) -> dict[Any, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidConfigError(f"{twice!r} is there twice; give it once")
-    return found
+    return mapping
 
 
 def _yaml(text: str) -> dict[Any, Any]:
@@ -90,19 +90,19 @@ def _mapping(value: object) -> dict[Any, Any]:
 def _csv(text: str) -> dict[str | tuple[str, int], float]:
     _check_end(text)
     rows = csv.reader(StringIO(text, newline=""), strict=True)
-    found: dict[str | tuple[str, int], float] = {}
+    weight_of: dict[str | tuple[str, int], float] = {}
     try:
         header = next(rows, [])
         if sorted(header) != _COLUMNS:
             raise InvalidConfigError(f"the columns are {header}; give {','.join(_COLUMNS)}")
         for row in filter(None, rows):
             key, weight = _entry(header, row)
-            if key in found:
+            if key in weight_of:
                 raise InvalidConfigError(f"{row} is there a second time; give each weight once")
-            found[key] = weight
+            weight_of[key] = weight
     except (ValueError, csv.Error) as error:
         raise InvalidConfigError(f"line {rows.line_num}: {error}") from error
-    return found
+    return weight_of
 
 
 def _entry(header: list[str], row: list[str]) -> tuple[str | tuple[str, int], float]:

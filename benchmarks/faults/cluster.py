@@ -1,4 +1,4 @@
-"""Spark's standalone cluster on this machine: two workers of one core on hosts of their own.
+"""Spark's standalone cluster on this machine: three workers of one core on hosts of their own.
 
 `local-cluster` would do but for two things: its workers share a host, where Spark never runs a speculative
 copy, and they die with their driver, so that nothing a dead driver left behind is alive any more.
@@ -22,12 +22,12 @@ from tests.support.broker import dies_with_us, free_ports
 
 SPARK_HOME = Path(pyspark.__file__).parent
 SCALA = "2.13"  # of every Spark 4; a worker that is not told looks for the folders of a build
-HOSTS = ("127.0.0.1", "127.0.0.2")
+HOSTS = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
 REGISTERED = re.compile(r"Registering worker")
 
 
 class Cluster:
-    """A master and two workers; use it as a context manager.
+    """A master and three workers; use it as a context manager.
 
     Attributes:
         master: the address for a driver.

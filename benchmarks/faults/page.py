@@ -8,6 +8,9 @@ from typing import Any
 
 from benchmarks.faults.saved import row, table
 
+MORE = ("aborted", "copies")
+"""What is counted in some runs only."""
+
 HEAD = """# Records under faults
 
 Written by `make faults`; `benchmarks/faults/README.md` says how it is measured. A fault strikes a task at a
@@ -15,7 +18,9 @@ drawn call of its producer; *open* are those that struck a task that had given r
 had not ended (of the exactly-once sink: not committed them), *in a transaction* those of them that struck
 while a transaction was open. Lost, doubled, misplaced and out of order are counted by a `read_committed`
 reader of the whole topic; of a run that did not finish, what its drivers did not come to write counts as
-lost, too. A stall is the longest time that such a reader stood still before records that were there.
+lost, too. *Aborted* are the records that a `read_uncommitted` reader sees beyond those; *copies* are attempts
+that began while an earlier attempt of the same task was asleep. A dash: some run did not count it. A stall is
+the longest time that a `read_committed` reader stood still before records that were there.
 
 """
 
@@ -28,16 +33,25 @@ def page(runs: list[dict[str, Any]], soak: dict[str, Any] | None) -> str:
         soak: as `soak.json` holds it; None where it was not run.
     """
     rows = [
-        row(scenario, sink, list(some))
+        _row(scenario, sink, list(some))
         for (scenario, sink), some in groupby(runs, lambda run: (run["scenario"], run["sink"]))
     ]
     totals = [
-        row("**all**", sink, [run for run in runs if run["sink"] == sink])
+        _row("**all**", sink, [run for run in runs if run["sink"] == sink])
         for sink in dict.fromkeys(run["sink"] for run in runs)
     ]
     return (
-        HEAD + table("fault", "sink", [*rows, *totals]) + (f"\n## Soak\n\n{figures(soak)}\n" if soak else "")
+        HEAD
+        + table("fault", "sink", [*rows, *totals], *MORE)
+        + (f"\n## Soak\n\n{figures(soak)}\n" if soak else "")
     )
+
+
+def _row(scenario: str, sink: str, runs: list[dict[str, Any]]) -> list[str]:
+    """A line; a dash where some run did not count."""
+    counted = {name: [run[name] for run in runs if name in run] for name in MORE}
+    more = (f"{sum(each):,}" if len(each) == len(runs) else "-" for each in counted.values())
+    return row(scenario, sink, runs, *more)
 
 
 def figures(soak: dict[str, Any]) -> str:

@@ -169,7 +169,9 @@ def run(
         numbers = scenario.batches * ROWS
         written = {f"key-{key}": len(range(key, numbers, KEYS)) for key in range(KEYS)}
         homes = {key: (murmur2(key.encode()) & 0x7FFFFFFF) % PARTITIONS for key in written}
-        verdict = check(read(servers, topic, PARTITIONS), written, homes)
+        committed = list(read(servers, topic, PARTITIONS))
+        verdict = check(committed, written, homes)
+        uncommitted = sum(1 for _ in read(servers, topic, PARTITIONS, "read_uncommitted"))
         struck = hits.read(running.folder)
         if outcome != "finished":
             print(f"{name}, {outcome}: see {running.keep_logs(name, seed)}", file=sys.stderr)
@@ -184,6 +186,8 @@ def run(
             "open": sum(hit["open"] > 0 for hit in struck),
             "in_transaction": sum(hit["in_transaction"] and hit["open"] > 0 for hit in struck),
             **asdict(verdict),
+            "aborted": uncommitted - len(committed),
+            "copies": sum(1 for _ in running.folder.glob("copied-*")),
             "longest_stall_s": round(stalls.longest_s, 1),
             "seconds": round(time.monotonic() - started),
             "failures": running.errors(),

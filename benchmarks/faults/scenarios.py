@@ -33,7 +33,7 @@ class Scenario:
         mend: what undoes it, `lasts_s` after the worker goes on.
         lasts_s: as said.
         batches: how many are written.
-        on_cluster: whether on a cluster of two executors, else in the driver's own process.
+        on_cluster: whether on a cluster of three executors, else in the driver's own process.
         stream: whether `foreachBatch` writes them, else one write after the other.
         straight: whether the stream goes straight into the sink, without `foreachBatch`.
         drivers: how many do the same work at once.
@@ -95,7 +95,7 @@ SCENARIOS = {
         stream=True,
         straight=True,
     ),
-    "speculation": Scenario(("sleep",) * 4, on_cluster=True),
+    "speculation": Scenario(("sleep",) * 8, on_cluster=True),
     "two drivers, one id": Scenario((), drivers=2),
     "broker stopped": Scenario(
         ("wait",) * 3, strike=lambda run: run.broker.stop(), mend=lambda run: run.broker.start(), lasts_s=3

@@ -71,6 +71,8 @@ def _current() -> _Attempt | None:
     attempt = context.taskAttemptId()
     if _attempt is None or _attempt.attempt != attempt:
         folder, task = RUN.resolve(), context.partitionId()
+        for asleep in folder.glob(f"asleep-{task}-*"):
+            asleep.rename(folder / f"copied-{asleep.name}")  # which wakes that attempt
         plan = json.loads((folder / "plan.json").read_text())
         number = hits.count(folder)
         drawn = Random(f"{plan['seed']}/{number}/{task}")
@@ -126,7 +128,19 @@ def _kill_executor(_: int, executor: int) -> None:
 
 
 def _sleep(number: int, _: int) -> None:
-    time.sleep(Random(number).uniform(1, 6))
+    """Until Spark runs a copy of the task beside this attempt, and then a moment longer.
+
+    One attempt at a time: Spark makes copies once a task has ended, and where an executor is free.
+    """
+    assert _attempt is not None
+    if not any(_attempt.folder.glob("asleep-*")):
+        asleep = _attempt.folder / f"asleep-{_attempt.task}-{number}"
+        asleep.touch()
+        deadline = time.monotonic() + WAIT_S
+        while asleep.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        asleep.unlink(missing_ok=True)
+        time.sleep(Random(number).uniform(0, 2))
 
 
 def _wait(number: int, _: int) -> None:

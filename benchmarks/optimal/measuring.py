@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assignors import AssignorError, Group, RebalanceProtocol, get_assignor, quality
+from assignors import Group, RebalanceProtocol, get_assignor, quality
 from assignors.optimal.needed import most_kept
 from assignors.optimal.reading import read_group, recall_owned_or_user_data
 from benchmarks.optimal.lives import client_of, drawn_id, life, shape_of
+from partitioning.errors import AssignorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

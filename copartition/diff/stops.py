@@ -15,6 +15,7 @@ import numpy as np
 
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
+from assignors.state import CONNECT
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
 from partitioning.errors import UnknownStrategyError
@@ -172,7 +173,12 @@ def find_consumption(diff: AssignmentDiff, settings: Settings) -> Consumption | 
 
 
 def find_protocols(diff: AssignmentDiff) -> tuple[str, ...]:
-    """The rebalance protocols that a group may go by: that of the later side, of the earlier one, or all."""
+    """The rebalance protocols that a group may go by: that of the later side, of the earlier one, or all.
+
+    None for the workers of Connect, who have their own.
+    """
+    if CONNECT in {diff.after.protocol, diff.before.protocol}:
+        return ()
     for state in (diff.after, diff.before):
         known = _own_protocol(state)
         if known is not None:
@@ -195,7 +201,12 @@ def _own_protocol(state: GroupState) -> str | None:
 
 
 def find_stops(diff: AssignmentDiff, settings: Settings) -> tuple[Stop, ...]:
-    """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
+    """What the change costs, by what happens and by protocol; nothing where it stops nobody.
+
+    What a change of Connect's workers costs is not known here.
+    """
+    if CONNECT in {diff.after.protocol, diff.before.protocol}:
+        return ()
     events = [event for event in _events(diff, settings) if event.members]
     stops = [stop for event in events for stop in _costs(event, settings)]
     return tuple(stop for stop in stops if stop.partition_seconds > 0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assignors.files import read_text
 from assignors.group import Topic
 from assignors.partition_list import PartitionList
-from assignors.registry import get_assignor
+from assignors.registry import check_for_consumers, get_assignor
 from copartition.groups.record import read_record
 from copartition.simulation import Scenario, simulate
 from copartition.simulation.inputs.file import with_settings
@@ -188,6 +188,7 @@ def _strategy(path: str | PathLike[str], steps: Sequence[Step], given: str | Non
         what = f"tells of {' and '.join(sorted(told))}" if told else "does not tell the group's assignor"
         raise SourceError(f"{path}: the record {what}; name the one to replay it with, --assignor range")
     strategy = given or told.pop()
+    check_for_consumers([strategy], SourceError)
     get_assignor(strategy)
     return strategy
 

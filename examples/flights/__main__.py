@@ -27,7 +27,8 @@ from examples.flights.pipeline import (
     write_flights,
 )
 from examples.flights.steps import Steps
-from partitioning import CopartitionError, Growth, grow, partition_batch
+from partitioning import Growth, grow, partition_batch
+from partitioning.errors import CopartitionError
 
 PARTITIONS = 12
 GROWN_PARTITIONS = 16

@@ -22,7 +22,10 @@ from tests.support.broker import BrokerError
 if TYPE_CHECKING:
     from types import ModuleType
 
-NAMES = ("keys", "growth", "transaction")
+NAMES = (
+    *("keys", "growth", "round-robin", "sticky", "batches", "at-least-once", "idempotence", "transaction"),
+    *("fencing", "not-solved", "offsets", "membership", "strategies", "exactly-once"),
+)
 HERE = Path(__file__).parent
 PAGES = Path("build/labs")
 

@@ -7,8 +7,8 @@ twice. Last, on three nodes, the leader dies before it answers; the new leader k
 from __future__ import annotations
 
 import random
-from contextlib import closing
 from signal import SIGKILL
+from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -17,9 +17,12 @@ from benchmarks.delivery.cells import Cell, classes, measure, predict, settled
 from benchmarks.delivery.producers import Librdkafka
 from examples.labs.kit import Lab, Picture
 from examples.labs.kit import segments as seg
-from examples.labs.kit.by_hand import produce_request
 from examples.labs.kit.cluster import cluster
 from partitioning.producer import ProducerState, SequencedBatch, Verdict
+from tests.support.raw_requests import ask, connect, produce_request, send
+
+if TYPE_CHECKING:
+    import socket
 
 PROXIED = True
 CELL = Cell("librdkafka", settled(), "acknowledgement lost")
@@ -79,7 +82,7 @@ def by_hand(lab: Lab) -> None:
         expected[f"by hand, {name} (sequence {first})"] = verdict.value
     lab.predict(expected)
     producer_id, end = random.randrange(1 << 40, 1 << 60), 0
-    with closing(seg.Connection(seg.leader(servers, topic)[1])) as leader:
+    with connect(seg.leader(servers, topic)[1]) as leader:
         for what, (first, records) in zip(expected, BY_HAND.values(), strict=True):
             verdict = _send(leader, topic, producer_id, first, records, end)
             lab.saw(what, verdict.value)
@@ -95,34 +98,33 @@ def leader_dies(lab: Lab) -> None:
         assert three.broker
         servers, topic = three.kafka.bootstrap_servers, f"lab-{random.randrange(1 << 40)}"
         new = NewTopic(topic, 1, replica_assignment=[[2, 3, 1]])  # node 1 is the controller: it lives
-        AdminClient({"bootstrap.servers": servers}).create_topics([new])[topic].result(30)
+        admin = AdminClient({"bootstrap.servers": servers})
+        admin.create_topics([new])[topic].result(30)
         three.kafka.wait_for_leaders(topic, 1)
         producer_id = random.randrange(1 << 40, 1 << 60)
         old, address = seg.leader(servers, topic)
-        with closing(seg.Connection(address)) as connection:
-            connection.send(_request(topic, producer_id, 0, 2))
+        with connect(address) as connection:
+            send(connection, _request(topic, producer_id, 0, 2))
             seg.until(lambda: seg.read(servers, topic).high_watermark == 2, "the batch on all replicas")
             three.broker.stop(old, SIGKILL)
 
         def new_leader() -> str:
             node, at = seg.leader(servers, topic)
-            return at if node not in {old, -1} else ""
+            return at if node != old else ""
 
-        with closing(seg.Connection(seg.until(new_leader, "a new leader"))) as connection:
+        with connect(seg.until(new_leader, "a new leader")) as connection:
             lab.saw(what, _send(connection, topic, producer_id, 0, 2, 2).value)
         lab.saw("copies on the new leader", len(seg.read(servers, topic).batches))
 
 
 def _request(topic: str, producer_id: int, first: int, records: int) -> object:
-    values = [f"{first + number}" for number in range(records)]
+    values = [b"%d" % (first + number) for number in range(records)]
     return produce_request(topic, values, producer_id=producer_id, producer_epoch=0, sequence=first)
 
 
-def _send(
-    leader: seg.Connection, topic: str, producer_id: int, first: int, records: int, end: int
-) -> Verdict:
+def _send(leader: socket.socket, topic: str, producer_id: int, first: int, records: int, end: int) -> Verdict:
     """The leader's verdict; it answers a batch that it has with the offset of then, below the log's end."""
-    answer = leader.ask(_request(topic, producer_id, first, records)).responses[0].partition_responses[0]
+    answer = ask(leader, _request(topic, producer_id, first, records)).responses[0].partition_responses[0]
     if answer.error_code:
         return ERRORS[answer.error_code]
     return Verdict.DUPLICATE if answer.base_offset < end else Verdict.APPENDED

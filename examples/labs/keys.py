@@ -88,11 +88,6 @@ def run(lab: Lab) -> None:
                 f"partition {number}", [(name, 2 if same else 0) for name, same in agreed.items()]
             )
         lab.saw(f"partitions of the {len(KEYS)} keys, {client}", [homes[client][name][0] for name in KEYS])
-    lab.table(
-        f"Each key was sent {TIMES} times by each client",
-        ("key", *CLIENTS),
-        [(name, *(homes[client][name] for client in CLIENTS)) for name in KEYS],
-    )
     lab.saw(f"partition of {key.decode()}, by hand", homes["kafka-python"][key.decode()][0])
     lab.saw(
         "keys on which the clients disagree",

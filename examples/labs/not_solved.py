@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from examples.labs.kit import Lab, Picture
 from examples.labs.kit import segments as seg
+from examples.labs.kit.loop import committed_offset
 from partitioning.testing.mock_cluster import MockCluster
 
 if TYPE_CHECKING:
@@ -23,26 +24,24 @@ PATIENCE_S = 60.0
 
 
 def run(lab: Lab) -> None:
-    twice = 2 * len(ORDERS)
     lab.predict(
         {
             "side effect: records, committed": len(ORDERS),
-            "side effect: mails": twice,
+            "side effect: mails": 2 * len(ORDERS),
             "database first, then dies: rows, records": [1, 0],
             "Kafka first, then dies: rows, records": [0, 1],
             "outbox, relay dies twice: rows, records": [len(ORDERS), len(ORDERS)],
-            "copy to another cluster, dies: records there": twice,
+            "copy to another cluster, dies: records there": 2 * len(ORDERS),
         }
     )
     mails, committed = side_effect(lab)
+    first = [both(lab, database_first=first) for first in (True, False)]
+    mended, copied = outbox(lab), copy(lab)
     lab.saw("side effect: mails", len(mails))
     lab.saw("side effect: records, committed", len(committed))
-    first = [both(lab, database_first=first) for first in (True, False)]
     lab.saw("database first, then dies: rows, records", first[0])
     lab.saw("Kafka first, then dies: rows, records", first[1])
-    mended = outbox(lab)
     lab.saw("outbox, relay dies twice: rows, records", [len(ORDERS), len(mended)])
-    copied = copy(lab)
     lab.saw("copy to another cluster, dies: records there", copied)
     lab.picture = Picture("Three orders, each part dies once and starts again", label=250)
     lab.picture.cells("records, in a transaction", [(value, 0) for value in committed])
@@ -106,7 +105,7 @@ def outbox(lab: Lab) -> list[str]:
     for attempt in ("dies before its commit", "dies after it", "goes through"):
         producer = transactional(lab, topic)
         ledger = Consumer(lab.servers | {"group.id": topic})
-        done = max(ledger.committed([TopicPartition(topic, 0)], PATIENCE_S)[0].offset, 0)
+        done = committed_offset(ledger, topic)
         waiting = database.execute("SELECT id, value FROM outbox WHERE id > ? ORDER BY id", [done]).fetchall()
         if waiting:
             _relay(producer, topic, waiting, ledger)

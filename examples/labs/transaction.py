@@ -85,7 +85,8 @@ def run(lab: Lab) -> None:
     lab.picture.cells("segment", [(text, colour.get(text[0], 3)) for text in what])
     lab.picture.cells("read_uncommitted", [(value, colour[value]) for value in log.values])
     lab.picture.cells("read_committed", [(value, 0) for value in committed])
-    lab.picture.cells("__transaction_state", [(state, -1) for state in states])
+    for label, entries in (("__transaction_state", states[:5]), ("", states[5:])):
+        lab.picture.cells(label, [(state, -1) for state in entries])
 
 
 def _wait_for_entries(servers: str, transactional_id: str, count: int) -> list[str]:
@@ -101,7 +102,7 @@ def _wait_for_entries(servers: str, transactional_id: str, count: int) -> list[s
 def _look(servers: str, hand: ProducerByHand, added: list[str]) -> str:
     log = seg.read(servers, hand.topic)
     committed = seg.read(servers, hand.topic, isolation=seg.READ_COMMITTED).values
-    offsets = (str(each.offset) for each in seg.commits(servers, hand.group, seg.READ_COMMITTED))
+    offsets = map(str, seg.commits(servers, hand.group, seg.READ_COMMITTED))
     return _words(
         " ".join(added), " ".join(log.values), " ".join(committed), log.last_stable, " ".join(offsets)
     )

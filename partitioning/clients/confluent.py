@@ -42,9 +42,10 @@ class PartitioningProducer(Producer):
       background, after `topic.metadata.refresh.interval.ms`, and the old ones serve until brokers answer.
     - A record that nobody watches, with neither a delivery callback of its own nor `on_delivery` in the
       configuration, is not lost unnoticed: `poll`, `flush`, `close` and the end of a `with` block raise a
-      DeliveryError for those that were not acknowledged. What the caller purged or aborted is not among them.
-      None of them waits for ever: where librdkafka is silent a minute after `delivery.timeout.ms` is over,
-      `flush` raises one, and so do `close` and the end of `with`, which give the records up first.
+      DeliveryError for records that were not acknowledged. What the caller purged or aborted is not among
+      them. None of these calls waits for ever: where librdkafka is silent a minute after
+      `delivery.timeout.ms` is over, `flush` raises one, and so do `close` and the end of `with`, which give
+      the records up first.
 
     Args:
         config: librdkafka's configuration, without its `partitioner`; what lets us in may be as Java's
@@ -97,10 +98,10 @@ class PartitioningProducer(Producer):
             BufferError: the queue is full: call `poll()`, then try again.
             KafkaException: librdkafka refuses the record.
         """
-        known = None
+        current = None
         if partition == ANY_PARTITION and not (key and topic in self._hashed):
-            known = self._known(topic)
-            partition = known.place(encoded(key))
+            current = self._current_topic(topic)
+            partition = current.place(encoded(key))
         own = on_delivery or callback
         try:
             if own is None and headers is None and not timestamp:
@@ -111,8 +112,8 @@ class PartitioningProducer(Producer):
         except KafkaException as error:
             self._topics.on_error(topic, error.args[0])
             raise
-        if known is not None:
-            known.sent(partition, encoded(key), encoded(value))
+        if current is not None:
+            current.sent(partition, encoded(key), encoded(value))
 
     def produce_batch(
         self,
@@ -140,9 +141,9 @@ class PartitioningProducer(Producer):
             chosen = message.get("partition", partition)
             if chosen == ANY_PARTITION:
                 key = encoded(message.get("key"))
-                known = self._known(topic)
-                chosen = known.place(key)
-                known.sent(chosen, key, encoded(message.get("value")))
+                current = self._current_topic(topic)
+                chosen = current.place(key)
+                current.sent(chosen, key, encoded(message.get("value")))
             groups.setdefault(chosen, []).append(message)
         own = on_delivery or callback
         watcher = self._watcher(own) if own else None
@@ -159,8 +160,8 @@ class PartitioningProducer(Producer):
             self._watched = own, watcher
         return watcher
 
-    def _known(self, topic: str) -> Topic:
-        return self._topics.known(topic, self.list_topics)
+    def _current_topic(self, topic: str) -> Topic:
+        return self._topics.current(topic, self.list_topics)
 
     def poll(self, timeout: float = -1) -> int:
         """Serve delivery reports, as the base does.
@@ -233,10 +234,10 @@ class PartitioningProducer(Producer):
 class _PlacingBase(PartitioningProducer):
     """What a SerializingProducer, which passes on a configuration and no more, has for a base."""
 
-    _asked: Mapping[str, Any]
+    _settings: Mapping[str, Any]
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        super().__init__(config, **self._asked)
+        super().__init__(config, **self._settings)
 
 
 class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # type: ignore[misc] # its `produce`
@@ -266,7 +267,7 @@ class PartitioningSerializingProducer(SerializingProducer, _PlacingBase):  # typ
         partitioner: str | Partitioner = "default",
         max_block_ms: float = 5000,
     ) -> None:
-        self._asked = {"partitioner": partitioner, "max_block_ms": max_block_ms}
+        self._settings = {"partitioner": partitioner, "max_block_ms": max_block_ms}
         super().__init__(dict(conf))
 
     # That of SerializingProducer would hide the error that ends a `with` block behind one of `close`.

@@ -18,7 +18,7 @@ except ImportError as missing:
         "install it with: pip install --upgrade 'copartition[kafka]'"
     ) from missing
 
-from partitioning.clients.delivery import TAKEN_ALONG, said
+from partitioning.clients.delivery import TAKEN_ALONG, describe_error
 from partitioning.clients.java_settings import librdkafka_security
 from partitioning.clients.topics import ANY_PARTITION, Topics, deliveries_of, encoded
 from partitioning.errors import DeliveryError
@@ -43,7 +43,7 @@ class PartitioningAIOProducer(AIOProducer):
     used after that long at the latest. They are asked for at once when librdkafka says that a partition is
     gone.
 
-    Every future that `produce` gave ends, also those that a fatal error took along; `flush`, `close` and the
+    Every future that `produce` gave ends, also after a fatal error; `flush`, `close` and the
     end of `async with` raise a DeliveryError for these. None of them waits for ever: it is raised, too, where
     librdkafka is silent a minute after `delivery.timeout.ms` is over.
 
@@ -97,16 +97,16 @@ class PartitioningAIOProducer(AIOProducer):
             BrokerUnreachableError: no broker told the topic's partitions in time.
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
-        known = None
+        current = None
         if partition == ANY_PARTITION and not (key and topic in self._topics.hashed):
-            known = self._topics.trusted(topic) or await self._met(topic)
-            if self._topics.due(known):
+            current = self._topics.trusted(topic) or await self._met(topic)
+            if self._topics.due(current):
                 self._topics.refresh_soon(self._asking())
             key, value = encoded(key), encoded(value)
-            partition = known.place(key)
-            known.sent(partition, key, value)
+            partition = current.place(key)
+            current.sent(partition, key, value)
         future: Future[Message] = await super().produce(topic, value, key, partition=partition)
-        if known is not None:  # to librdkafka's own choice its errors mean nothing
+        if current is not None:  # to librdkafka's own choice its errors mean nothing
             future.add_done_callback(partial(self._on_resolved, topic))
         self._futures.append(future)
         if len(self._futures) >= self._prune_at:
@@ -118,7 +118,7 @@ class PartitioningAIOProducer(AIOProducer):
             self._topics.on_error(topic, error)
 
     def _prune(self) -> None:
-        """Forget futures that have ended, and count those that a fatal error took along."""
+        """Forget futures that have ended, and count what a fatal error took along."""
         ended = [future for future in self._futures if future.done()]
         self._futures = [future for future in self._futures if not future.done()]
         self._prune_at = _PRUNE_AT + 2 * len(self._futures)
@@ -157,7 +157,7 @@ class PartitioningAIOProducer(AIOProducer):
             future.set_exception(fatal or DeliveryError("a fatal error cut off the report of this record"))
         self._futures = [future for future in self._futures if not future.done()]
         if fatal is not None and (lost := taken_along + len(cut_off)):
-            why = said(fatal.args[0])
+            why = describe_error(fatal.args[0])
             raise DeliveryError(f"{lost} records were not acknowledged; the first: {why}") from fatal
         return 0
 

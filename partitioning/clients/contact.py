@@ -26,7 +26,7 @@ _FINAL = {"_AUTHENTICATION", "_SSL", "_RESOLVE"}
 def cluster_metadata(
     client: Any,
     config: Mapping[str, Any],
-    heard: Sequence[KafkaError],
+    errors: Sequence[KafkaError],
     *,
     timeout_s: float,
     patience_s: float | None = None,
@@ -39,7 +39,7 @@ def cluster_metadata(
     Args:
         client: a producer, consumer or admin client, as yet unused.
         config: its settings.
-        heard: what its `error_cb` was called with, so far and from now on.
+        errors: what its `error_cb` was called with, so far and from now on.
         timeout_s: how long to wait for a cluster that says nothing.
         patience_s: how long to wait for one whose brokers are down or hang up; None for as long.
         topic: the only topic to ask for; it is created where brokers do so and the client's setting
@@ -56,11 +56,11 @@ def cluster_metadata(
             return client.list_topics(topic, timeout=max(min(wait_s, left_s), 0.001))
         except confluent_kafka.KafkaException as error:
             client.poll(0)
-            final = [each for each in heard if each.name() in _FINAL]
+            final = [each for each in errors if each.name() in _FINAL]
             passed_s = time.monotonic() - begun
-            impatient = patience_s is not None and heard and passed_s >= patience_s
-            if final or impatient or passed_s >= timeout_s or protocol_fault(heard, config):
-                why = why_refused(final or heard or [error.args[0]], config)
+            impatient = patience_s is not None and errors and passed_s >= patience_s
+            if final or impatient or passed_s >= timeout_s or protocol_fault(errors, config):
+                why = why_refused(final or errors or [error.args[0]], config)
                 raise BrokerUnreachableError(why) from error
             # A call that fails at once would turn this into a busy loop.
             time.sleep(min(0.05, max(timeout_s - passed_s, 0)))

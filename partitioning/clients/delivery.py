@@ -67,7 +67,7 @@ class Deliveries:
         on_error: Callable[[str, KafkaError], None],
         watcher: Callable[[KafkaError | None, Message], None] | None = None,
     ) -> Callable[[KafkaError | None, Message], None]:
-        """A delivery callback that passes each report on, and counts those that a fatal error cut off.
+        """A delivery callback that passes each report on, and counts what a fatal error cut off.
 
         Args:
             on_error: is called with the topic of a record that failed.
@@ -94,7 +94,7 @@ class Deliveries:
         if error.code() in PURGED:
             self._purged += 1
             return
-        first = f"topic {message.topic()!r} partition {message.partition()}: {said(error)}"
+        first = f"topic {message.topic()!r} partition {message.partition()}: {describe_error(error)}"
         self._first = self._first or first
         self._lost += 1
 
@@ -167,7 +167,7 @@ class Deliveries:
         news = given_up or (None if self._fatal_is_told else fatal)
         self._fatal_is_told = fatal is not None
         if fatal is not None:
-            why.append(said(fatal.args[0]))
+            why.append(describe_error(fatal.args[0]))
         if given_up is not None:
             why.append(str(given_up))
         if lost:
@@ -207,8 +207,8 @@ def is_fatal(error: BaseException) -> TypeGuard[KafkaException]:
 def why_failed(producer: Any, error: KafkaError) -> KafkaError:
     """Why a transaction failed, where librdkafka says only that a call does not fit its state.
 
-    A transaction fails by itself, for instance when the brokers refuse one of its records. A call that is
-    made at that moment tells of the state only; whoever tries to begin another transaction is told why.
+    A transaction fails by itself, for instance when the brokers refuse one of its records. A call at
+    that moment tells of the state only; an attempt to begin another transaction fails with the reason.
 
     Args:
         producer: the transaction is its, and is aborted next.
@@ -223,7 +223,7 @@ def why_failed(producer: Any, error: KafkaError) -> KafkaError:
     return error
 
 
-def said(error: KafkaError) -> str:
+def describe_error(error: KafkaError) -> str:
     """What librdkafka says, and what it means where that is hard to guess."""
     text: str = error.str()
     if error.code() == error.TOPIC_AUTHORIZATION_FAILED:
@@ -236,7 +236,7 @@ def said(error: KafkaError) -> str:
     return text
 
 
-def told(errors: Iterable[KafkaError]) -> str:
+def describe_errors(errors: Iterable[KafkaError]) -> str:
     """What librdkafka says, each fault once: it comes once a try, each time with another duration."""
     return "; ".join(dict.fromkeys(_DURATION.sub("", error.str()) for error in errors))
 

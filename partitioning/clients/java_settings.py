@@ -1,4 +1,4 @@
-"""Who we are and whom we trust, as Java's clients are told, in librdkafka's words.
+"""Java's settings of TLS and SASL, translated into librdkafka's.
 
 Values are never shown, as they may be secret. Spark's drivers may get this module by value.
 """
@@ -44,31 +44,31 @@ def librdkafka_security(config: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InvalidConfigError: something that decides who we are or whom we trust cannot be translated.
     """
-    given = dict(config)
-    made = _login(given) | _store(given, "truststore") | _store(given, "keystore")
-    if given.get("ssl.endpoint.identification.algorithm") == "":
-        given["ssl.endpoint.identification.algorithm"] = "none"
-    handler = given.pop("sasl.login.callback.handler.class", _OIDC_HANDLER)
+    rest = dict(config)
+    settings = _login(rest) | _store(rest, "truststore") | _store(rest, "keystore")
+    if rest.get("ssl.endpoint.identification.algorithm") == "":
+        rest["ssl.endpoint.identification.algorithm"] = "none"
+    handler = rest.pop("sasl.login.callback.handler.class", _OIDC_HANDLER)
     if not handler.endswith(_OIDC_HANDLER):
         raise _untranslatable("sasl.login.callback.handler.class", "it names a class of Java")
     for name in ("sasl.client.callback.handler.class", "sasl.login.class", "ssl.engine.factory.class"):
-        if name in given:
+        if name in rest:
             raise _untranslatable(name, "it names a class of Java")
     for name in ("ssl.provider", "security.providers"):
-        if name in given:
+        if name in rest:
             raise _untranslatable(name, "it names a provider of Java")
-    return made | given
+    return settings | rest
 
 
 def _untranslatable(name: str, why: str) -> InvalidConfigError:
     return InvalidConfigError(f"{name} cannot be translated for librdkafka, on which this is built: {why}")
 
 
-def _login(given: dict[str, str]) -> dict[str, str]:
+def _login(rest: dict[str, str]) -> dict[str, str]:
     """User and password, or whom to ask for a token, from the login module; its setting is taken out."""
-    if _JAAS not in given:
+    if _JAAS not in rest:
         return {}
-    jaas: object = given.pop(_JAAS)
+    jaas: object = rest.pop(_JAAS)
     if not isinstance(jaas, str):
         raise _untranslatable(_JAAS, f"it is of type {type(jaas).__name__} and not text")
     module, options = _parsed(jaas)
@@ -79,15 +79,15 @@ def _login(given: dict[str, str]) -> dict[str, str]:
             raise _untranslatable(_JAAS, f"its {kind} has no {' and no '.join(missing)}")
         return {"sasl.username": options["username"], "sasl.password": options["password"]}
     if kind == "OAuthBearerLoginModule":
-        made = {new: options[old] for old, new in _OF_OIDC.items() if old in options}
+        settings = {new: options[old] for old, new in _OF_OIDC.items() if old in options}
         extensions = [
             f"{name.removeprefix('extension_')}={value}"
             for name, value in options.items()
             if name.startswith("extension_")
         ]
         if extensions:
-            made["sasl.oauthbearer.extensions"] = ",".join(extensions)
-        return {"sasl.oauthbearer.method": "oidc", **made}
+            settings["sasl.oauthbearer.extensions"] = ",".join(extensions)
+        return {"sasl.oauthbearer.method": "oidc", **settings}
     raise _untranslatable(_JAAS, f"it names the login module {kind[:60]!r}")
 
 
@@ -95,12 +95,12 @@ def _parsed(jaas: str) -> tuple[str, dict[str, str]]:
     """The login module and its options: `Module required name="value" ...;`."""
     tokens = []
     end = 0
-    for found in _TOKEN.finditer(jaas):
-        if jaas[end : found.start()].strip():
+    for match in _TOKEN.finditer(jaas):
+        if jaas[end : match.start()].strip():
             break
-        end = found.end()
-        quoted = found[1] if found[1] is not None else found[2]
-        tokens.append(found[0] if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
+        end = match.end()
+        quoted = match[1] if match[1] is not None else match[2]
+        tokens.append(match[0] if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
     triples = [*zip(tokens[2:-1:3], tokens[3:-1:3], tokens[4:-1:3], strict=False)]
     whole = not jaas[end:].strip() and len(tokens) == 3 * len(triples) + 3
     if not whole or any(sign != "=" for _, sign, _ in triples):
@@ -108,21 +108,21 @@ def _parsed(jaas: str) -> tuple[str, dict[str, str]]:
     return tokens[0], {name: value for name, _, value in triples}
 
 
-def _store(given: dict[str, str], store: str) -> dict[str, str]:
+def _store(rest: dict[str, str], store: str) -> dict[str, str]:
     """Certificates from a trust store or a key store; its settings are taken out.
 
     librdkafka reads PEM; and a key store in PKCS12 under Java's own names, as which one without a type goes.
     """
-    made = {new: given.pop(old) for old, new in _INLINE[store].items() if old in given}
-    kind = given.pop(f"ssl.{store}.type", "").upper()
+    settings = {new: rest.pop(old) for old, new in _INLINE[store].items() if old in rest}
+    kind = rest.pop(f"ssl.{store}.type", "").upper()
     if store == "keystore" and kind in {"", "PKCS12"}:
-        return made
-    location = given.pop(f"ssl.{store}.location", None)
-    given.pop(f"ssl.{store}.password", None)
+        return settings
+    location = rest.pop(f"ssl.{store}.location", None)
+    rest.pop(f"ssl.{store}.password", None)
     if location is not None and kind != "PEM":
         raise _untranslatable(
             f"ssl.{store}.location",
             f"it is of type {kind[:20] or 'JKS'}; export its certificates as PEM (keytool -exportcert -rfc "
             f"or openssl pkcs12) and set ssl.{store}.type=PEM",
         )
-    return made if location is None else made | dict.fromkeys(_PEM_FILES[store], location)
+    return settings if location is None else settings | dict.fromkeys(_PEM_FILES[store], location)

@@ -51,15 +51,15 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
             InvalidLayoutError: the client knows only some of the topic's partitions.
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
-        placer, known = self._known(topic, cluster)
+        placer, layout = self._placer_and_layout(topic, cluster)
         refused, self._thread.refused = self._thread.refused, None
         if refused is not None and not placer.minds_batches:
             return refused
         key_bytes = None if serialized_key is None else bytes(serialized_key)
-        chosen = placer.place(key_bytes, known)
+        chosen = placer.place(key_bytes, layout)
         if chosen != refused:
             size = -1 if serialized_value is None else len(serialized_value)
-            placer.appended(chosen, key_bytes, size, known, enable_switch=False)
+            placer.appended(chosen, key_bytes, size, layout, enable_switch=False)
         return chosen
 
     def on_new_batch(self, topic: str, cluster: Any, prev_partition: int) -> None:
@@ -68,21 +68,21 @@ class KafkaPythonPartitioner(ClientPartitioner):  # type: ignore[misc]
         The client asks for that record's partition once more, right after this. A strategy that knows nothing
         of batches gives the same answer again: to it, this is no new record (as KAFKA-9965 wants).
         """
-        placer, known = self._known(topic, cluster)
-        placer.batch_ended(prev_partition, known)
+        placer, layout = self._placer_and_layout(topic, cluster)
+        placer.batch_ended(prev_partition, layout)
         self._thread.refused = prev_partition
 
-    def _known(self, topic: str, cluster: Any) -> tuple[TopicPlacer, TopicLayout]:
+    def _placer_and_layout(self, topic: str, cluster: Any) -> tuple[TopicPlacer, TopicLayout]:
         partitions = cluster.partitions_for_topic(topic)
         if not partitions:
             raise UnknownTopicError(f"kafka-python knows no topic {topic!r}: create it first")
-        known = layout_of(
+        layout = layout_of(
             topic, tuple(partitions), tuple(cluster.available_partitions_for_topic(topic) or ())
         )
         placer = self._placers.get(topic)
         if placer is None:
             placer = self._placers.setdefault(topic, TopicPlacer(topic, self._partitioner, batches_told=True))
-        return placer, known
+        return placer, layout
 
 
 class KafkaPython2Partitioner(TopicCallable):

@@ -79,9 +79,9 @@ class Entry:
         if offset < 0:
             return None
         try:
-            found = json.loads(metadata or "")
+            parsed = json.loads(metadata or "")
             # Another format may have more attributes, and an earlier release has fewer.
-            entry = cls(**{name: found[name] for name in cls.__slots__ if name in found})
+            entry = cls(**{name: parsed[name] for name in cls.__slots__ if name in parsed})
         except (ValueError, KeyError, TypeError):
             entry = None
         if entry is None or entry.version != offset:
@@ -97,10 +97,10 @@ def entries(committed: Iterable[TopicPartition]) -> dict[int, Entry | None]:
     Raises:
         ValueError: another application committed one of the offsets; the message names the partition.
     """
-    found = {}
+    by_partition = {}
     for place in committed:
         try:
-            found[place.partition] = Entry.parse(place.offset, place.metadata)
+            by_partition[place.partition] = Entry.parse(place.offset, place.metadata)
         except ValueError as error:
             raise ValueError(f"topic {place.topic!r} partition {place.partition}: {error}") from None
-    return found
+    return by_partition

@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from partitioning.clients.delivery import told
+from partitioning.clients.delivery import describe_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -39,16 +39,16 @@ def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
         faults: what it says.
         config: the settings that it said it to.
     """
-    heard = [*faults]
-    said = [told(heard)]
-    if any(each.name() == "_AUTHENTICATION" for each in heard):
-        said.append(_LOGIN)
-    elif "certificate verify failed" in said[0]:
+    errors = [*faults]
+    reasons = [describe_errors(errors)]
+    if any(each.name() == "_AUTHENTICATION" for each in errors):
+        reasons.append(_LOGIN)
+    elif "certificate verify failed" in reasons[0]:
         fault = _certificate_fault(config)
-        said.append(f"{f'{fault}; ' if fault else ''}ssl.ca.location or ssl.ca.pem says whom we trust")
-    elif fault := protocol_fault(heard, config):
-        said.append(fault)
-    return "; ".join(said)
+        reasons.append(f"{f'{fault}; ' if fault else ''}ssl.ca.location or ssl.ca.pem says whom we trust")
+    elif fault := protocol_fault(errors, config):
+        reasons.append(fault)
+    return "; ".join(reasons)
 
 
 def protocol_fault(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str | None:

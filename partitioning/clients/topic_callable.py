@@ -48,7 +48,7 @@ class TopicCallable:
             InvalidLayoutError: the client knows only some of the topic's partitions.
             MisplacedRecordError: the strategy chose a partition that the topic does not have.
         """
-        known = layout_of(self._topic, tuple(all_partitions), tuple(available))
-        partition = self._placer.place(key_bytes, known)
-        self._placer.appended(partition, key_bytes, self._value_bytes, known, enable_switch=True)
+        layout = layout_of(self._topic, tuple(all_partitions), tuple(available))
+        partition = self._placer.place(key_bytes, layout)
+        self._placer.appended(partition, key_bytes, self._value_bytes, layout, enable_switch=True)
         return partition

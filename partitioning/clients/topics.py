@@ -143,7 +143,7 @@ class Topics:
         topic = self._topics.get(name)
         return topic if topic is not None and topic.trusted else None
 
-    def known(self, name: str, ask: Ask) -> Topic:
+    def current(self, name: str, ask: Ask) -> Topic:
         """A topic, after the cluster was asked for its layout if it has to be.
 
         Args:
@@ -166,7 +166,7 @@ class Topics:
             self._forget(name, topic)
 
     def met(self, name: str, ask: Ask) -> Topic:
-        """A topic, after the cluster was asked for its layout; arguments and errors as of `known`."""
+        """A topic, after the cluster was asked for its layout; arguments and errors as of `current`."""
         topic = self._topics.get(name)
         if topic is None:
             topic = self._topics.setdefault(name, Topic(TopicPlacer(name, self._partitioner)))
@@ -210,13 +210,13 @@ class Topics:
         """Whether the topic is there; where nobody answers, its last layout serves on for some seconds."""
         if monotonic() >= self._silent_until:
             try:
-                found = _layout(name, ask, _REFRESH_WITHIN_S)
+                layout = _layout(name, ask, _REFRESH_WITHIN_S)
             except KafkaException:
                 self._silent_until = monotonic() + _REFRESH_AGAIN_S
             else:
-                if found is None:
+                if layout is None:
                     return False
-                self._keep(name, topic, found)
+                self._keep(name, topic, layout)
         topic.trusted = True
         return True
 
@@ -233,15 +233,15 @@ class Topics:
 
     def _first_layout(self, name: str, ask: Ask) -> TopicLayout:
         deadline = monotonic() + self._max_block_s
-        while (found := self._asked(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
+        while (layout := self._fetch(name, ask, max(deadline - monotonic(), _ASK_AGAIN_S))) is None:
             if monotonic() + _ASK_AGAIN_S > deadline:
                 raise UnknownTopicError(
                     f"the cluster has had no topic {name!r} for {self._max_block_s:g} s: create it first"
                 )
             sleep(_ASK_AGAIN_S)
-        return found
+        return layout
 
-    def _asked(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
+    def _fetch(self, name: str, ask: Ask, within_s: float) -> TopicLayout | None:
         try:
             return _layout(name, ask, within_s)
         except KafkaException as error:
@@ -257,14 +257,14 @@ def _refusals(config: Mapping[str, Any]) -> list[KafkaError]:
 
     The producer itself hears it when it is polled, which would call the delivery callbacks in mid-produce.
     """
-    heard: list[KafkaError] = []
-    client = Producer({**config, "error_cb": heard.append, "log_level": 0})
+    errors: list[KafkaError] = []
+    client = Producer({**config, "error_cb": errors.append, "log_level": 0})
     with suppress(KafkaException):
         client.list_topics(timeout=_REFRESH_WITHIN_S)
     with suppress(KafkaException, SystemError):
         client.poll(0)
         client.close()
-    return heard
+    return errors
 
 
 def _layout(name: str, ask: Ask, within_s: float) -> TopicLayout | None:

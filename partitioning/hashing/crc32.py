@@ -38,7 +38,7 @@ def crc32_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArr
 
 
 def _byte_table() -> Words:
-    """What each byte makes of a zero state."""
+    """The state after each byte, from a zero state."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = np.where(table & 1, np.uint32(_POLYNOMIAL), np.uint32(0)) ^ (table >> np.uint32(1))
@@ -61,7 +61,7 @@ def _zero_byte(states: Words) -> Words:
 _3, _8, _16, _FF, _FFFF = map(constant, (3, 8, 16, 0xFF, 0xFFFF))
 _BYTE = _byte_table()
 _pair = np.arange(1 << 16, dtype=np.uint32)
-_HIGH = _zero_byte(_zero_byte(_pair))  # what a word's last two bytes make of a zero state
+_HIGH = _zero_byte(_zero_byte(_pair))  # the state after a word's last two bytes, from a zero state
 _LOW = _zero_byte(_zero_byte(_HIGH))  # and its first two, with the other two still to come
 # For keys whose length is 0, 1, 2 or 3 modulo 4: zeros fill their first word.
 _STARTS = np.array([_before_zeros(0xFFFFFFFF, -length % 4) for length in range(4)], dtype=np.uint32)

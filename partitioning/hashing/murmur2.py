@@ -20,7 +20,11 @@ _WORDS = Struct("<I")
 
 
 def murmur2(key: bytes) -> int:
-    """murmur2 of one key: signed 32-bit."""
+    """murmur2 of one key: signed 32-bit.
+
+    >>> murmur2(b"user-42")
+    1459644460
+    """
     length = len(key)
     state = _SEED ^ length
     tail = length & 3

@@ -37,11 +37,11 @@ class Growth(NamedTuple):
 
     def tree_rows(self, spread: NDArray[np.uint32]) -> Iterator[NDArray[np.intp]]:
         """The keys of each bin that may have become a tree, those included that came after it was split."""
-        seen = np.zeros(len(spread), np.bool_)
+        visited = np.zeros(len(spread), np.bool_)
         for length, bins in self.trees.items():
             bucket = spread & np.uint32(length - 1)
-            rows = np.flatnonzero(np.isin(bucket, bins) & ~seen)
-            seen[rows] = True
+            rows = np.flatnonzero(np.isin(bucket, bins) & ~visited)
+            visited[rows] = True
             rows = rows[np.argsort(bucket[rows], kind="stable")]
             yield from np.split(rows, np.flatnonzero(np.diff(bucket[rows])) + 1)
 
@@ -51,7 +51,7 @@ class Tree(NamedTuple):
 
     Attributes:
         rows: their positions among all keys of the map, in the order they were put.
-        spread: what `HashMap` makes of their hashes, signed.
+        spread: `HashMap.hash` of their hash codes, signed.
         growth: how the map's table grew.
         insert: as in `hash_map_order`.
     """
@@ -91,15 +91,17 @@ class Tree(NamedTuple):
         order = self.order([(row,) for row in self.rows])
         if not tied or not self._has_neighbours(apart):
             return order
-        asked = _asked(order, apart)
+        requested = _requested_order(order, apart)
         few = sure and prod(factorial(len(group)) for group in tied) <= _MOST_RANKINGS
-        if few and all(_asked(self.order(ranks), apart) == asked for ranks in self._rankings(tied)):
+        if few and all(
+            _requested_order(self.order(ranks), apart) == requested for ranks in self._rankings(tied)
+        ):
             return order
         length = self.growth.lengths[-1]
         raise TreeBinError(
             f"{len(self.rows)} keys meet in bin {self.spread[0] & (length - 1)} of a Java HashMap with "
-            f"{length} bins, a red-black tree, and {max(map(len, tied))} of them have one hash: Java goes by "
-            "System.identityHashCode there, which no two runs of a JVM have alike; change the names"
+            f"{length} bins, a red-black tree, and {max(map(len, tied))} of them have one hash: Java orders "
+            "by System.identityHashCode there, which no two runs of a JVM have alike; change the names"
         )
 
     def _tied(self) -> list[list[int]]:
@@ -139,6 +141,6 @@ class _Excerpt(HashTable[int]):
         """Whether the whole map has, keys of other bins decide too."""
 
 
-def _asked(order: list[int], apart: Sequence[int] | None) -> list[int]:
+def _requested_order(order: list[int], apart: Sequence[int] | None) -> list[int]:
     """What of an order is asked for."""
     return order if apart is None else sorted(order, key=apart.__getitem__)

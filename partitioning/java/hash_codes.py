@@ -1,10 +1,10 @@
-"""The hash code of each kind of key, what `HashMap` makes of it, and what orders keys that share one."""
+"""The hash code of each kind of key, `HashMap.hash` of it, and the order of keys that share one."""
 
 from __future__ import annotations
 
 import uuid
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,23 @@ from partitioning.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-Key = str | int | uuid.UUID | TopicPartition
-"""A key of Java's: a String, an Integer, a Uuid or a TopicPartition."""
+
+class TaskId(NamedTuple):
+    """A `ConnectorTaskId` of Connect, a `TaskId` of a streams group: a record that Java can compare."""
+
+    group: str
+    number: int
+
+
+class TopicIdPartition(NamedTuple):
+    """A `TopicIdPartition` of a share group: a record that Java cannot compare."""
+
+    topic: uuid.UUID
+    partition: int
+
+
+Key = str | int | uuid.UUID | TopicPartition | TaskId | TopicIdPartition
+"""A key of Java's: a String, an Integer, a Uuid, a TopicPartition or one of the records above."""
 
 Rank = tuple[bytes | int, ...]
 """Places a key among those with the same hash, as Java's `compareTo` does; () where Java cannot compare."""
@@ -58,6 +73,10 @@ def spread_hash(key: Key) -> int:
         code = known_string_hash(key)
     elif isinstance(key, TopicPartition):
         code = 31 * (31 + key[1]) + known_string_hash(key[0])
+    elif isinstance(key, TaskId):
+        code = 31 * known_string_hash(key.group) + key.number
+    elif isinstance(key, TopicIdPartition):
+        code = 31 * _known_uuid_hash(key.topic) + key.partition
     else:
         code = _known_uuid_hash(key) if isinstance(key, uuid.UUID) else key  # that of an Integer is its value
     code &= 0xFFFFFFFF
@@ -71,7 +90,9 @@ def rank(key: Key) -> Rank:
         return (utf16_key(key),)
     if isinstance(key, uuid.UUID):
         return _signed(key.int >> 64, 64), _signed(key.int, 64)
-    return () if isinstance(key, TopicPartition) else (key,)
+    if isinstance(key, TaskId):
+        return utf16_key(key.group), key.number
+    return () if isinstance(key, TopicPartition | TopicIdPartition) else (key,)
 
 
 _known_uuid_hash = lru_cache(maxsize=1 << 17)(uuid_hash)

@@ -36,9 +36,9 @@ H = TypeVar("H", bound=Hashable)
 class HashMap(MutableMapping[K, V]):
     """`java.util.HashMap`; keys are texts, integers, UUIDs or `TopicPartition`s.
 
-    Java cannot compare partitions. Where two share a hash, and a bin so crowded that it is a tree, it goes by
-    `System.identityHashCode`, which every run of a JVM has anew. Such a map has no order, so it can be filled
-    and asked, but not iterated over.
+    Java cannot compare partitions. Where two share a hash, and a bin so crowded that it is a tree, it orders
+    by `System.identityHashCode`, which every run of a JVM has anew. Such a map has no order, so it can be
+    filled and asked, but not iterated over.
 
     Args:
         entries: `new HashMap(map)`: what it holds to begin with.
@@ -157,11 +157,11 @@ class HashTable(Generic[H]):
         """The keys in the order Java gives them."""
         if self._has_ties:
             raise TreeBinError(
-                "keys with one hash met in a bin of a Java HashMap that was a red-black tree: Java goes by "
+                "keys with one hash met in a bin of a Java HashMap that was a red-black tree: Java orders by "
                 "System.identityHashCode there, which no two runs of a JVM have alike; change the names"
             )
         bins = self._bins
-        # Java looks at every bin; where most are empty, those that are not are sorted instead.
+        # Java looks at every bin; where most are empty, the others are sorted instead.
         for index in range(self._length) if self._length < 4 * len(bins) else sorted(bins):
             yield from bins.get(index, ())
 
@@ -185,38 +185,38 @@ class HashTable(Generic[H]):
         if spread is None:
             return
         index = spread & (self._length - 1)
-        found = self._bins[index]
-        if len(found) == 1:
+        content = self._bins[index]
+        if len(content) == 1:
             del self._bins[index]
-        elif isinstance(found, list):
-            found.remove(key)
+        elif isinstance(content, list):
+            content.remove(key)
         else:
-            rest = found.remove(key)
+            rest = content.remove(key)
             if rest is not None:
                 self._bins[index] = rest
 
     def state(self) -> Hashable:
         """Everything that its order depends on, now and after later calls."""
         bins = [
-            (index, found.state() if isinstance(found, TreeBin) else tuple(found))
-            for index, found in sorted(self._bins.items())
+            (index, content.state() if isinstance(content, TreeBin) else tuple(content))
+            for index, content in sorted(self._bins.items())
         ]
         return self._length, tuple(bins)
 
     def _put(self, key: H, *, head: bool) -> None:
         spread = self._hashes[key] = self._hash_of(key)
         index = spread & (self._length - 1)
-        found = self._bins.get(index)
-        if found is None:
+        content = self._bins.get(index)
+        if content is None:
             self._bins[index] = [key]
-        elif isinstance(found, list):
-            found.insert(0 if head else len(found), key)
+        elif isinstance(content, list):
+            content.insert(0 if head else len(content), key)
             # `computeIfAbsent` counts the new key, `put` those before it.
-            if len(found) > TREEIFY - head:
+            if len(content) > TREEIFY - head:
                 self._treeify(index)
         else:
-            found.add(key, spread)
-            self._has_ties |= found.has_ties
+            content.add(key, spread)
+            self._has_ties |= content.has_ties
 
     def _treeify(self, index: int) -> None:
         if self._length < SHORTEST_WITH_TREES:
@@ -237,20 +237,20 @@ class HashTable(Generic[H]):
         self._length *= 2
         self._threshold = threshold(self._length)
         bins: dict[int, list[H] | TreeBin[H]] = {}
-        for index, found in self._bins.items():
-            if len(found) == 1:
-                (key,) = found
-                bins[index + (hashes[key] & bit)] = found
+        for index, content in self._bins.items():
+            if len(content) == 1:
+                (key,) = content
+                bins[index + (hashes[key] & bit)] = content
                 continue
             low: list[H] = []
             high: list[H] = []
-            for key in found:
+            for key in content:
                 (high if hashes[key] & bit else low).append(key)
             for keys, where in ((low, index), (high, index + bit)):
                 if not keys:
                     continue
-                if isinstance(found, list) or len(keys) <= UNTREEIFY:
+                if isinstance(content, list) or len(keys) <= UNTREEIFY:
                     bins[where] = keys
                 else:
-                    bins[where] = found if len(keys) == len(found) else self._tree(keys)
+                    bins[where] = content if len(keys) == len(content) else self._tree(keys)
         self._bins = bins

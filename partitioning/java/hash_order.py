@@ -69,10 +69,10 @@ def hash_map_order(
         for rows in growth.tree_rows(mixed):
             tree = Tree(rows.tolist(), mixed.view(np.int32)[rows].tolist(), growth, insert)
             if keys is None:
-                found = tree.order_without_ranks(apart, sure=sure)
+                tree_order = tree.order_without_ranks(apart, sure=sure)
             else:
-                found = tree.order([_rank(keys[row]) for row in tree.rows])
-            order[np.sort(place[rows])] = found
+                tree_order = tree.order([_rank(keys[row]) for row in tree.rows])
+            order[np.sort(place[rows])] = tree_order
     return order
 
 
@@ -80,7 +80,7 @@ def sized_map_order(hashes: NDArray[np.int32], length: int) -> tuple[NDArray[np.
     """The order of a map that was made long enough, and whether so crowded that Java's may be another.
 
     Args:
-        hashes: what `spread` makes of each key's hash code, in the order the keys were put.
+        hashes: `spread` of each key's hash code, in the order the keys were put.
         length: length of its table.
     """
     buckets = hashes & (length - 1)

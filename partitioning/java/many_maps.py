@@ -1,7 +1,7 @@
 """In which order many Java HashMaps or HashSets give back what was put into them, all at once.
 
 Arithmetic holds while no map gets so crowded that Java builds trees in it. `iteration_order` tells which maps
-may have been; with `map_order`, ask `crowded_maps`. How long the tables become is told by `sizes`.
+may have been; with `map_order`, ask `crowded_maps`. `sizes` computes how long the tables become.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def iteration_order(
     Args:
         starts: first row of each table; rows of a table are in the order the entries were added at the tail.
         sizes: rows of each table, 1 or more.
-        hashes: what `spread` makes of each row's hash code.
+        hashes: `spread` of each row's hash code.
         first: length of each table to begin with.
         last: length of each table in the end.
     """
@@ -95,7 +95,7 @@ def map_order(
     Args:
         maps: the map of each key. Keys that end up in one bin stay as they are; so the last one that
             `computeIfAbsent` brought comes first.
-        hashes: what `spread` makes of each key's hash code.
+        hashes: `spread` of each key's hash code.
         lengths: length of the table of each key's map in the end; 1 where a map's keys are in order.
     """
     return sort_positions(maps, hashes & (lengths - 1))
@@ -108,7 +108,7 @@ def crowded_maps(
 
     Args:
         maps: the map of each key that was ever in one, keys in the order in which they came.
-        hashes: what `spread` makes of each key's hash code.
+        hashes: `spread` of each key's hash code.
         lengths: length of each map's table in the end.
     """
     # Keys that share a bin of a longer table share one of a short table.
@@ -142,7 +142,7 @@ def _crowded_while_growing(
     Args:
         starts: first row of each table; its rows are in the order they were added.
         sizes: rows of each table.
-        hashes: what `spread` makes of each row's hash code.
+        hashes: `spread` of each row's hash code.
         first: length of each table to begin with.
         last: length of each table in the end.
         most: entries a bin may have.
@@ -151,9 +151,9 @@ def _crowded_while_growing(
     length = TREEIFY  # a shorter table has grown before a bin is crowded
     while length < last.max(initial=0):
         tables = np.flatnonzero((first <= length) & (length < last) & (sizes > most))
-        taken = np.minimum(sizes[tables], threshold(length) + 2)  # it grows after that
-        bins = np.repeat(np.arange(len(tables)) * length, taken)
-        bins += hashes[ranges(starts[tables], taken)] & (length - 1)
+        prefix = np.minimum(sizes[tables], threshold(length) + 2)  # it grows after that
+        bins = np.repeat(np.arange(len(tables)) * length, prefix)
+        bins += hashes[ranges(starts[tables], prefix)] & (length - 1)
         full = np.flatnonzero(np.bincount(bins) > most)
         crowded[tables[full // length]] = True
         length *= 2

@@ -1,6 +1,6 @@
 """How long the table of a Java `HashMap` is: every rule of capacity, threshold and length.
 
-Names say which constructor a capacity comes from. A capacity is what a constructor is told; the length of the
+Names say which constructor a capacity comes from. A capacity is a constructor's argument; the length of the
 table it leads to is a power of two. Functions with a plural in their name take one number a map.
 """
 
@@ -38,8 +38,8 @@ def table_length(capacity: int) -> int:
 def table_lengths(capacities: NDArray[np.integer]) -> NDArray[np.int64]:
     """`table_length` of each."""
     if capacities.max(initial=0) < len(_LENGTHS):
-        known: NDArray[np.int64] = _LENGTHS[capacities]
-        return known
+        tabulated: NDArray[np.int64] = _LENGTHS[capacities]
+        return tabulated
     lengths: NDArray[np.int64] = np.ones_like(capacities, np.int64)
     lengths <<= np.frexp(np.maximum(capacities, 1) - 0.5)[1]
     return lengths

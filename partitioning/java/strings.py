@@ -1,4 +1,4 @@
-"""Java's strings: UTF-16 code units, which `String.hashCode` and `String.compareTo` go by."""
+"""Java's strings: UTF-16 code units, the basis of `String.hashCode` and `String.compareTo`."""
 
 from __future__ import annotations
 

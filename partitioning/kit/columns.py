@@ -26,9 +26,9 @@ def join(first: NDArray[T], second: NDArray[T]) -> NDArray[T]:
 
 def bounds(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
     """Where runs of these sizes begin, one after the other, and last where they end."""
-    found = np.zeros(len(sizes) + 1, np.int64)
-    sizes.cumsum(out=found[1:])
-    return found
+    edges = np.zeros(len(sizes) + 1, np.int64)
+    sizes.cumsum(out=edges[1:])
+    return edges
 
 
 def run_starts(column: NDArray[np.integer]) -> NDArray[np.intp]:

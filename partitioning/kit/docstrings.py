@@ -10,4 +10,4 @@ _ATTRIBUTE = re.compile(r"^ +(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 def described(type_: type) -> dict[str, str]:
     """The descriptions under "Attributes:" in the docstring of a class."""
-    return {name: " ".join(said.split()) for name, said in _ATTRIBUTE.findall(getdoc(type_) or "")}
+    return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(getdoc(type_) or "")}

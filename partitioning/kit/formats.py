@@ -24,7 +24,7 @@ MAX_SLOW_BYTES = 2**19
 _MAX_DEPTH = 20
 """A scenario has four levels."""
 _MAX_VALUES = 100_000
-"""Values of a YAML file, with those that aliases repeat."""
+"""Values of a YAML file, repeats by aliases included."""
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 
 
@@ -64,13 +64,13 @@ def decode_yaml(text: str) -> Any:
         """Says where a value is that cannot be made, and where a key is for the second time."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            seen = set()
+            names = set()
             for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
                 name = key.tag, str(key.value)
-                if name in seen:
-                    told = f"{name[1][:40]!r} is there twice; give it once"
-                    raise yaml.MarkedYAMLError(problem=told, problem_mark=key.start_mark)
-                seen.add(name)
+                if name in names:
+                    fault = f"{name[1][:40]!r} is there twice; give it once"
+                    raise yaml.MarkedYAMLError(problem=fault, problem_mark=key.start_mark)
+                names.add(name)
             return super().construct_mapping(node, deep)
 
         def construct_object(self, node: Any, deep: bool = False) -> Any:
@@ -81,9 +81,9 @@ def decode_yaml(text: str) -> Any:
             except yaml.YAMLError:
                 raise
             except Exception as error:
-                said = repr(node.value[:40]) if isinstance(node, yaml.ScalarNode) else "a collection"
-                told = f"{said} is no {node.tag.rpartition(':')[2]} that can be read"
-                raise yaml.MarkedYAMLError(problem=told, problem_mark=node.start_mark) from error
+                shown = repr(node.value[:40]) if isinstance(node, yaml.ScalarNode) else "a collection"
+                fault = f"{shown} is no {node.tag.rpartition(':')[2]} that can be read"
+                raise yaml.MarkedYAMLError(problem=fault, problem_mark=node.start_mark) from error
             return value
 
     try:
@@ -115,12 +115,12 @@ def _bound(yaml: Any, loader: Any, text: str) -> None:
             if isinstance(event, yaml.CollectionStartEvent):
                 unfinished.append((event.anchor, values))
         longest = len(getattr(event, "value", ""))
-        for fault, found, most in (
+        for fault, number, most in (
             ("levels of nesting", len(unfinished), _MAX_DEPTH),
             ("characters in one value", longest, MAX_ID),
             ("values, which JSON may have", values, _MAX_VALUES),
         ):
-            if found > most:
+            if number > most:
                 raise yaml.MarkedYAMLError(
                     problem=f"more than {most:,} {fault}", problem_mark=event.start_mark
                 )

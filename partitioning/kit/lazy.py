@@ -33,7 +33,7 @@ class LazyPackage(ModuleType):
 
     def __setattr__(self, name: str, value: object) -> None:
         # The import system puts modules into their package. `copartition.diff` is a function and a module:
-        # the function is public, so modules stay out, and `__getattr__` finds those that no name hides.
+        # the function is public, so modules stay out, and `__getattr__` finds the modules that no name hides.
         if not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 

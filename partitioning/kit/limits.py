@@ -33,7 +33,7 @@ MAX_GROUP_MEMBERS = 2**20
 """Members of a group. An assignor takes up to 1,200 bytes for each; a coordinator gives up far earlier."""
 
 MAX_SCENARIO_EVENTS = 2**20
-"""Events of a scenario, those that concern every consumer counted once for each."""
+"""Events of a scenario; an event that concerns every consumer counts once for each."""
 
 MAX_SCENARIO_LOOKS = 2**20
 """How often the conditions of a scenario, or one of its autoscalers, look at the group: a look a second for

@@ -1,4 +1,4 @@
-"""The producer around the partitioner: what its settings make of the placement."""
+"""The producer around the partitioner: batching, delivery and their settings as models."""
 
 from partitioning.producer.assessing import DeliveryAssessment, Tally, assess_delivery
 from partitioning.producer.batching import (

@@ -172,7 +172,7 @@ class Accumulator:
             and (everything or len(queue) > 1 or queue[0].full or queue[0].created_ms + linger <= now)
         }
 
-    def told(self, broker: int, now: float, *, can_drain: bool) -> None:
+    def update_node_latency_stats(self, broker: int, now: float, *, can_drain: bool) -> None:
         """The sender found that a broker with ready batches can take a request, or not (KIP-794)."""
         self._ready_at[broker] = now
         if can_drain or broker not in self._drained_at:

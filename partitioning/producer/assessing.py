@@ -1,4 +1,4 @@
-"""What settings make of faults over many runs."""
+"""How often faults lose, duplicate or reorder records, over many runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `batch.size`, `linger.ms` and `buffer.memory` make of a stream of records.
+"""How `batch.size`, `linger.ms` and `buffer.memory` batch a stream of records.
 
 A discrete-event model of the Java client's `RecordAccumulator` and `Sender`, uncompressed, with one thread
 that calls `send()`. Time passes only on the network, in the brokers, and while `send()` waits for memory.
@@ -309,7 +309,7 @@ class _Producer:
             ready = sorted(self._accumulator.ready(self.now, everything=self.closing or self.blocked))
             free = [broker for broker in ready if self._in_flight[broker] < most]
             for broker in ready:
-                self._accumulator.told(broker, self.now, can_drain=broker in free)
+                self._accumulator.update_node_latency_stats(broker, self.now, can_drain=broker in free)
             if not free:
                 return
             for broker in free:

@@ -72,7 +72,7 @@ def delivery_settings(
 
     Java's producer is idempotent unless told otherwise, and gives that up by itself where `acks` or `retries`
     do not allow it (`ProducerConfig.postProcessAndValidateIdempotenceConfigs`); librdkafka's is idempotent
-    where it is told to be.
+    where it was asked to be.
 
     Args:
         client: whose defaults.
@@ -174,7 +174,7 @@ class DeliveryResult:
 
     Attributes:
         log: batch numbers in log order.
-        outcomes: what the producer was told of each batch.
+        outcomes: the outcome of each batch that the producer saw.
         attempts: how often each batch was sent.
         verdicts: how often the leader gave each idempotence verdict; empty without idempotence.
     """
@@ -203,8 +203,8 @@ class DeliveryResult:
     def lost(self) -> tuple[int, ...]:
         """Batches that are not in the log although nobody told the producer so."""
         written = set(self.log)
-        told = [batch for batch, outcome in enumerate(self.outcomes) if outcome is not Outcome.FAILED]
-        return tuple(batch for batch in told if batch not in written)
+        not_failed = [batch for batch, outcome in enumerate(self.outcomes) if outcome is not Outcome.FAILED]
+        return tuple(batch for batch in not_failed if batch not in written)
 
     @property
     def failed(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What librdkafka's settings make of a stream of records: a request for each batch of each partition.
+"""How librdkafka's settings batch a stream of records: a request for each batch of each partition.
 
 Its rules are those of `rd_kafka_toppar_producer_serve` and `rd_kafka_msgset_writer_write_msgq` (2.x),
 uncompressed, without retries. Only the time on the network and in the brokers passes, and the waits that the
@@ -129,7 +129,7 @@ def simulate_librdkafka(
 
 
 def _place(stream: Stream, strategy: TopicPartitioner, layout: TopicLayout) -> NDArray[np.int64]:
-    """The partition of every record, those that the strategy chooses for included."""
+    """The partition of every record, also where the strategy chooses it."""
     powers: object = strategy
     if isinstance(powers, BytesAware | LoadAware | BatchAware):
         raise InvalidConfigError(

@@ -55,7 +55,7 @@ def check_partitioner(factory: Factory, *, keys: KeyList | None = None, limit_s:
 
     Args:
         factory: makes a new instance, always with the same settings. A strategy that draws at random takes a
-            seeded source, or it cannot be told from one that is wrong. The other process is asked only where
+            seeded source, or nothing distinguishes it from a wrong one. The other process is asked only where
             the factory can be pickled, as a class or function of a module can.
         keys: keys to place, for a strategy that takes only some, such as text; any bytes and None by default.
         limit_s: after how many seconds a partitioner that has not come to an end counts as hanging.
@@ -89,12 +89,14 @@ def _keys() -> list[bytes | None]:
     return keys
 
 
-def _is_a_partitioner(made: object) -> None:
-    assert not isinstance(made, type), f"{made!r} is a class; give a factory of instances"
-    assert isinstance(made, Partitioner), f"{made!r} lacks `name` or `for_topic`"
-    assert isinstance(made.name, str), f"{made!r} has the name {made.name!r}, which is no text"
-    assert made.name, f"{made!r} has no name"
-    topic = made.for_topic("orders")
+def _is_a_partitioner(partitioner: object) -> None:
+    assert not isinstance(partitioner, type), f"{partitioner!r} is a class; give a factory of instances"
+    assert isinstance(partitioner, Partitioner), f"{partitioner!r} lacks `name` or `for_topic`"
+    assert isinstance(partitioner.name, str), (
+        f"{partitioner!r} has the name {partitioner.name!r}, which is no text"
+    )
+    assert partitioner.name, f"{partitioner!r} has no name"
+    topic = partitioner.for_topic("orders")
     assert isinstance(topic, TopicPartitioner), f"{topic!r} lacks `partition` or `partition_batch`"
 
 
@@ -131,9 +133,9 @@ def _same(one: Sequence[int], other: Sequence[int], keys: KeyList, fault: str) -
 
 def _takes_every_form(factory: Factory, keys: KeyList) -> None:
     expected = _answers(factory().for_topic("orders"), keys, TWELVE)
-    given = list(keys)
-    _column(factory().for_topic("orders"), given, TWELVE, len(keys))
-    assert given == list(keys), "partition_batch changes the list of keys that it is given"
+    as_list = list(keys)
+    _column(factory().for_topic("orders"), as_list, TWELVE, len(keys))
+    assert as_list == list(keys), "partition_batch changes the list of keys that it is given"
     for form, column in key_forms(keys):
         topic = factory().for_topic("orders")
         try:
@@ -155,17 +157,17 @@ def _follows_its_topic(factory: Factory, keys: KeyList) -> None:
 
 
 def _places_by_key(factory: Factory, keys: KeyList) -> None:
-    made = factory()
-    if not isinstance(made, PlacesByKey):
+    partitioner = factory()
+    if not isinstance(partitioner, PlacesByKey):
         return
     column = key_column(keys)
     for what, layout in LAYOUTS.items():
-        placed = made.place_keys(column, layout.partitions)
+        placed = partitioner.place_keys(column, layout.partitions)
         assert isinstance(placed, np.ndarray), f"place_keys returned a {type(placed).__name__}"
         assert placed.dtype == np.int32, f"place_keys returned {placed.dtype}, not int32"
         assert placed.shape == (len(keys),), f"place_keys returned shape {placed.shape} for {len(keys)} keys"
         for topic in ("orders", "payments"):
-            answers = _answers(made.for_topic(topic), [*keys, *keys], layout, what)
+            answers = _answers(partitioner.for_topic(topic), [*keys, *keys], layout, what)
             decided = placed.tolist() * 2
             expected = [
                 answer if by_key == -1 else by_key for answer, by_key in zip(answers, decided, strict=True)
@@ -203,18 +205,18 @@ def _keeps_threads_apart(factory: Factory, keys: KeyList) -> None:
 
 def _answers_alike_elsewhere(factory: Factory, keys: KeyList) -> None:
     try:
-        asked = pickle.dumps((factory, list(keys), TWELVE))
+        question = pickle.dumps((factory, list(keys), TWELVE))
     except (pickle.PicklingError, AttributeError, TypeError):
         return
     here = _answers(factory().for_topic("orders"), keys, TWELVE)
     for seed in ("1", "2"):
-        told = subprocess.run(  # noqa: S603 - this interpreter
+        process = subprocess.run(  # noqa: S603 - this interpreter
             [sys.executable, "-c", _ELSEWHERE],
-            input=asked,
+            input=question,
             capture_output=True,
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
             check=False,
         )
-        assert not told.returncode, f"another process cannot ask it: {told.stderr.decode()[-500:]}"
-        there = [int(answer) for answer in told.stdout.decode().split(",")]
+        assert not process.returncode, f"another process cannot ask it: {process.stderr.decode()[-500:]}"
+        there = [int(answer) for answer in process.stdout.decode().split(",")]
         _same(here, there, keys, "a process with another hash seed answers otherwise")

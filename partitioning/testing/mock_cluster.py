@@ -42,7 +42,7 @@ class MockCluster:
     - A topic that nobody created appears with 4 partitions as soon as a client asks for it.
     - There is no controller: AdminClient calls that create, grow, delete or describe topics or groups fail.
     - Transactions begin and commit, but offsets sent to one are not kept and aborted records stay readable.
-    - kafka-python must be told `api_version=(2, 0)`; its and aiokafka's groups of two and more do not settle.
+    - kafka-python needs `api_version=(2, 0)`; its and aiokafka's groups of two and more do not settle.
     - Java clients and @platformatic/kafka cannot read its metadata: give them a real broker.
 
     Args:

@@ -101,28 +101,28 @@ def count_topics(
         size_of: the partition count of a topic; None for one more than its highest partition with a record.
     """
     records = records.select("*", sf.spark_partition_id().alias("task"))
-    seen = _first_records(records).collect()
-    tasks = 1 + max((row.last_task for row in seen), default=0)
-    known: dict[str, Tally] = {}
-    for topic in sorted({row.topic for row in seen}):
-        own = [row for row in seen if row.topic == topic]
+    first_rows = _first_records(records).collect()
+    tasks = 1 + max((row.last_task for row in first_rows), default=0)
+    tallies: dict[str, Tally] = {}
+    for topic in sorted({row.topic for row in first_rows}):
+        own = [row for row in first_rows if row.topic == topic]
         size = size_of(topic) or 1 + max(row.partition for row in own)
-        known[topic] = Tally(size, profiles=profiles, counts=counts)
-        known[topic].add(_records_of(own))
-        known[topic].settle()
+        tallies[topic] = Tally(size, profiles=profiles, counts=counts)
+        tallies[topic].add(_records_of(own))
+        tallies[topic].settle()
     for _ in range(PASSES):
-        found = _pass(records, {topic: tally.emptied() for topic, tally in known.items()}, tasks)
+        passed = _pass(records, {topic: tally.emptied() for topic, tally in tallies.items()}, tasks)
         again = {}
-        for topic, (counted, highest) in found.items():
+        for topic, (counted, highest) in passed.items():
             size = size_of(topic) or 1 + highest
-            if topic not in known or known[topic].num_partitions < size:
+            if topic not in tallies or tallies[topic].num_partitions < size:
                 again[topic] = Tally(size, profiles=profiles, counts=counts)
-            elif {*counted.tally.writers} - {*known[topic].writers} and tasks > 1:
+            elif {*counted.tally.writers} - {*tallies[topic].writers} and tasks > 1:
                 again[topic] = counted.tally
         if not again:
             break
-        known |= again
-    return {topic: counted for topic, (counted, _) in found.items()}
+        tallies |= again
+    return {topic: counted for topic, (counted, _) in passed.items()}
 
 
 def _first_records(records: DataFrame) -> DataFrame:
@@ -136,9 +136,9 @@ def _first_records(records: DataFrame) -> DataFrame:
     )
 
 
-def _pass(records: DataFrame, known: Mapping[str, Tally], tasks: int) -> dict[str, tuple[Counted, int]]:
+def _pass(records: DataFrame, tallies: Mapping[str, Tally], tasks: int) -> dict[str, tuple[Counted, int]]:
     """Count all records; of each topic the counts and its highest partition."""
-    started = {topic: tally.dump() for topic, tally in known.items()}
+    started = {topic: tally.dump() for topic, tally in tallies.items()}
     most_blocks = max(FEWEST_BLOCKS, MOST_BLOCKS // tasks)
     parts = records.mapInArrow(_counting(started, most_blocks), COUNTED)
     while tasks > TASKS_MERGED:
@@ -178,20 +178,20 @@ def _heads() -> Batches:
         """A few records of each partition among the first ones of a task; the rest is not read."""
         import pyarrow as pa  # noqa: PLC0415 - on executors
 
-        seen = 0
-        taken: dict[tuple[str, int], int] = {}
+        total = 0
+        taken_of: dict[tuple[str, int], int] = {}
         for batch in batches:
             rows = []
             places = zip(batch["topic"].to_pylist(), batch["partition"].to_pylist(), strict=True)
             for row, place in enumerate(places):
-                if taken.get(place, 0) < HEAD_OF_A_PARTITION:
-                    taken[place] = taken.get(place, 0) + 1
+                if taken_of.get(place, 0) < HEAD_OF_A_PARTITION:
+                    taken_of[place] = taken_of.get(place, 0) + 1
                     rows.append(row)
             yield batch.select(["topic", "partition", "offset", "key", "task"]).take(
                 pa.array(rows, pa.int64())
             )
-            seen += batch.num_rows
-            if seen >= HEAD_OF_A_TASK:
+            total += batch.num_rows
+            if total >= HEAD_OF_A_TASK:
                 return
 
     return heads

@@ -99,14 +99,14 @@ def checked_records(df: DataFrame) -> DataFrame:
         milliseconds = sf.coalesce(sf.unix_millis(sf.col("timestamp").cast("timestamp")), milliseconds)
     return df.select(
         (sf.col("topic") if "topic" in df.columns else sf.lit("")).alias("topic"),
-        _told("partition", "int"),
-        _told("offset", "bigint"),
+        _required_column("partition", "int"),
+        _required_column("offset", "bigint"),
         milliseconds.cast("bigint").alias("timestamp_ms"),
         sf.col("key").cast("binary").alias("key"),
     )
 
 
-def _told(name: str, kind: str) -> Column:
+def _required_column(name: str, kind: str) -> Column:
     fault = sf.lit(f"copartition: column '{name}' holds a null, which no record of Kafka has")
     return sf.coalesce(sf.col(name).cast(kind), sf.raise_error(fault).cast(kind)).alias(name)
 

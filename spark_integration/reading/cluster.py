@@ -9,7 +9,7 @@ import confluent_kafka
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from partitioning.clients.contact import cluster_metadata
-from partitioning.clients.delivery import told
+from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Cluster:
     def __init__(self, config: Mapping[str, str]) -> None:
         self._config = config
         self._servers = config["bootstrap.servers"]
-        self._heard: list[confluent_kafka.KafkaError] = []
+        self._errors: list[confluent_kafka.KafkaError] = []
         try:
             self._isolation = _ISOLATION[config["isolation.level"]]
-            settings: dict[str, Any] = {**config, "error_cb": self._heard.append, "log_level": 0}
+            settings: dict[str, Any] = {**config, "error_cb": self._errors.append, "log_level": 0}
             self._consumer = confluent_kafka.Consumer(settings)
             self._admin = AdminClient(settings)
         except KeyError as error:
@@ -75,14 +75,14 @@ class Cluster:
         """
         places = []
         for topic in sorted(topics):
-            found = self._described(topic)
-            if not found.partitions:
-                why = f" ({found.error.str()})" if found.error is not None else ""
+            metadata = self._described(topic)
+            if not metadata.partitions:
+                why = f" ({metadata.error.str()})" if metadata.error is not None else ""
                 raise UnknownTopicError(
                     f"the cluster at {self._servers!r} has no topic {topic!r} we may see{why}: create it, or "
                     "allow this user Describe and Read on it"
                 )
-            places += [(topic, partition) for partition in sorted(found.partitions)]
+            places += [(topic, partition) for partition in sorted(metadata.partitions)]
         return places
 
     def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
@@ -94,11 +94,11 @@ class Cluster:
         return self._offsets(places, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
     def _offsets(self, places: Iterable[Place], spec: OffsetSpec) -> dict[Place, int]:
-        asked = {confluent_kafka.TopicPartition(*place): spec for place in places}
-        if not asked:
+        specs = {confluent_kafka.TopicPartition(*place): spec for place in places}
+        if not specs:
             return {}
         answers = self._admin.list_offsets(
-            asked, isolation_level=self._isolation, request_timeout=ANSWER_WITHIN_S
+            specs, isolation_level=self._isolation, request_timeout=ANSWER_WITHIN_S
         )
         return {
             (each.topic, each.partition): self._answer(future.result, f"{each.topic}-{each.partition}").offset
@@ -108,15 +108,15 @@ class Cluster:
     def _described(self, topic: str) -> Any:
         """By a consumer, for at an admin client's question the broker would create the topic."""
         try:
-            found = cluster_metadata(
-                self._consumer, self._config, self._heard, timeout_s=ANSWER_WITHIN_S, topic=topic
+            metadata = cluster_metadata(
+                self._consumer, self._config, self._errors, timeout_s=ANSWER_WITHIN_S, topic=topic
             )
         except BrokerUnreachableError as error:
             raise BrokerUnreachableError(
                 f"no broker of {self._servers!r} answers, given up to {ANSWER_WITHIN_S:g} s: {error}. Is the "
                 "address right, the broker up, and do the security settings fit the cluster?"
             ) from error
-        return found.topics[topic]
+        return metadata.topics[topic]
 
     def _answer(self, result: Callable[[], Any], of: str) -> Any:
         try:
@@ -124,10 +124,10 @@ class Cluster:
         except confluent_kafka.KafkaException as error:
             fault: confluent_kafka.KafkaError = error.args[0]
             self._consumer.poll(0)  # lets it tell what it heard
-            heard = told(self._heard)
+            errors = describe_errors(self._errors)
             raise BrokerUnreachableError(
                 f"the brokers at {self._servers!r} do not tell about {of!r}: {fault.str()}"
-                + (f" ({heard})" if heard else "")
+                + (f" ({errors})" if errors else "")
             ) from error
 
 

@@ -80,8 +80,8 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
     Raises:
         InvalidConfigError: an option is unknown or has no meaning, or the brokers or the topic are missing.
     """
-    given = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
-    own = {name: value for name, value in given.items() if not name.startswith("kafka.")}
+    lowered = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
+    own = {name: value for name, value in lowered.items() if not name.startswith("kafka.")}
     for name in own.keys() - OWN_OPTIONS.keys():
         close = difflib.get_close_matches(name, OWN_OPTIONS, n=1)
         hint = f"did you mean {OWN_OPTIONS[close[0]]!r}?" if close else "'kafka.' marks those of librdkafka"
@@ -93,7 +93,7 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
         )
     ending = _offsets(own, "endingOffsets")
     return ReadOptions(
-        config=_config(given, own.get("bootstrap.servers"), environment),
+        config=_config(lowered, own.get("bootstrap.servers"), environment),
         topics=topics,
         starting=_offsets(own, "startingOffsets"),
         ending=LATEST if ending is None else ending,
@@ -104,8 +104,10 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
     )
 
 
-def _config(given: Mapping[str, str], servers: str | None, environment: Mapping[str, str]) -> dict[str, str]:
-    config = client_settings(given, environment)
+def _config(
+    lowered: Mapping[str, str], servers: str | None, environment: Mapping[str, str]
+) -> dict[str, str]:
+    config = client_settings(lowered, environment)
     if servers:
         config["bootstrap.servers"] = servers
     if not config.get("bootstrap.servers"):
@@ -115,7 +117,7 @@ def _config(given: Mapping[str, str], servers: str | None, environment: Mapping[
         )
     for name in FIXED.keys() & config.keys():
         raise InvalidConfigError(
-            f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka is told "
+            f"leave out 'kafka.{name}': Spark knows where reading begins and how far it is, Kafka gets "
             "nothing ('startingOffsets' says where to begin)"
         )
     return DEFAULTS | config | FIXED
@@ -128,10 +130,10 @@ def _offsets(own: Mapping[str, str], name: str) -> int | Mapping[Place, int] | N
         return None
     refused = EARLIEST if name == "endingOffsets" else None
     words = {"earliest": EARLIEST, "latest": LATEST}
-    found: int | Mapping[Place, int] | None = words.get(text.strip().lower())
-    if found is None:
-        found = _places(text)
-    if found is None or refused in ({found} if isinstance(found, int) else set(found.values())):
+    offsets: int | Mapping[Place, int] | None = words.get(text.strip().lower())
+    if offsets is None:
+        offsets = _places(text)
+    if offsets is None or refused in ({offsets} if isinstance(offsets, int) else set(offsets.values())):
         raise InvalidConfigError(
             f"option {name!r} is {text[:80]!r}; give "
             + ("" if refused else "'earliest', ")
@@ -139,7 +141,7 @@ def _offsets(own: Mapping[str, str], name: str) -> int | Mapping[Place, int] | N
             + '{"orders": {"0": 23, "1": -1}}, where -1 is latest'
             + ("" if refused else " and -2 earliest")
         )
-    return found
+    return offsets
 
 
 def _places(text: str) -> dict[Place, int] | None:

@@ -9,7 +9,7 @@ import confluent_kafka
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
-from partitioning.clients.delivery import told
+from partitioning.clients.delivery import describe_errors
 from spark_integration.errors import DataLossError, ReadError
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ class _RangeReader:
         self._range = wanted
         self._fails = fail_on_data_loss
         self._position = wanted.start
-        self._heard: list[KafkaError] = []
-        self._consumer = confluent_kafka.Consumer({**config, "error_cb": self._heard.append, "log_level": 0})
+        self._errors: list[KafkaError] = []
+        self._consumer = confluent_kafka.Consumer({**config, "error_cb": self._errors.append, "log_level": 0})
 
     def close(self) -> None:
         self._consumer.close()
@@ -114,12 +114,12 @@ class _RangeReader:
         if self._range.partition in partitions_of(self._consumer, self._range.topic, SILENT_S):
             self._go_to(self._position)
         else:
-            self._gone()
+            self._skip_partition()
         while self._position < end:
             before = self._position
             # No more than the range holds, for to wait for more would take the whole poll.
-            taken = self._consumer.consume(min(at_once, end - before), _POLL_S)
-            records = [each for each in taken if each.error() is None]
+            batch = self._consumer.consume(min(at_once, end - before), _POLL_S)
+            records = [each for each in batch if each.error() is None]
             if records:
                 self._position = cast(int, records[-1].offset()) + 1
                 if self._position > end:  # past a gap that transactions or compaction left
@@ -128,7 +128,7 @@ class _RangeReader:
                 size = sum(map(len, records)) + sum(len(each.key() or b"") for each in records)
                 at_once = min(BATCH_ROWS, max(BATCH_BYTES * len(records) // max(size, 1), 1))
                 yield records
-            for each in taken:
+            for each in batch:
                 if each.error() is not None:
                     self._mind(each)
             if self._position != before:
@@ -147,26 +147,26 @@ class _RangeReader:
         if fault.code() == KafkaError._PARTITION_EOF:
             self._position = max(self._position, message.offset())
         elif fault.code() in _OUT_OF_RANGE:
-            self._lost(f"it no longer has offset {self._position:,}")
+            self._report_data_loss(f"it no longer has offset {self._position:,}")
             first, last = self._consumer.get_watermark_offsets(
                 confluent_kafka.TopicPartition(topic, partition), timeout=SILENT_S, cached=False
             )
             self._go_to(end if first >= end or self._position > last else max(first, self._position))
         elif fault.code() in _TOPIC_GONE:
-            self._gone()
+            self._skip_partition()
         elif fault.code() in _REFUSED:
             raise ReadError(
                 f"topic {topic!r}, partition {partition}, may not be read by us: {fault.str()}. This "
                 "user needs Read on the topic"
             )
         else:
-            self._heard.append(fault)
+            self._errors.append(fault)
 
-    def _gone(self) -> None:
-        self._lost("the cluster no longer has it")
+    def _skip_partition(self) -> None:
+        self._report_data_loss("the cluster no longer has it")
         self._position = self._range.end
 
-    def _lost(self, what: str) -> None:
+    def _report_data_loss(self, what: str) -> None:
         if self._fails:
             topic, partition, start, end = self._range
             raise DataLossError(
@@ -178,9 +178,9 @@ class _RangeReader:
 
     def _silence(self) -> str:
         topic, partition, _, end = self._range
-        heard = told(self._heard) or "no error was heard"
+        errors = describe_errors(self._errors) or "no error was heard"
         return (
             f"topic {topic!r}, partition {partition}: no record from offset {self._position:,} on for "
-            f"{SILENT_S:g} s, and it is to be read up to {end - 1:,} ({heard}). Is a broker down, or, with "
+            f"{SILENT_S:g} s, and it is to be read up to {end - 1:,} ({errors}). Is a broker down, or, with "
             "kafka.isolation.level 'read_committed', a transaction open there?"
         )

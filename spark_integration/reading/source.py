@@ -96,20 +96,20 @@ class KafkaDataSource(KafkaSink):
 
     def reader(self, schema: StructType) -> datasource.DataSourceReader:
         """Called by Spark on the driver, once for a batch."""
-        return _BatchReader(self._asked(STREAM_ONLY, "a stream"), _arrow(schema))
+        return _BatchReader(self._read_options(STREAM_ONLY, "a stream"), _arrow(schema))
 
     def streamReader(self, schema: StructType) -> datasource.DataSourceStreamReader:  # noqa: N802
         """Called by Spark on the driver for a stream."""
-        asked = self._asked(BATCH_ONLY, "a batch")
-        if asked.max_offsets is not None and admission is None:
+        options = self._read_options(BATCH_ONLY, "a batch")
+        if options.max_offsets is not None and admission is None:
             raise InvalidConfigError(
                 "option 'maxOffsetsPerTrigger' needs Spark 4.2 or newer: an older one asks a Python source "
                 "for all there is"
             )
-        reader: datasource.DataSourceStreamReader = _StreamReader(asked, _arrow(schema))
+        reader: datasource.DataSourceStreamReader = _StreamReader(options, _arrow(schema))
         return reader
 
-    def _asked(self, elsewhere: str, place: str) -> ReadOptions:
+    def _read_options(self, elsewhere: str, place: str) -> ReadOptions:
         if elsewhere.lower() in {name.lower() for name in self.options}:
             raise InvalidConfigError(f"option {elsewhere!r} is for {place} only")
         return read_options(self.options, os.environ)
@@ -118,8 +118,8 @@ class KafkaDataSource(KafkaSink):
 class _Reader:
     """What the readers of a batch and of a stream share; executors get it by value."""
 
-    def __init__(self, asked: ReadOptions, schema: pa.Schema) -> None:
-        self._asked = asked
+    def __init__(self, options: ReadOptions, schema: pa.Schema) -> None:
+        self._options = options
         self._schema = schema
 
     def read(self, partition: datasource.InputPartition | None) -> Iterator[pa.RecordBatch]:
@@ -129,9 +129,9 @@ class _Reader:
             return iter(())
         return read_range(
             Range(*partition.value),
-            self._asked.config,
+            self._options.config,
             self._schema,
-            fail_on_data_loss=self._asked.fail_on_data_loss,
+            fail_on_data_loss=self._options.fail_on_data_loss,
         )
 
     def _split(
@@ -139,10 +139,12 @@ class _Reader:
     ) -> list[datasource.InputPartition]:
         ranges = [Range(*place, starts[place], end) for place, end in sorted(ends.items())]
         # Plain tuples: what pickles a reader and what pickles these need not be the same process.
-        return [datasource.InputPartition(tuple(each)) for each in spread(ranges, self._asked.min_partitions)]
+        return [
+            datasource.InputPartition(tuple(each)) for each in spread(ranges, self._options.min_partitions)
+        ]
 
-    def _lost(self, what: str) -> None:
-        if self._asked.fail_on_data_loss:
+    def _report_data_loss(self, what: str) -> None:
+        if self._options.fail_on_data_loss:
             raise DataLossError(
                 f"{what}: some data may have been missed. Was a topic deleted or created anew, or have "
                 "records aged out? Start with a new checkpoint, or pass over what is gone with "
@@ -152,15 +154,15 @@ class _Reader:
 
 class _BatchReader(_Reader, datasource.DataSourceReader):
     def partitions(self) -> list[datasource.InputPartition]:
-        with Cluster(self._asked.config) as cluster:
-            places = cluster.places(self._asked.topics)
-            starting = EARLIEST if self._asked.starting is None else self._asked.starting
+        with Cluster(self._options.config) as cluster:
+            places = cluster.places(self._options.topics)
+            starting = EARLIEST if self._options.starting is None else self._options.starting
             if starting == LATEST:
                 raise InvalidConfigError(
                     "option 'startingOffsets' of a batch cannot be 'latest': nothing is read"
                 )
             starts = _resolved(cluster, places, starting, "startingOffsets")
-            ends = _resolved(cluster, places, self._asked.ending, "endingOffsets")
+            ends = _resolved(cluster, places, self._options.ending, "endingOffsets")
         return self._split(starts, ends)
 
 
@@ -168,9 +170,9 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
     _goal: Offsets | None = None
 
     def initialOffset(self) -> Offsets:  # noqa: N802
-        with Cluster(self._asked.config) as cluster:
-            places = cluster.places(self._asked.topics)
-            starting = LATEST if self._asked.starting is None else self._asked.starting
+        with Cluster(self._options.config) as cluster:
+            places = cluster.places(self._options.topics)
+            starting = LATEST if self._options.starting is None else self._options.starting
             return _written(_resolved(cluster, places, starting, "startingOffsets"))
 
     def latestOffset(self, start: Offsets | None = None, limit: Any = None) -> Offsets:  # noqa: N802
@@ -179,7 +181,7 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
         return latest if most is None or start is None else _written(self._part(start, latest, most))
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
-        most = self._asked.max_offsets
+        most = self._options.max_offsets
         return admission.ReadAllAvailable() if most is None else admission.ReadMaxRows(most)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
@@ -188,29 +190,29 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
     def partitions(self, start: Offsets, end: Offsets) -> list[datasource.InputPartition]:
         starts, ends = _places(start), _places(end)
         for topic, partition in sorted(starts.keys() - ends.keys()):
-            self._lost(f"topic {topic!r} no longer has partition {partition}")
+            self._report_data_loss(f"topic {topic!r} no longer has partition {partition}")
         starts |= self._begun(ends.keys() - starts.keys())
         for place, offset in ends.items():
             if offset < starts[place]:
-                self._lost(
+                self._report_data_loss(
                     f"topic {place[0]!r}, partition {place[1]}, was read up to offset {starts[place]:,} and "
                     f"now ends at {offset:,}"
                 )
         return self._split(starts, ends)
 
     def _latest(self) -> Offsets:
-        with Cluster(self._asked.config) as cluster:
-            return _written(cluster.latest(cluster.places(self._asked.topics)))
+        with Cluster(self._options.config) as cluster:
+            return _written(cluster.latest(cluster.places(self._options.topics)))
 
     def _begun(self, new: set[Place]) -> dict[Place, int]:
         """Where partitions begin that the topic got meanwhile."""
         if not new:
             return {}
-        with Cluster(self._asked.config) as cluster:
+        with Cluster(self._options.config) as cluster:
             starts = cluster.earliest(new)
         for (topic, partition), offset in sorted(starts.items()):
             if offset:
-                self._lost(
+                self._report_data_loss(
                     f"topic {topic!r} has a new partition {partition}, which begins at offset {offset:,}"
                 )
         return starts
@@ -231,10 +233,10 @@ class _StreamReader(_Reader, *_StreamBases):  # type: ignore[misc]
 
 
 def _resolved(
-    cluster: Cluster, places: list[Place], asked: int | Mapping[Place, int], option: str
+    cluster: Cluster, places: list[Place], offsets: int | Mapping[Place, int], option: str
 ) -> dict[Place, int]:
     """Offsets that an option means."""
-    wanted = dict.fromkeys(places, asked) if isinstance(asked, int) else dict(asked)
+    wanted = dict.fromkeys(places, offsets) if isinstance(offsets, int) else dict(offsets)
     if wanted.keys() != set(places):
         differing = sorted(wanted.keys() ^ set(places))
         listed = ", ".join(f"{topic}-{partition}" for topic, partition in differing[:5])
@@ -264,9 +266,9 @@ def _arrow(schema: StructType) -> pa.Schema:
     for column in schema.fields:
         expected = _TYPES.get(column.name)
         if expected is None or expected.simpleString() != column.dataType.simpleString():
-            known = ", ".join(f"{name} {kind.simpleString()}" for name, kind in _TYPES.items())
+            columns = ", ".join(f"{name} {kind.simpleString()}" for name, kind in _TYPES.items())
             raise ColumnError(
                 f"the copartition source has no column '{column.name} {column.dataType.simpleString()}', "
-                f"only {known}"
+                f"only {columns}"
             )
     return pa.schema([pa.field(f.name, ARROW_TYPES[f.name], f.nullable) for f in schema.fields])

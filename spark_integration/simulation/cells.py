@@ -93,15 +93,17 @@ def _values(name: str, values: Iterable[Any]) -> list[Any]:
         raise ScenarioError(f"a grid has no axis {name!r}; did you mean {', '.join(close)}?")
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ScenarioError(f"the grid's {name} is {values!r}; give a list of values")
-    given = list(values)
+    axis_values = list(values)
     takes = AXES[name].takes
-    for value in given:
+    for value in axis_values:
         if not isinstance(value, takes) or (isinstance(value, bool) and bool not in takes):
             kinds = " or ".join(kind.__name__ for kind in takes)
             raise ScenarioError(f"the grid's {name} has {value!r}; give values of type {kinds}")
-    if not given or len(set(given)) < len(given):
-        raise ScenarioError(f"the grid's {name} is {given!r}; give one value or more, each of them once")
-    return given
+    if not axis_values or len(set(axis_values)) < len(axis_values):
+        raise ScenarioError(
+            f"the grid's {name} is {axis_values!r}; give one value or more, each of them once"
+        )
+    return axis_values
 
 
 def _with_members(scenario: Scenario, members: int) -> Scenario:
@@ -110,15 +112,15 @@ def _with_members(scenario: Scenario, members: int) -> Scenario:
         raise ScenarioError(f"members is {members}; give 1 or more")
     check_members(members, ScenarioError, "the group")
     joining = [event.consumer for event in scenario.events if isinstance(event, Join)]
-    taken = {consumer.name for consumer in (*scenario.consumers, *joining)}
+    names = {consumer.name for consumer in (*scenario.consumers, *joining)}
     kind = replace(scenario.consumers[-1], beat_ms=None) if scenario.consumers else Consumer("")
-    free = (name for number in count() if (name := f"worker-{number}") not in taken)
+    free = (name for number in count() if (name := f"worker-{number}") not in names)
     more = [replace(kind, name=name) for name in islice(free, max(0, members - len(scenario.consumers)))]
     return replace(scenario, consumers=(*scenario.consumers[:members], *more))
 
 
 def _with_static(scenario: Scenario, static: bool) -> Scenario:
-    """Every consumer, those that join later too, as a static member or as a dynamic one."""
+    """Every consumer, also one that joins later, as a static member or as a dynamic one."""
     return replace(
         scenario,
         consumers=tuple(replace(consumer, static=static) for consumer in scenario.consumers),

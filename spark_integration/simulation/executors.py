@@ -47,8 +47,8 @@ def first_fault(
         numbers: how many there are.
     """
     pickled = cloudpickle.dumps((task, attempt))  # type: ignore[no-untyped-call]
-    found = spark.range(0, numbers).mapInArrow(faults_of(pickled), "number bigint, text string").collect()
-    return min((Fault(row.number, row.text) for row in found), default=None)
+    rows = spark.range(0, numbers).mapInArrow(faults_of(pickled), "number bigint, text string").collect()
+    return min((Fault(row.number, row.text) for row in rows), default=None)
 
 
 def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -69,7 +69,7 @@ def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[p
                 try:
                     attempt = attempt or pickle.loads(pickled)[1]  # noqa: S301 - Spark will read the same
                     attempt(number)
-                except Exception as error:  # noqa: BLE001 - whatever it is, the driver is told
+                except Exception as error:  # noqa: BLE001 - whatever it is, the driver reports it
                     text = f"{type(error).__name__}: {error}"
                     yield pa.RecordBatch.from_pydict({"number": [number], "text": [text]})
                     return

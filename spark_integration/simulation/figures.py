@@ -16,7 +16,7 @@ def percentiles(runs: DataFrame, *, by: Sequence[str] | None = None) -> DataFram
 
     Args:
         runs: rows of `simulate_grid` or `simulate_rebalances`, or a part of them.
-        by: columns that make a cell; by default those that the grid varied.
+        by: columns that make a cell; by default the axes of the grid.
 
     Returns:
         A row for each cell and figure that has a value: the columns of `by`, `figure`, and `runs` (how many
@@ -50,6 +50,6 @@ def _cell(runs: DataFrame, by: Sequence[str] | None) -> list[str]:
     if by is None:
         return [name for name in runs.columns if name not in {"run", *FIGURES}]
     if isinstance(by, str) or (missing := [name for name in by if name not in runs.columns]):
-        told = repr(by) if isinstance(by, str) else ", ".join(map(repr, missing))
-        raise ColumnError(f"by is a list of columns of the frame ({', '.join(runs.columns)}), not {told}")
+        shown = repr(by) if isinstance(by, str) else ", ".join(map(repr, missing))
+        raise ColumnError(f"by is a list of columns of the frame ({', '.join(runs.columns)}), not {shown}")
     return list(by)

@@ -21,7 +21,7 @@ def progress(spark: SparkSession, tell: Callable[[int, int], None] | None = None
 
     Spark knows of tasks only, so give `simulate_grid` more of them than there are cores. On classic Spark it
     is what the status tracker says of the stages that run, those of other threads too; on Connect, what the
-    server sends while a result is awaited, from Spark 4.0 on: before, nothing is told.
+    server sends while a result is awaited, from Spark 4.0 on: before, nothing is shown.
 
     Args:
         spark: the session.
@@ -39,8 +39,10 @@ def progress(spark: SparkSession, tell: Callable[[int, int], None] | None = None
 @contextmanager
 def _on_connect(spark: Any, tell: Callable[[int, int], None]) -> Iterator[None]:
     def handler(stages: Any, **_: object) -> None:
-        if known := list(stages or ()):
-            tell(sum(stage.num_completed_tasks for stage in known), sum(stage.num_tasks for stage in known))
+        if current := list(stages or ()):
+            tell(
+                sum(stage.num_completed_tasks for stage in current), sum(stage.num_tasks for stage in current)
+            )
 
     if not hasattr(spark, "registerProgressHandler"):
         yield
@@ -58,16 +60,16 @@ def _on_classic(spark: SparkSession, tell: Callable[[int, int], None]) -> Iterat
     over = Event()
 
     def watch() -> None:
-        seen: dict[int, tuple[int, int]] = {}
+        counts: dict[int, tuple[int, int]] = {}
         last = False
         while not last:
             last = over.wait(EVERY_S)
-            before = dict(seen)
-            for stage in (*seen, *tracker.getActiveStageIds()):
+            before = dict(counts)
+            for stage in (*counts, *tracker.getActiveStageIds()):
                 if info := tracker.getStageInfo(stage):
-                    seen[stage] = (info.numCompletedTasks, info.numTasks)
-            if seen != before:
-                tell(*map(sum, zip(*seen.values(), strict=True)))
+                    counts[stage] = (info.numCompletedTasks, info.numTasks)
+            if counts != before:
+                tell(*map(sum, zip(*counts.values(), strict=True)))
 
     thread = Thread(target=watch, name="progress", daemon=True)
     thread.start()

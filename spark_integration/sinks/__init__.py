@@ -58,8 +58,8 @@ def register(spark: SparkSession) -> None:
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
         options = {"bootstrap.servers": "any", "subscribe": "any"}
-        found = spark.read.format("copartition").options(**options).load().schema
-        if found != KafkaDataSource(options).schema():
+        schema = spark.read.format("copartition").options(**options).load().schema
+        if schema != KafkaDataSource(options).schema():
             raise InvalidConfigError(
                 "Spark has found another format('copartition') than this one: install the same version of "
                 "copartition for the driver and for Spark's Python, and no other of that name"
@@ -68,14 +68,14 @@ def register(spark: SparkSession) -> None:
 
 def _check_python(context: "SparkContext") -> None:
     """Warn if nobody chose the workers' Python, and it is not that of the virtual environment in use."""
-    found = shutil.which(context.pythonExec)
+    executable = shutil.which(context.pythonExec)
     in_environment = sys.prefix != sys.base_prefix and "PYSPARK_PYTHON" not in os.environ
-    if not in_environment or found is None or not str(context.master).startswith("local"):
+    if not in_environment or executable is None or not str(context.master).startswith("local"):
         return
-    if Path(found).parent != Path(sys.executable).parent:
+    if Path(executable).parent != Path(sys.executable).parent:
         warnings.warn(
-            f"Spark's workers run {found}, not this Python's environment in {sys.prefix}, and may lack what "
-            "it has: activate it, or set PYSPARK_PYTHON to sys.executable before the session is made",
+            f"Spark's workers run {executable}, not this Python's environment in {sys.prefix}, and may lack "
+            "what it has: activate it, or set PYSPARK_PYTHON to sys.executable before the session is made",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -47,14 +47,14 @@ def partition_count(topic: str, config: Mapping[str, str]) -> int:
         BrokerUnreachableError: no broker answers within 10 seconds.
         InvalidConfigError: librdkafka refuses the settings, or they name no broker.
     """
-    found = _topics(config, ANSWER_WITHIN_S, topic)[topic]
-    if not found.partitions:
-        why = f" ({found.error.str()})" if found.error is not None else ""
+    metadata = _topics(config, ANSWER_WITHIN_S, topic)[topic]
+    if not metadata.partitions:
+        why = f" ({metadata.error.str()})" if metadata.error is not None else ""
         raise UnknownTopicError(
             f"the cluster at {_address(config)!r} has no topic {topic!r} we may see{why}: create it, "
             "or ask for the permission to see it"
         )
-    return len(found.partitions)
+    return len(metadata.partitions)
 
 
 def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> dict[str, Any]:
@@ -63,24 +63,24 @@ def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> d
         raise InvalidConfigError(
             "the settings name no broker: give 'bootstrap.servers', for example 'localhost:9092'"
         )
-    heard: list[KafkaError] = []
+    errors: list[KafkaError] = []
     # Asked for by name, a topic would else come to be where brokers have `auto.create.topics.enable`.
     config = translated(config)
-    settings = {**config, "error_cb": heard.append, "log_level": 0, "allow.auto.create.topics": False}
+    settings = {**config, "error_cb": errors.append, "log_level": 0, "allow.auto.create.topics": False}
     try:
         client = confluent_kafka.Producer(settings)
     except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
         raise InvalidConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
     with client:
         try:
-            metadata = cluster_metadata(client, config, heard, timeout_s=timeout_s, topic=topic)
+            metadata = cluster_metadata(client, config, errors, timeout_s=timeout_s, topic=topic)
         except BrokerUnreachableError as error:
             raise BrokerUnreachableError(
                 f"no broker of {_address(config)!r} answers, given up to {timeout_s:g} s: "
                 f"{error}. Is the address right, the broker up, and do the security settings fit the cluster?"
             ) from error
-    found: dict[str, Any] = metadata.topics
-    return found
+    topics: dict[str, Any] = metadata.topics
+    return topics
 
 
 def _address(config: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
-from partitioning.clients.delivery import WAIT_S, Deliveries, said
+from partitioning.clients.delivery import WAIT_S, Deliveries, describe_error
 from partitioning.errors import DeliveryError
 from spark_integration.sinks.cluster import ANSWER_WITHIN_S, check_unchanged
 from spark_integration.sinks.producers import Lease
@@ -76,7 +76,7 @@ def deliver(
         if isinstance(error, confluent_kafka.KafkaException | DeliveryError) and deliveries.fatal is not None:
             error = deliveries.fatal  # whatever it was that told first
         if isinstance(error, confluent_kafka.KafkaException):
-            raise DeliveryError(f"a record could not be produced: {said(error.args[0])}") from error
+            raise DeliveryError(f"a record could not be produced: {describe_error(error.args[0])}") from error
         raise
     else:
         done_with = lease.give_back()
@@ -96,13 +96,13 @@ def _check_growth(
     """
     for topic in topics:
         try:
-            found = producer.list_topics(topic, timeout=ANSWER_WITHIN_S).topics[topic].partitions
+            partitions = producer.list_topics(topic, timeout=ANSWER_WITHIN_S).topics[topic].partitions
         except confluent_kafka.KafkaException:
             if must_answer:
                 raise
             return
-        if found and topic in expected:
-            check_unchanged(topic, expected[topic], len(found))
+        if partitions and topic in expected:
+            check_unchanged(topic, expected[topic], len(partitions))
 
 
 def _topics(batch: pa.RecordBatch, topic: str | None, counts: Mapping[str, int]) -> set[str]:

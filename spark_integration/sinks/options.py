@@ -88,9 +88,9 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
     Raises:
         InvalidConfigError: an option is unknown or has no meaning, or the brokers are missing.
     """
-    given = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
-    config = client_settings(given, environment)
-    own = {name: value for name, value in given.items() if not name.startswith("kafka.")}
+    lowered = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
+    config = client_settings(lowered, environment)
+    own = {name: value for name, value in lowered.items() if not name.startswith("kafka.")}
     for name in own.keys() - set(OWN_OPTIONS):
         close = difflib.get_close_matches(name, OWN_OPTIONS, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"write 'kafka.{name}' for a setting of librdkafka"
@@ -122,11 +122,11 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
     )
 
 
-def client_settings(given: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+def client_settings(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
     """Settings of librdkafka, which environment variables and the options stand for; the latter win.
 
     Args:
-        given: the options, by their names in lower case.
+        settings: the options, by their names in lower case.
         environment: environment variables of the driver.
 
     Raises:
@@ -137,7 +137,7 @@ def client_settings(given: Mapping[str, str], environment: Mapping[str, str]) ->
         for name, value in environment.items()
         if name.startswith(ENVIRONMENT)
     }
-    chosen = {name[6:]: value for name, value in given.items() if name.startswith("kafka.")}
+    chosen = {name[6:]: value for name, value in settings.items() if name.startswith("kafka.")}
     return translated(surrounding) | translated(chosen)
 
 

@@ -68,8 +68,8 @@ class KeyRule:
         if not wrong.any():
             return
         row = int(wrong.argmax())
-        shown, count, found = repr(key[row].as_py())[:60], int(counts[row]), int(partition[row])
-        is_at = f"partition {found} of {count}" if found >= 0 else "no partition"
+        shown, count, actual = repr(key[row].as_py())[:60], int(counts[row]), int(partition[row])
+        is_at = f"partition {actual} of {count}" if actual >= 0 else "no partition"
         belongs = f"puts this key into {expected[row]}" if expected[row] >= 0 else "hashes no such key"
         raise RoutingError(
             f"a row with key {shown} has {is_at}, and profile '{self.profile}' {belongs}: the column "
@@ -105,11 +105,11 @@ class KeyRule:
         return places
 
 
-def key_rule(asked: str | None, notes: Mapping[str, Any], columns: Collection[str]) -> KeyRule | None:
+def key_rule(profile_name: str | None, notes: Mapping[str, Any], columns: Collection[str]) -> KeyRule | None:
     """The rule by which rows are checked; None where nothing is known of one, or none is wanted.
 
     Args:
-        asked: option `profile`.
+        profile_name: option `profile`.
         notes: metadata of the partition column.
         columns: the columns that are written.
 
@@ -119,19 +119,20 @@ def key_rule(asked: str | None, notes: Mapping[str, Any], columns: Collection[st
         UnknownStrategyError: there is no such profile.
     """
     noted = notes.get(PROFILE)
-    name = asked or noted
-    if name is None or asked == UNCHECKED:
+    name = profile_name or noted
+    if name is None or profile_name == UNCHECKED:
         return None
     if "partition" not in columns:
         raise InvalidConfigError(
-            f"option 'profile' is {asked!r}: by it the sink checks a column 'partition', and these rows have "
-            f"none. Add kafka_partition('key', ..., profile={asked!r})"
+            f"option 'profile' is {profile_name!r}: by it the sink checks a column 'partition', and these "
+            f"rows have none. Add kafka_partition('key', ..., profile={profile_name!r})"
         )
     profile = find_profile(name)
     if noted not in {None, name}:
         raise InvalidConfigError(
-            f"option 'profile' is {asked!r}, and column 'partition' was computed with profile {noted!r}: "
-            f"leave the option out, compute the column again, or give '{UNCHECKED}' to check no keys"
+            f"option 'profile' is {profile_name!r}, and column 'partition' was computed with profile "
+            f"{noted!r}: leave the option out, compute the column again, or give '{UNCHECKED}' to check no "
+            "keys"
         )
     column = f"column '{notes[KEY]}'" if KEY in notes else "a key"
     if "key" not in columns:

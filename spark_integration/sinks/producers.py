@@ -36,17 +36,19 @@ class Lease:
     ) -> None:
         self._config = tuple(sorted(config.items()))
         kept = _idle().pop(self._config, None)
-        self.producer, self._reports = kept if kept is not None and _serves(kept[0]) else _made(config)
+        self.producer, self._reports = (
+            kept if kept is not None and _serves(kept[0]) else _create_producer(config)
+        )
         self._reports[:] = [report]
 
     def give_back(self) -> list[Producer]:
-        """Keep the producer, which must have nothing queued; those that are then too many are returned."""
+        """Keep the producer, which must have nothing queued; return the producers beyond the limit."""
         idle = _idle()
         idle[self._config] = (self.producer, self._reports)
         return [idle.pop(next(iter(idle)))[0] for _ in range(len(idle) - KEPT)]
 
 
-def _made(config: Mapping[str, str]) -> tuple[Producer, list[Any]]:
+def _create_producer(config: Mapping[str, str]) -> tuple[Producer, list[Any]]:
     reports: list[Callable[[KafkaError | None, Message], None]] = []
 
     # After a fatal error confluent-kafka calls this with an exception of its own under way, which has to end

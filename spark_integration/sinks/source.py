@@ -72,7 +72,7 @@ one task. In which order that task gets them is Spark's to say:
 - In `foreachBatch`, and for `df.write`, follow `route` with `sortWithinPartitions`: then a key's records are
   in order.
 - Written straight through `writeStream`, where Spark sorts nothing, they are in the order in which they were
-  read, as far as one task read them: a Kafka partition, a file too small to be split. Between those that
+  read, as far as one task read them: a Kafka partition, a file too small to be split. Between partitions that
   several tasks of a micro-batch read there is no order, neither at the first attempt nor when repeated.
 
 What is sent again is sent in the same way, so of sorted rows the last copies of a key's records are in order,
@@ -154,14 +154,14 @@ class KafkaSink(datasource.DataSource):
         if overwrite:
             raise InvalidConfigError("a topic can only be appended to: use mode('append')")
         destination = _destination(schema, self.options)
-        if destination.asked.once is not None:
+        if destination.sink.once is not None:
             return OnceBatchWriter(destination.target(stream=False))
         return _BatchWriter(destination.checked())
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> datasource.DataSourceStreamWriter:  # noqa: ARG002, N802
         """Called by Spark on the driver, twice a micro-batch; every output mode appends."""
         destination = _destination(schema, self.options)
-        once = destination.asked.once is not None
+        once = destination.sink.once is not None
         writer = OnceStreamWriter(destination.target(stream=True)) if once else _StreamWriter(destination)
         return cast(datasource.DataSourceStreamWriter, writer)
 
@@ -171,26 +171,26 @@ class _Destination:
     """What tasks need to know.
 
     Attributes:
-        asked: where to write.
+        sink: where to write.
         noted: the count that the partition column was computed for; None where it does not say.
         rule: where keyed rows have to be; None where that is not known.
         counts: partition count of every topic that may be written, by the cluster's own account.
     """
 
-    asked: SinkOptions
+    sink: SinkOptions
     noted: int | None
     rule: KeyRule | None
     counts: Mapping[str, int] = field(default_factory=dict)
 
     def checked(self) -> _Destination:
-        return replace(self, counts=checked_counts(self.asked, self.noted))
+        return replace(self, counts=checked_counts(self.sink, self.noted))
 
     def target(self, *, stream: bool) -> Target:
-        return target_of(self.asked, self.noted or self.asked.partitions, self.rule, stream=stream)
+        return target_of(self.sink, self.noted or self.sink.partitions, self.rule, stream=stream)
 
     def take(self, items: Iterator[Any]) -> datasource.WriterCommitMessage:
-        asked, computed_for = self.asked, self.noted or self.asked.partitions
-        deliver(as_batches(items), asked.config, self.counts, asked.topic, computed_for, self.rule)
+        sink, computed_for = self.sink, self.noted or self.sink.partitions
+        deliver(as_batches(items), sink.config, self.counts, sink.topic, computed_for, self.rule)
         return datasource.WriterCommitMessage()
 
 
@@ -227,19 +227,19 @@ class _StreamWriter(_StreamWriterBase):  # type: ignore[misc]
 
 
 def _destination(schema: StructType, options: Mapping[str, str]) -> _Destination:
-    asked = read_options(options, os.environ)
+    sink = read_options(options, os.environ)
     columns = {column.name: column for column in schema.fields}
     check_columns(
-        {name: column.dataType.simpleString() for name, column in columns.items()}, topic=asked.topic
+        {name: column.dataType.simpleString() for name, column in columns.items()}, topic=sink.topic
     )
-    if asked.once is not None and "partition" not in columns:
+    if sink.once is not None and "partition" not in columns:
         raise ColumnError(
             "an exactly-once write needs column 'partition': compute it with kafka_partition(), and route()"
         )
     notes = columns["partition"].metadata if "partition" in columns else {}
-    if asked.once is not None and notes.get(LANES, 1) > 1:
+    if sink.once is not None and notes.get(LANES, 1) > 1:
         raise RoutingError(
             f"an exactly-once write has one task for each Kafka partition, and the rows are routed in "
             f"{notes[LANES]} lanes of each: call route() without lanes"
         )
-    return _Destination(asked, notes.get(PARTITIONS), key_rule(asked.profile, notes, columns))
+    return _Destination(sink, notes.get(PARTITIONS), key_rule(sink.profile, notes, columns))

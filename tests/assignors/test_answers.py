@@ -8,22 +8,14 @@ from typing import ClassVar
 
 import pytest
 
-from assignors import (
-    Assignment,
-    AssignorError,
-    Group,
-    InvalidGroupError,
-    Member,
-    RebalanceProtocol,
-    Topic,
-    get_assignor,
-)
+from assignors import Assignment, Group, Member, RebalanceProtocol, Topic, get_assignor
 from assignors.answers import ask
 from assignors.clients.aiokafka import aiokafka_assignor
 from assignors.clients.kafka_python import KafkaPythonAssignor
 from assignors.registry import register_assignor
 from copartition.simulation import Consumer, Scenario, simulate
 from partitioning import BrokenPluginError, TopicPartition
+from partitioning.errors import AssignorError, InvalidGroupError
 from tests.support.recording import strangers
 
 __all__ = ["strangers"]

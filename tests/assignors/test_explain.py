@@ -4,7 +4,6 @@ import pytest
 
 from assignors import (
     Assignment,
-    AssignorError,
     Explainer,
     Group,
     Member,
@@ -15,7 +14,7 @@ from assignors import (
     explain,
 )
 from assignors.reasons import Step, unrecorded
-from partitioning.errors import UnknownStrategyError
+from partitioning.errors import AssignorError, UnknownStrategyError
 from partitioning.topic_partition import TopicPartition
 from tests.support.recording import EvenAssignor, MuteAssignor, strangers
 

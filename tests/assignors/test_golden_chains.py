@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from assignors import AssignorError, get_assignor
+from assignors import get_assignor
+from partitioning.errors import AssignorError
 from tests.support.golden import ASSIGNORS, Json, golden_files, golden_lines, group_of, lists_of
 from tests.support.tiers import tier
 

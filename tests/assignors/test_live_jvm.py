@@ -14,8 +14,13 @@ import pytest
 from tests.support.agreement import first_difference
 from tests.support.heartbeats import differences
 from tests.support.oracle import Oracle
+from tests.support.tasks import connect_difference, share_difference, streams_difference
 from tools.oracle.assignors.heartbeats import FAMILIES, heartbeats
 from tools.oracle.assignors.live import live_scenarios
+from tools.oracle.assignors.regenerate import answered
+from tools.oracle.assignors.share import share_scenarios
+from tools.oracle.assignors.streams import streams_answers
+from tools.oracle.tasks.regenerate import CONNECT, connect_answers
 
 pytestmark = pytest.mark.jvm
 
@@ -35,6 +40,26 @@ def test_a_fresh_sample_agrees_with_the_jvm(sample: tuple[int, str]) -> None:
     for assignor, scenario in live_scenarios(count, seed):
         difference = first_difference(assignor, scenario)
         assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
+
+
+def test_a_fresh_sample_of_connect_clusters_agrees_with_the_jvm(sample: tuple[int, str]) -> None:
+    count, seed = sample
+    with Oracle(main=("tasks", "TaskOracle")) as oracle:
+        for assignor in CONNECT:
+            for life in connect_answers(oracle, assignor, seed, max(1, count // 20)):  # some ten rounds each
+                difference = connect_difference(assignor, life)
+                assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
+
+
+def test_a_fresh_sample_of_share_and_streams_groups_agrees_with_the_jvm(sample: tuple[int, str]) -> None:
+    count, seed = sample
+    with Oracle() as oracle:
+        for scenario in share_scenarios(seed, max(1, count // 4)):  # some four steps each
+            difference = share_difference(answered(oracle, scenario))
+            assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
+        for life in streams_answers(oracle, seed, max(1, count // 5)):
+            difference = streams_difference(life)
+            assert difference is None, f"COPARTITION_LIVE_SEED={seed}: {difference}"
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assignors import AssignorError, Group, Member, Topic
+from assignors import Group, Member, Topic
 from assignors.columnar.odd_group import OddGroup
 from assignors.group import StickyUserData
 from assignors.partition_list import PartitionList
@@ -21,6 +21,7 @@ from assignors.strategies import (
     StickyAssignor,
     UniformAssignor,
 )
+from partitioning.errors import AssignorError
 from tests.support.invented_groups import PLAIN, TRAPS, Inventor
 from tests.support.tiers import examples
 from tools.oracle.assignors.hash_orders import colliding

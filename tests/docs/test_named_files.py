@@ -29,3 +29,10 @@ def test_named_files_are_there(page):
 def test_links_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_architecture_names_every_room():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    packages = ("partitioning", "assignors", "copartition", "spark_integration", "pyspark_copartition")
+    rooms = {path.parent.relative_to(ROOT) for package in packages for path in (ROOT / package).rglob("*.py")}
+    assert [str(room) for room in sorted(rooms) if f"`{room}/`" not in text] == []

@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 
 from partitioning import (
-    BrokenPluginError,
-    InvalidKeyError,
-    InvalidPartitionCountError,
     TopicLayout,
-    UnknownStrategyError,
     by_key,
     get_partitioner,
     grow,
@@ -23,7 +19,13 @@ from partitioning import (
     partition_for_key,
     partitioners,
 )
-from partitioning.errors import MisplacedRecordError
+from partitioning.errors import (
+    BrokenPluginError,
+    InvalidKeyError,
+    InvalidPartitionCountError,
+    MisplacedRecordError,
+    UnknownStrategyError,
+)
 from partitioning.profiles import find_profile
 
 PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from partitioning import InvalidPartitionCountError, expected_share, grow, partition_for_key
+from partitioning import expected_share, grow, partition_for_key
+from partitioning.errors import InvalidPartitionCountError
 
 KEYS = [b"user-%d" % number for number in range(20_000)]
 

@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 
 import partitioning
-from partitioning import (
+from partitioning import partition_for_key
+from partitioning.errors import (
     BrokenPluginError,
     InvalidConfigError,
     StrategyConflictError,
     UnknownStrategyError,
-    partition_for_key,
 )
 from partitioning.interface import Partitioner
 from partitioning.partitioners import get_partitioner, list_partitioners

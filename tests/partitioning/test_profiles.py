@@ -7,7 +7,8 @@ from functools import cache
 
 import pytest
 
-from partitioning import UnknownStrategyError, partition_batch, partition_for_key, placement
+from partitioning import partition_batch, partition_for_key, placement
+from partitioning.errors import UnknownStrategyError
 from partitioning.hashing import HASHES
 from partitioning.keys import key_column
 from partitioning.profiles import _MEANT, PROFILES, find_profile

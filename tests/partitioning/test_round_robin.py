@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from partitioning import InvalidConfigError, InvalidKeyError, TopicLayout, get_partitioner
+from partitioning import TopicLayout, get_partitioner
+from partitioning.errors import InvalidConfigError, InvalidKeyError
 from partitioning.interface import NONE_AVAILABLE, BatchAware
 from partitioning.metadata import MetadataOrder
 from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size, record_size

@@ -6,13 +6,8 @@ from itertools import count, cycle
 
 import pytest
 
-from partitioning import (
-    InvalidConfigError,
-    TopicLayout,
-    UnknownStrategyError,
-    get_partitioner,
-    partition_for_key,
-)
+from partitioning import TopicLayout, get_partitioner, partition_for_key
+from partitioning.errors import InvalidConfigError, UnknownStrategyError
 from partitioning.interface import NONE_AVAILABLE, BatchAware, BytesAware, LoadAware, TimeAware
 from partitioning.sticky import Sticky, StickyByTime, StickyPerBatch
 from partitioning.strategy import seeded

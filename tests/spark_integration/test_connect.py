@@ -11,7 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 # Connect has no way into the JVM, so the engine that needs one stays out.
 CHOSEN = (
-    "((text_and_bytes and 12) or keyless_rows_are_spread_evenly or (holds_exactly and 7) "
+    "(text_and_bytes or keyless_rows_are_spread_evenly or (holds_exactly and 7) "
     "or (what_destroys and union) or every_row_arrives or what_the_run_says "
     "or looking_at_every_key or pipeline_goes_on or growth_to_a_multiple) and not jvm"
 )

@@ -78,6 +78,9 @@ def test_a_key_that_is_a_number_gets_our_advice(spark: SparkSession) -> None:
     found = typed_error(caught.value)
     assert isinstance(found, ColumnError)
     assert str(found).startswith("id is of type bigint, and Kafka hashes bytes")
+    # Spark itself would advise to turn ANSI mode off, and hash other bytes.
+    advised = "spark.sql.ansi.enabled" in str(caught.value)
+    assert advised != hasattr(type(sf.col("id")), "try_cast")
 
 
 @pytest.mark.needs("data sources")

@@ -30,7 +30,7 @@ def exchange(request: pytest.FixtureRequest, spark: SparkSession, monkeypatch: p
     return request.param
 
 
-@pytest.fixture(params=["true", "false"], ids=["adaptive", "static"])
+@pytest.fixture(params=["true", pytest.param("false", marks=pytest.mark.slow)], ids=["adaptive", "static"])
 def adaptive(request: pytest.FixtureRequest, spark: SparkSession) -> str:
     spark.conf.set("spark.sql.adaptive.enabled", request.param)
     yield request.param
@@ -68,7 +68,7 @@ def layout(df: DataFrame) -> list[tuple[int, int | None, int | None, int]]:
 
 
 # Each n costs n Python tasks here, so the counts are few; the next test has more, without Python.
-@pytest.mark.parametrize("num_partitions", [1, 2, 7, 16])
+@pytest.mark.parametrize("num_partitions", [1, 7, pytest.param(16, marks=pytest.mark.slow)])
 def test_spark_partition_i_holds_exactly_kafka_partition_i(
     spark: SparkSession, exchange: str, adaptive: str, num_partitions: int
 ) -> None:
@@ -87,10 +87,8 @@ def assert_every_row_is_once_where_it_belongs(spark: SparkSession, num_partition
 
 
 # Connect sends the same plans to the same Spark, only more slowly.
-COUNTS = [
-    *(*range(1, 9), 31, 1000),
-    *(pytest.param(count, marks=pytest.mark.slow) for count in range(9, 201) if count != 31),
-]
+FEW = (1, 2, 31, 1000)
+COUNTS = [*FEW, *(pytest.param(count, marks=pytest.mark.slow) for count in range(1, 201) if count not in FEW)]
 
 
 @pytest.mark.parametrize("num_partitions", COUNTS)
@@ -98,10 +96,9 @@ def test_no_row_is_misplaced_or_lost(spark: SparkSession, adaptive: str, num_par
     assert_every_row_is_once_where_it_belongs(spark, num_partitions)
 
 
-@pytest.mark.parametrize("num_partitions", [31, 1000])
-def test_either_way_no_row_is_misplaced_or_lost(
-    spark: SparkSession, exchange: str, num_partitions: int
-) -> None:
+@pytest.mark.parametrize("num_partitions", [31, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("exchange", ["salt"], indirect=True)
+def test_salted_no_row_is_misplaced_or_lost(spark: SparkSession, exchange: str, num_partitions: int) -> None:
     assert_every_row_is_once_where_it_belongs(spark, num_partitions)
 
 
@@ -157,7 +154,7 @@ def test_the_partition_column_may_have_any_name(spark: SparkSession) -> None:
     assert routed.count() == 30
 
 
-@pytest.mark.parametrize("value", [-1, 3, 2**31 - 1, None])
+@pytest.mark.parametrize("value", [-1, 3, None])
 def test_a_partition_the_topic_does_not_have_fails_the_job_and_is_named(
     spark: SparkSession, exchange: str, value: int | None
 ) -> None:
@@ -344,7 +341,7 @@ def random_chain(df: DataFrame, random: Random, length: int) -> DataFrame:
 
 
 CHAINS = [
-    *((seed, 6) for seed in (0, 2, 3, 11, 13, 14, 19, 26)),
+    *((seed, 6) for seed in (0, 2, 3, 11)),
     *(pytest.param(seed, 20, marks=pytest.mark.slow) for seed in range(100)),
 ]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from assignors import AssignorError, get_assignor
+from assignors import get_assignor
+from partitioning.errors import AssignorError
 from tests.support.golden import Json, group_of, lists_of
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
 """The JVM's own assignors in a process of their own: one JSON request a line in, one JSON answer a line out.
 
-The Java program is in `tools/oracle/assignors`. It is compiled once, into the cache folder of
+The Java programs are in `tools/oracle/assignors` and, for Kafka Connect and Kafka Streams, which stand on
+another version of kafka-clients, in `tools/oracle/tasks`. They are compiled once, into the cache folder of
 `tests.support.jars`.
 """
 
@@ -14,17 +15,17 @@ from typing import Any, Self
 
 from tests.support import jars
 
-PROJECT = Path(__file__).parents[2] / "tools" / "oracle" / "assignors"
+ORACLES = Path(__file__).parents[2] / "tools" / "oracle"
 
 
 class OracleError(RuntimeError):
     """The Java program died, or could not make sense of a request."""
 
 
-def class_path() -> str:
-    """Where the program and its libraries are, compiled and fetched where they are not there yet."""
-    sources = sorted((PROJECT / "src").rglob("*.java"))
-    return jars.class_path("assignor-oracle", PROJECT / "pom.xml", sources)
+def class_path(project: str = "assignors") -> str:
+    """Where a program and its libraries are, compiled and fetched where they are not there yet."""
+    sources = sorted((ORACLES / project / "src").rglob("*.java"))
+    return jars.class_path(f"{project.removesuffix('s')}-oracle", ORACLES / project / "pom.xml", sources)
 
 
 class Oracle:
@@ -32,17 +33,21 @@ class Oracle:
 
     Args:
         options: more options for the JVM, such as "-Xmx4g".
+        main: the program's class and the folder that it is in.
         timeout: seconds one request may take; the process is killed after that.
     """
 
-    def __init__(self, *options: str, timeout: float = 120) -> None:
+    def __init__(
+        self, *options: str, main: tuple[str, str] = ("assignors", "Oracle"), timeout: float = 120
+    ) -> None:
+        project, program = main
         self._command = [
             "java",
             "--add-opens=java.base/java.util=ALL-UNNAMED",
             *options,
             "-cp",
-            class_path(),
-            "copartition.oracle.Oracle",
+            class_path(project),
+            f"copartition.oracle.{program}",
         ]
         self._timeout = timeout
         self._process = self._start()

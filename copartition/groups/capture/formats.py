@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from assignors.state import GroupState
-from copartition.groups.capture import kafkactl
+from copartition.groups.capture import connect, kafkactl
 from copartition.groups.capture.group import describe
 from copartition.groups.capture.scan import MOST_NOTICES, NO_OUTPUT, Scanned, is_header, realign, scan
 from partitioning.errors import SourceError
@@ -30,7 +30,7 @@ def parse_capture(text: str, group: str | None = None) -> tuple[GroupState, Grou
 
     Args:
         text: what `kafka-consumer-groups --describe`, `rpk group describe` or `kafkactl describe
-            consumer-group` printed.
+            consumer-group` printed, or what Connect answers to `GET /connectors?expand=status`.
         group: which group, where it holds several, as with `--all-groups`.
 
     Raises:
@@ -61,6 +61,8 @@ def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]
         state = kafkactl.parse_object(text)
         _pick({state.name: Scanned()}, group)
         return state, None
+    if connect.is_status(text):
+        return connect.parse_status(text), None
     groups = scan(text)
     name = _pick(groups, group)
     found = groups[name]
@@ -80,7 +82,7 @@ def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]
 
 def is_capture(text: str) -> bool:
     """Whether JSON or YAML is what a tool printed, and no file of this package."""
-    return is_kafkactl(text) or _is_reassignment(text)
+    return is_kafkactl(text) or connect.is_status(text) or _is_reassignment(text)
 
 
 def is_kafkactl(text: str) -> bool:
@@ -98,7 +100,9 @@ def check_head(text: str) -> None:
         return
     if text.lstrip().startswith("{"):
         if not any(key in text for key in _JSON_KEYS):
-            raise SourceError("this JSON is no group snapshot, no scenario and no output of kafkactl")
+            raise SourceError(
+                "this JSON is no group snapshot, scenario, output of kafkactl or status of connectors"
+            )
     elif not any(is_header(line) for line in text.split("\n", MOST_NOTICES)[:MOST_NOTICES]):
         raise SourceError(NO_OUTPUT)
 

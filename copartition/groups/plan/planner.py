@@ -12,9 +12,9 @@ import numpy as np
 from assignors.answers import ask
 from assignors.explain import Explainer
 from assignors.group import Group
-from assignors.registry import get_assignor
+from assignors.registry import check_for_consumers, get_assignor
 from assignors.settling import settle
-from assignors.state import GroupState
+from assignors.state import CONNECT, GroupState
 from copartition.groups.plan.members import (
     EVERYBODY,
     WhatIf,
@@ -79,6 +79,11 @@ def plan(
     check_members(len(state.members) + joining, SourceError, f"with {joining} joining members the group")
     state = as_complete(state)
     assignor = _own_strategy(state) if assignor == CURRENT else assignor
+    check_for_consumers([assignor], SourceError)
+    if state.protocol == CONNECT:
+        raise SourceError(
+            f"plan:{assignor}: these are workers of Kafka Connect, whom no consumer's strategy serves"
+        )
     settings = {"weights": weights} if assignor in _WEIGHED and weights is not None else {}
     strategy = get_assignor(assignor, **settings)
     seated = seat_members(state, what_if)

@@ -13,6 +13,7 @@ from os import PathLike
 from typing import Annotated
 
 from assignors.group import Topic
+from assignors.registry import check_for_consumers
 from assignors.strategies import BrokerRangeAssignor, UniformAssignor
 from copartition.simulation.inputs.durations import Between, Distribution, Milliseconds
 from copartition.simulation.inputs.events import (
@@ -201,6 +202,7 @@ def _check_strategies(names: tuple[str, ...] | None, path: str) -> None:
     """Refuse strategies that no consumer can have together; whether they exist is known when they run."""
     if names == ():
         raise ScenarioError("no strategy is named; leave assignors out, or name one", path=path)
+    check_for_consumers(names or (), partial(ScenarioError, path=path))
     if names and len(names) > 1 and not BROKER_SIDE.isdisjoint(names):
         raise ScenarioError(
             f"{', '.join(names)}: {' and '.join(sorted(BROKER_SIDE))} are the broker's, each alone", path=path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.producer import (
@@ -10,15 +9,14 @@ from kafka.protocol.producer import (
     AddPartitionsToTxnRequest,
     EndTxnRequest,
     InitProducerIdRequest,
-    ProduceRequest,
-    TxnOffsetCommitRequest,
 )
-from kafka.record.memory_records import MemoryRecordsBuilder
 
 from examples.labs.kit import segments as seg
+from tests.support.raw_requests import ask, connect, offset_request, produce_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    import socket
+    from collections.abc import Callable
     from contextlib import ExitStack
 
 
@@ -31,91 +29,49 @@ class ProducerByHand:
         _, groups = seg.coordinator(servers, seg.GROUP, self.group)
         places = (address, groups, seg.leader(servers, topic)[1])
         self._transactions, self._groups, self._leader = (
-            stack.enter_context(closing(seg.Connection(each))) for each in places
+            stack.enter_context(connect(each)) for each in places
         )
+        self._who: dict[str, Any] = {"transactional_id": self.id}
         self._sequence = 0
 
     def init(self) -> None:
-        request = InitProducerIdRequest[4](transactional_id=self.id, transaction_timeout_ms=60_000)
-        told = self._ask(self._transactions, request, lambda answer: answer.error_code)
-        self._who = {"producer_id": told.producer_id, "producer_epoch": told.producer_epoch}
+        request = InitProducerIdRequest[4](**self._who, transaction_timeout_ms=60_000)
+        told = _ask(self._transactions, request, lambda answer: answer.error_code)
+        self._who |= {"producer_id": told.producer_id, "producer_epoch": told.producer_epoch}
 
     def add_partition(self) -> None:
         topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic(name=self.topic, partitions=[0])
-        who = {f"v3_and_below_{name}": value for name, value in self._named().items()}
+        who = {f"v3_and_below_{name}": value for name, value in self._who.items()}
         request = AddPartitionsToTxnRequest[3](**who, v3_and_below_topics=[topic])
-        self._ask(
-            self._transactions,
-            request,
-            lambda answer: (
-                answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
-            ),
-        )
+
+        def error(answer: Any) -> int:
+            (result,) = answer.results_by_topic_v3_and_below[0].results_by_partition
+            return result.partition_error_code
+
+        _ask(self._transactions, request, error)
 
     def produce(self, *values: str) -> None:
-        request = produce_request(
-            self.topic, values, **self._who, sequence=self._sequence, transaction=self.id
-        )
+        encoded = [value.encode() for value in values]
+        request = produce_request(self.topic, encoded, **self._who, sequence=self._sequence)
         self._sequence += len(values)
-        self._ask(self._leader, request, lambda answer: answer.responses[0].partition_responses[0].error_code)
+        _ask(self._leader, request, lambda answer: answer.responses[0].partition_responses[0].error_code)
 
     def commit_offset(self, offset: int) -> None:
-        request = AddOffsetsToTxnRequest[3](**self._named(), group_id=self.group)
-        self._ask(self._transactions, request, lambda answer: answer.error_code)
-        topics = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
-        place = topics.TxnOffsetCommitRequestPartition(
-            partition_index=0, committed_offset=offset, committed_metadata=""
-        )
-        request = TxnOffsetCommitRequest[3](
-            **self._named(), group_id=self.group, topics=[topics(name=self.topic, partitions=[place])]
-        )
-        self._ask(self._groups, request, lambda answer: answer.topics[0].partitions[0].error_code)
+        request = AddOffsetsToTxnRequest[3](**self._who, group_id=self.group)
+        _ask(self._transactions, request, lambda answer: answer.error_code)
+        request = offset_request(self.topic, offset, group=self.group, **self._who)
+        _ask(self._groups, request, lambda answer: answer.topics[0].partitions[0].error_code)
 
     def end(self, *, commit: bool) -> None:
-        request = EndTxnRequest[3](**self._named(), committed=commit)
-        self._ask(self._transactions, request, lambda answer: answer.error_code)
-
-    def _named(self) -> dict[str, Any]:
-        return {"transactional_id": self.id, **self._who}
-
-    def _ask(self, broker: seg.Connection, request: Any, error: Callable[[Any], int]) -> Any:
-        """The answer; asked again while the coordinator loads or still ends the transaction before."""
-
-        def ask() -> Any:
-            answer = broker.ask(request)
-            return None if error(answer) else answer
-
-        return seg.until(ask, f"an answer without an error to {type(request).__name__}")
+        request = EndTxnRequest[3](**self._who, committed=commit)
+        _ask(self._transactions, request, lambda answer: answer.error_code)
 
 
-def produce_request(
-    topic: str,
-    values: Sequence[str],
-    *,
-    producer_id: int,
-    producer_epoch: int,
-    sequence: int,
-    transaction: str | None = None,
-) -> Any:
-    """A Produce request with one batch for partition 0 of a topic."""
-    records = MemoryRecordsBuilder(
-        2,
-        0,
-        1 << 16,
-        0,
-        transaction is not None,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=sequence,
-    )
-    for value in values:
-        records.append(None, None, value.encode())
-    records.close()
-    topics = ProduceRequest.TopicProduceData
-    data = [topics.PartitionProduceData(index=0, records=records.buffer())]
-    return ProduceRequest[9](
-        transactional_id=transaction,
-        acks=-1,
-        timeout_ms=9000,
-        topic_data=[topics(name=topic, partition_data=data)],
-    )
+def _ask(broker: socket.socket, request: Any, error: Callable[[Any], int]) -> Any:
+    """The answer; asked again while the coordinator loads or still ends the transaction before."""
+
+    def answered() -> Any:
+        answer = ask(broker, request)
+        return None if error(answer) else answer
+
+    return seg.until(answered, f"an answer without an error to {type(request).__name__}")

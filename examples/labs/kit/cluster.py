@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.support.broker import Broker, Kafka
@@ -53,19 +53,16 @@ def cluster(nodes: int = 1, *, proxied: bool = False) -> Iterator[Cluster]:
         JarsError: the broker's jars could not be fetched.
         BrokerError: a broker did not start, or none answers at KAFKA_BOOTSTRAP_SERVERS.
     """
-    if proxied:
-        with Proxy() as proxy, Broker(INNER_PARTITIONS + proxy.listeners) as broker:
-            yield Cluster(Kafka(broker.bootstrap_servers), proxy, broker)
-    elif nodes > 1:
-        racks = [f"rack{number}" for number in range(nodes)]
-        with Broker(INNER_PARTITIONS + REPLICATED, racks=racks) as broker:
-            yield Cluster(Kafka(broker.bootstrap_servers), None, broker)
-    elif servers := os.environ.get("KAFKA_BOOTSTRAP_SERVERS"):
+    if nodes == 1 and not proxied and (servers := os.environ.get("KAFKA_BOOTSTRAP_SERVERS")):
         kafka = Kafka(servers)
         try:
             yield Cluster(kafka)
         finally:
             kafka.delete_topics()
-    else:
-        with Broker(INNER_PARTITIONS) as broker:
-            yield Cluster(Kafka(broker.bootstrap_servers), None, broker)
+        return
+    with ExitStack() as stack:
+        proxy = stack.enter_context(Proxy()) if proxied else None
+        settings = INNER_PARTITIONS + (REPLICATED if nodes > 1 else "") + (proxy.listeners if proxy else "")
+        racks = [f"rack{number}" for number in range(nodes)]
+        broker = stack.enter_context(Broker(settings, racks=racks))
+        yield Cluster(Kafka(broker.bootstrap_servers), proxy, broker)

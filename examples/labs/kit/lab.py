@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from examples.labs.kit.cluster import Cluster
     from examples.labs.kit.picture import Picture
 
-MISSING = "nothing"
-
 
 @dataclass(frozen=True, slots=True)
 class Between:
@@ -102,7 +100,7 @@ class Lab:
     def rows(self) -> list[tuple[str, str, str, bool]]:
         """Each fact: what, predicted, seen, whether they agree."""
         return [
-            (what, _text(value), _text(self._seen.get(what, MISSING)), _agree(value, self._seen.get(what)))
+            (what, _text(value), _text(self._seen.get(what, "nothing")), _agree(value, self._seen.get(what)))
             for what, value in self._predicted.items()
         ]
 
@@ -131,8 +129,6 @@ def _text(value: object) -> str:
         return f"{value:,.3g}"
     if isinstance(value, int):
         return f"{value:,}"
-    if isinstance(value, dict):
-        return ", ".join(f"{key}: {_text(each)}" for key, each in value.items()) or "none"
     if isinstance(value, list | tuple):
         return " ".join(map(_text, value)) or "none"
     return str(value)

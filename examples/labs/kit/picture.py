@@ -1,4 +1,4 @@
-"""A small SVG picture of a run: rows of boxes (a partition's log), bars on a time axis, bars of figures."""
+"""A small SVG picture of a run: rows of boxes, as a partition's log, and bars of figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("#8fcbf0", "#f2b84b", "#5cc3a1", "#dd9fc1", "#f0e442", "#e8905c", "#c4c4c4", "#7aa9d6")
 """Okabe and Ito's, safe for colour-blind readers, paler so that black text can be read on each."""
-WIDTH, ROW, TOP, BOTTOM = 760, 28, 40, 30
+WIDTH, ROW, TOP = 760, 28, 40
 LETTER = 7.2
 """Width of a letter, in pixels."""
 
@@ -20,18 +20,13 @@ class Picture:
 
     Args:
         title: what is seen, in a sentence; it is the picture's description, too.
-        span: of the time axis, where rows hold bars.
-        unit: of the axis.
         label: width of the labels, in pixels.
     """
 
-    def __init__(
-        self, title: str, *, span: tuple[float, float] = (0, 1), unit: str = "", label: int = 130
-    ) -> None:
-        self._title, self._span, self._unit, self._label = title, span, unit, label
+    def __init__(self, title: str, *, label: int = 130) -> None:
+        self._title, self._label = title, label
         self._rows = 0
         self._parts: list[str] = []
-        self._has_axis = False
 
     def cells(self, label: str, cells: Sequence[tuple[str, int]], note: str = "") -> None:
         """A row of boxes, each a text and the number of a colour, -1 for none."""
@@ -46,20 +41,10 @@ class Picture:
         if note:
             self._text(x + 6, y + 18, note)
 
-    def bars(self, label: str, bars: Sequence[tuple[float, float, str, int]]) -> None:
-        """A row of bars on the axis: from, to, text, colour; a bar without length is a mark."""
-        self._has_axis = True
-        y = self._row(label)
-        for start, end, text, colour in bars:
-            x, to = self._x(start), self._x(end)
-            self._box(x, y + 3, max(to - x, 2.0), COLOURS[colour % len(COLOURS)])
-            if text:
-                self._text(max(x, self._label) + 3, y + 18, text)
-
     def figure(self, label: str, value: float, most: float, text: str, colour: int = 0) -> None:
         """A row with one bar whose length is a figure, the longest of which is `most`."""
         y = self._row(label)
-        width = (WIDTH - self._label - 130) * value / most
+        width = (WIDTH - self._label - 170) * value / most
         self._box(self._label, y + 3, max(width, 1.0), COLOURS[colour % len(COLOURS)])
         self._text(self._label + width + 6, y + 18, text)
 
@@ -70,8 +55,7 @@ class Picture:
 
     def svg(self) -> str:
         """The picture."""
-        height = self._y() + (BOTTOM if self._has_axis else 10)
-        axis = self._axis() if self._has_axis else []
+        height = self._y() + 10
         box = f'viewBox="0 0 {WIDTH} {height}" role="img" font-family="sans-serif" font-size="12"'
         return "\n".join(
             [
@@ -80,7 +64,6 @@ class Picture:
                 f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
                 f'<text x="8" y="22" font-size="14" font-weight="bold">{escape(self._title)}</text>',
                 *self._parts,
-                *axis,
                 "</svg>\n",
             ]
         )
@@ -93,21 +76,6 @@ class Picture:
         self._text(8, y + 18, label)
         self._rows += 1
         return y
-
-    def _x(self, value: float) -> float:
-        low, high = self._span
-        share = (min(max(value, low), high) - low) / (high - low)
-        return self._label + share * (WIDTH - self._label - 20)
-
-    def _axis(self) -> list[str]:
-        low, high = self._span
-        y = self._y() + 16
-        ticks = [low + (high - low) * step / 6 for step in range(7)]
-        return [
-            f'<text x="{self._x(tick):.0f}" y="{y}" text-anchor="middle" fill="#555">{tick:.3g}{self._unit}'
-            "</text>"
-            for tick in ticks
-        ]
 
     def _box(self, x: float, y: float, width: float, fill: str) -> None:
         self._parts.append(

@@ -5,22 +5,21 @@ A broker answers a Fetch request with bytes of the segment as they are, so this 
 
 from __future__ import annotations
 
-import socket
 import struct
 import time
-from contextlib import closing, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka.admin import AdminClient
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
-from kafka.protocol.parser import KafkaProtocol
 from kafka.record.memory_records import MemoryRecords
 
 from partitioning import coordinator_partition
+from tests.support.raw_requests import ask, connect
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterator
 
 PATIENCE_S = 60
@@ -66,36 +65,6 @@ class Log(NamedTuple):
         return [value for batch in self.batches for value in batch.values]
 
 
-class Connection:
-    """A connection to one broker that takes requests as kafka-python writes them, one at a time."""
-
-    def __init__(self, address: str) -> None:
-        host, port = address.rsplit(":", 1)
-        self._socket = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
-        self._protocol = KafkaProtocol(client_id="labs")
-
-    def send(self, request: Any) -> None:
-        """Send a request, and do not wait."""
-        self._protocol.send_request(request)
-        self._socket.sendall(self._protocol.send_bytes())
-
-    def ask(self, request: Any) -> Any:
-        """The broker's answer."""
-        self.send(request)
-        answers: list[Any] = []
-        while not answers:
-            data = self._socket.recv(1 << 16)
-            if not data:
-                raise ConnectionError("the broker closed the connection")
-            answers = self._protocol.receive_bytes(data)
-        return answers[0][1]
-
-    def close(self) -> None:
-        """End the connection."""
-        with suppress(OSError):
-            self._socket.close()
-
-
 def until(holds: Callable[[], Any], what: str) -> Any:
     """Wait until something holds, and return it.
 
@@ -116,10 +85,11 @@ def _admin(servers: str) -> AdminClient:
 
 
 def leader(servers: str, topic: str, partition: int = 0) -> tuple[int, str]:
-    """The node that leads a partition, and its address."""
+    """The node that leads a partition, and its address, which is empty while nobody does."""
     found = _admin(servers).list_topics(timeout=PATIENCE_S)
     node = found.topics[topic].partitions[partition].leader
-    return node, f"{found.brokers[node].host}:{found.brokers[node].port}"
+    broker = found.brokers.get(node)
+    return node, f"{broker.host}:{broker.port}" if broker else ""
 
 
 def partitions(servers: str, topic: str) -> int:
@@ -130,13 +100,13 @@ def partitions(servers: str, topic: str) -> int:
 
 def coordinator(servers: str, kind: int, name: str) -> tuple[int, str]:
     """The node that coordinates a group (`GROUP`) or a transactional id (`TRANSACTION`), and its address."""
-    with closing(Connection(servers.split(",", maxsplit=1)[0])) as connection:
+    with connect(servers.split(",", maxsplit=1)[0]) as connection:
 
-        def ask() -> Any:
-            told = connection.ask(FindCoordinatorRequest[3](key=name, key_type=kind))
+        def find() -> Any:
+            told = ask(connection, FindCoordinatorRequest[3](key=name, key_type=kind))
             return None if told.error_code else told  # the inner topic may not be there yet
 
-        told = until(ask, f"a coordinator of {name}")
+        told = until(find, f"a coordinator of {name}")
         return told.node_id, f"{told.host}:{told.port}"
 
 
@@ -146,19 +116,21 @@ def read(
     """Read a partition from an offset to its end."""
     batches: list[Batch] = []
     aborted: set[tuple[int, int]] = set()
-    with closing(Connection(leader(servers, topic, partition)[1])) as connection:
+    with connect(leader(servers, topic, partition)[1]) as connection:
         while True:
             found = _fetch(connection, topic, partition, since, isolation)
-            for batch in _batches(bytes(found.records or b"")):
+            records = MemoryRecords(bytes(found.records or b""))
+            while records.has_next():
+                batch = records.next_batch()
                 since = batch.next_offset
                 batches.append(_batch(batch))
             aborted |= {(each.producer_id, each.first_offset) for each in found.aborted_transactions or ()}
             end = found.last_stable_offset if isolation == READ_COMMITTED else found.high_watermark
             if since >= end or not found.records:
-                return Log(_without(batches, aborted), found.high_watermark, found.last_stable_offset)
+                return Log(_drop_aborted(batches, aborted), found.high_watermark, found.last_stable_offset)
 
 
-def _fetch(connection: Connection, topic: str, partition: int, since: int, isolation: int) -> Any:
+def _fetch(connection: socket.socket, topic: str, partition: int, since: int, isolation: int) -> Any:
     topics = FetchRequest.FetchTopic
     wanted = topics.FetchPartition(partition=partition, fetch_offset=since, partition_max_bytes=1 << 24)
     request = FetchRequest[12](
@@ -169,16 +141,10 @@ def _fetch(connection: Connection, topic: str, partition: int, since: int, isola
         topics=[topics(topic=topic, partitions=[wanted])],
         forgotten_topics_data=[],
     )
-    found = connection.ask(request).responses[0].partitions[0]
+    found = ask(connection, request).responses[0].partitions[0]
     if found.error_code:
         raise RuntimeError(f"partition {partition} of {topic} cannot be read: error {found.error_code}")
     return found
-
-
-def _batches(data: bytes) -> Iterator[Any]:
-    records = MemoryRecords(data)
-    while records.has_next():
-        yield records.next_batch()
 
 
 def _batch(batch: Any) -> Batch:
@@ -197,7 +163,7 @@ def _batch(batch: Any) -> Batch:
     )
 
 
-def _without(batches: list[Batch], aborted: set[tuple[int, int]]) -> list[Batch]:
+def _drop_aborted(batches: list[Batch], aborted: set[tuple[int, int]]) -> list[Batch]:
     """What a reader of committed records keeps: no batch from an aborted offset up to its marker."""
     kept, dropping = [], set()
     for batch in batches:
@@ -223,32 +189,34 @@ def transaction_states(servers: str, transactional_id: str) -> list[str]:
     ]
 
 
-class Committed(NamedTuple):
-    """One offset in `__consumer_offsets`."""
-
-    topic: str
-    partition: int
-    offset: int
-
-
 def commits(
     servers: str, group: str, isolation: int = READ_UNCOMMITTED, number: int | None = None
-) -> list[Committed]:
-    """What `__consumer_offsets` has of a group's offsets, oldest first; by default where the group belongs.
+) -> list[int]:
+    """The offsets that `__consumer_offsets` has of a group, oldest first; by default where the group belongs.
 
     Key (OffsetCommitKey): version 0 or 1, group, topic, partition. Value: version, offset (8), and more.
     """
     if number is None:
         number = coordinator_partition(group, partitions(servers, "__consumer_offsets"))
-    found = []
-    for key, value in _records(servers, "__consumer_offsets", number, isolation):
-        if value and struct.unpack_from(">h", key)[0] in {0, 1}:
-            name, at = _string(key, 2)
-            topic, at = _string(key, at)
-            if name == group:
-                (partition,) = struct.unpack_from(">i", key, at)
-                found.append(Committed(topic, partition, struct.unpack_from(">q", value, 2)[0]))
-    return found
+    return [
+        struct.unpack_from(">q", value, 2)[0]
+        for key, value in _records(servers, "__consumer_offsets", number, isolation)
+        if value and struct.unpack_from(">h", key)[0] in {0, 1} and _string(key, 2)[0] == group
+    ]
+
+
+def generation(servers: str, group: str) -> int:
+    """The last generation of a classic group that its coordinator wrote down, 0 for none.
+
+    Key (GroupMetadataKey): version 2, group. Value: version, protocol type, generation (4), and more.
+    """
+    number = coordinator_partition(group, partitions(servers, "__consumer_offsets"))
+    last = 0
+    for key, value in _records(servers, "__consumer_offsets", number):
+        if value and struct.unpack_from(">h", key)[0] == 2 and _string(key, 2)[0] == group:
+            _, at = _string(value, 2)
+            (last,) = struct.unpack_from(">i", value, at)
+    return last
 
 
 def _records(

@@ -31,14 +31,14 @@ def refuse_old_brokers(config: Mapping[str, Any], within_s: float, dead_letters:
         UnsupportedBrokerError: offsets in a transaction take no generation, so they fence nobody.
         BrokerUnreachableError: no broker answers, or none lets us in.
     """
-    said: list[str] = []
+    log_lines: list[str] = []
     logger = logging.Logger("versions")  # noqa: LOG001 - no other part of the program is to hear of it
-    logger.addHandler(_Keeping(said))
-    heard: list[KafkaError] = []
+    logger.addHandler(_Keeping(log_lines))
+    errors: list[KafkaError] = []
     own = {name: value for name, value in config.items() if not name.startswith("transaction")}
-    asking = Producer(own | {"debug": "feature", "logger": logger, "error_cb": heard.append})
+    asking = Producer(own | {"debug": "feature", "logger": logger, "error_cb": errors.append})
     try:
-        found = cluster_metadata(asking, config, heard, timeout_s=within_s)
+        found = cluster_metadata(asking, config, errors, timeout_s=within_s)
         asking.poll(0)  # hands the log over
     finally:
         asking.close()
@@ -46,8 +46,8 @@ def refuse_old_brokers(config: Mapping[str, Any], within_s: float, dead_letters:
         raise UnknownTopicError(
             f"dead_letters is {dead_letters!r}: the cluster has no such topic, or hides it: create it first"
         )
-    known = {int(request): int(newest) for request, newest in _KNOWS.findall("\n".join(said))}
-    if known and known.get(_TXN_OFFSET_COMMIT, -1) < _WITH_GENERATION:
+    newest_versions = {int(request): int(newest) for request, newest in _KNOWS.findall("\n".join(log_lines))}
+    if newest_versions and newest_versions.get(_TXN_OFFSET_COMMIT, -1) < _WITH_GENERATION:
         raise UnsupportedBrokerError(
             f"the brokers at {config.get('bootstrap.servers')} are older than 2.5: they take offsets in a "
             "transaction from members that the group has lost, so that records would be doubled. Upgrade them"
@@ -55,9 +55,9 @@ def refuse_old_brokers(config: Mapping[str, Any], within_s: float, dead_letters:
 
 
 class _Keeping(logging.Handler):
-    def __init__(self, said: list[str]) -> None:
+    def __init__(self, lines: list[str]) -> None:
         super().__init__()
-        self._said = said
+        self._lines = lines
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._said.append(record.getMessage())
+        self._lines.append(record.getMessage())

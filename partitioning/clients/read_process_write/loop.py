@@ -97,8 +97,8 @@ def read_process_write(
         GaveUpError: one batch was aborted too often, the cluster was silent for too long, the consumer went
             back in a partition, or a record took longer than `max.poll.interval.ms`.
         MisplacedRecordError: an output names a partition that its topic does not have.
-        AccessError: the cluster does not let us use the transactional id, the group or a topic; what to
-            allow is told.
+        AccessError: the cluster does not let us use the transactional id, the group or a topic; the
+            message names what to allow.
         UnknownTopicError: the cluster has no such topic, or hides it from us.
         UnsupportedBrokerError: brokers are older than 2.5, and fence no zombies.
         BrokerUnreachableError: no broker answers, or none lets us in.
@@ -117,14 +117,14 @@ def read_process_write(
                 _again(producer.init_transactions, time.monotonic() + settings.turn_s)
                 _run(settings, consumer, producer, partial(_outputs, process, dead_letters), stopping)
             except Exception as error:
-                log.error("ending: %s", error)  # noqa: TRY400 - whoever raised it is told when all is closed
+                log.error("ending: %s", error)  # noqa: TRY400 - it is raised again when all is closed
                 raise
             finally:
                 _watch(settings.turn_s)
     except KafkaException as error:
-        if (told := meaning(error.args[0], settings)) is None:
+        if (explained := meaning(error.args[0], settings)) is None:
             raise
-        raise told from error
+        raise explained from error
     finally:
         faulthandler.cancel_dump_traceback_later()
 
@@ -153,12 +153,12 @@ def _run(
         _watch(settings.turn_s)
         try:
             _write(producer, outputs, following(messages[:count]), metadata, settings.turn_s)
-            member.done(count)
+            member.mark_processed(count)
             aborts = 0
         except KafkaException as failed:
             error = why_failed(producer, failed.args[0])
-            if (told := meaning(error, settings, {each.topic for each in outputs})) is not None:
-                raise told from failed
+            if (explained := meaning(error, settings, {each.topic for each in outputs})) is not None:
+                raise explained from failed
             if not error.txn_requires_abort():
                 raise
             aborts += 1

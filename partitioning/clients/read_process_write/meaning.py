@@ -50,8 +50,8 @@ def meaning(
         settings: of the loop.
         written: the topics of the transaction that it says it of, if it is about one.
     """
-    if (found := _right(error, settings, written) or _fenced_member(error, settings)) is not None:
-        return found
+    if (explained := _right(error, settings, written) or _fenced_member(error, settings)) is not None:
+        return explained
     if error.txn_requires_abort():
         return None
     return _fenced_producer(error, settings) or _otherwise(error, settings)

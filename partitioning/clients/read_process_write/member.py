@@ -42,13 +42,16 @@ class Member:
         self._first: dict[tuple[str, int], int] = {}
         # librdkafka calls these within poll() and close() only, so never while a transaction is open, and
         # hands the partitions over itself: all at once, or some where the group's protocol is cooperative.
-        consumer.subscribe([*topics], on_assign=self._got, on_revoke=self._gone, on_lost=self._gone)
+        consumer.subscribe(
+            [*topics], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
+        )
 
     def read(self) -> tuple[Sequence[Message], Any]:
         """Records to deal with next, if there are any, and as which member of the group they were got.
 
-        Those that were read before and are not `done` are among them, unless their partitions are gone. They
-        are kept, not sought: librdkafka forgets a seek() when a rebalance comes before the next record.
+        Records that were read before and are not `mark_processed` are among them, unless their partitions are
+        gone. They are kept, not sought: librdkafka forgets a seek() when a rebalance comes before the next
+        record.
 
         Raises:
             GaveUpError: the consumer goes back in a partition.
@@ -68,21 +71,21 @@ class Member:
         # last: one that was lost is given anew only after poll() has told of it.
         return (self._batch if self._consumer.memberid() else []), metadata
 
-    def done(self, count: int) -> None:
+    def mark_processed(self, count: int) -> None:
         """So many of the records that were read are dealt with, the first ones."""
         self._batch = self._batch[count:]
 
     def _take(self, message: Message) -> None:
         # An answer to an old question where a partition begins, of before it was lost and got again, has
         # librdkafka 2.16 ask again half a second later, and start the partition there once more.
-        found = place(message)
-        of = found.topic, found.partition
+        at = place(message)
+        of = at.topic, at.partition
         if of not in self._next:
-            self._first[of] = found.offset
-        elif found.offset < self._next[of]:
-            raise _goes_back(of, found.offset, self._next[of])
+            self._first[of] = at.offset
+        elif at.offset < self._next[of]:
+            raise _goes_back(of, at.offset, self._next[of])
         self._batch.append(message)
-        self._next[of] = found.offset + 1
+        self._next[of] = at.offset + 1
 
     def _begins_as_committed(self) -> bool:
         """Whether partitions begin behind what is committed of them; False where that cannot be known yet."""
@@ -103,10 +106,10 @@ class Member:
         self._first.clear()
         return True
 
-    def _got(self, _: Consumer, places: list[TopicPartition]) -> None:
+    def _on_assign(self, _: Consumer, places: list[TopicPartition]) -> None:
         log.info("got partitions %s", _numbers(places))
 
-    def _gone(self, _: Consumer, places: list[TopicPartition]) -> None:
+    def _on_revoke(self, _: Consumer, places: list[TopicPartition]) -> None:
         gone = {(each.topic, each.partition) for each in places}
         self._batch = [each for each in self._batch if (each.topic(), each.partition()) not in gone]
         for of in gone:
@@ -134,7 +137,7 @@ def place(message: Message) -> TopicPartition:
 
 def following(messages: Iterable[Message]) -> list[TopicPartition]:
     """Where to go on after these, in each partition."""
-    lasts = {(found.topic, found.partition): found for found in map(place, messages)}
+    lasts = {(last.topic, last.partition): last for last in map(place, messages)}
     return [TopicPartition(each.topic, each.partition, each.offset + 1) for each in lasts.values()]
 
 

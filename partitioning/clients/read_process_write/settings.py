@@ -34,7 +34,7 @@ _PRODUCER_MUST = {
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """What one process of a loop is told.
+    """The settings of one process of a loop.
 
     Attributes:
         topics: to read.
@@ -52,7 +52,7 @@ class LoopSettings:
     def of(
         cls, topics: Sequence[str], consumer: Mapping[str, Any], producer: Mapping[str, Any], batch: int
     ) -> LoopSettings:
-        """The settings with those that the guarantee rests on.
+        """The settings, completed by what the guarantee rests on.
 
         Raises:
             InvalidConfigError: one is missing, has no meaning, or contradicts them.
@@ -65,12 +65,12 @@ class LoopSettings:
             raise InvalidConfigError(f"batch is {batch!r}: give a whole number of records, at least 1")
         _demand("consumer_config", consumer, "group.id", _CONSUMER_MUST)
         _demand("producer_config", producer, "transactional.id", _PRODUCER_MUST)
-        asked = {} if consumer.get("group.protocol") == "consumer" else {_STRATEGY: "cooperative-sticky"}
+        defaults = {} if consumer.get("group.protocol") == "consumer" else {_STRATEGY: "cooperative-sticky"}
         return cls(
             tuple(topics),
             {
                 "auto.offset.reset": "earliest",
-                **asked,
+                **defaults,
                 **librdkafka_security(consumer),
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",

@@ -66,18 +66,20 @@ def prepared(target: Target) -> Target:
     _check_group(admin, target)
     # Whether this user may have transactions, and as long ones: else each task would be refused.
     fence_one(target, 0)
-    found = _ledger(admin, target, target.actual)
-    anchor = found[0]
+    ledger = _ledger(admin, target, target.actual)
+    anchor = ledger[0]
     tasks = range(min(target.partitions, target.actual))
     for partition in tasks:
-        standing(target, partition, found[partition], anchor)
-    begins = [partition for partition in tasks if found[partition] is None]
-    for partition in _told(target, lambda: with_offsets(admin, target, begins)) if begins else ():
+        standing(target, partition, ledger[partition], anchor)
+    begins = [partition for partition in tasks if ledger[partition] is None]
+    for partition in (
+        _ask_while_coordinators_move(target, lambda: with_offsets(admin, target, begins)) if begins else ()
+    ):
         # The transaction of a task that died may be open still, and comes to nothing.
         holds = partial(may_hold_records, admin, target, partition, fenced=False)
-        check_begins(target, partition, partial(_told, target, holds))
-    last = max((entry.version for entry in found.values() if entry is not None), default=target.version)
-    behind = [partition for partition, entry in found.items() if entry and entry.version < last]
+        check_begins(target, partition, partial(_ask_while_coordinators_move, target, holds))
+    last = max((entry.version for entry in ledger.values() if entry is not None), default=target.version)
+    behind = [partition for partition, entry in ledger.items() if entry and entry.version < last]
     if last < target.version and behind:
         raise HalfWrittenError(
             f"{target}: version {last} is not in partition {_listed(behind)}: write version {last} again "
@@ -97,8 +99,8 @@ def place_for(target: Target) -> int:
     """
     admin = _admin(target)
     target = _described(admin, target)
-    found = _ledger(admin, target, target.actual).values()
-    again = (entry.partitions for entry in found if entry and entry.version == target.version)
+    ledger = _ledger(admin, target, target.actual).values()
+    again = (entry.partitions for entry in ledger if entry and entry.version == target.version)
     return next(again, target.actual)
 
 
@@ -109,11 +111,11 @@ def check_after(target: Target) -> None:
         HalfWrittenError: it is not.
         LedgerInUseError: another application has committed to the ledger.
     """
-    found = _ledger(_admin(target), target, target.partitions)
+    ledger = _ledger(_admin(target), target, target.partitions)
     lacking = [
         partition
         for partition in range(target.partitions)
-        if (entry := found[partition]) is None or entry.version != target.version or not entry.done
+        if (entry := ledger[partition]) is None or entry.version != target.version or not entry.done
     ]
     if lacking:
         raise HalfWrittenError(
@@ -146,17 +148,17 @@ def check_all_written(target: Target, written: Collection[int]) -> None:
 
 
 def _described(admin: AdminClient, target: Target) -> Target:
-    asked = confluent_kafka.TopicCollection([target.topic])
-    found = _told(
+    topics = confluent_kafka.TopicCollection([target.topic])
+    description = _ask_while_coordinators_move(
         target,
-        lambda: admin.describe_topics(asked, include_authorized_operations=True)[target.topic].result(
+        lambda: admin.describe_topics(topics, include_authorized_operations=True)[target.topic].result(
             ANSWER_WITHIN_S
         ),
     )
-    if not _allowed(found) >= {"READ", "WRITE"}:
+    if not _allowed(description) >= {"READ", "WRITE"}:
         raise topic_refused(target.topic)
-    _check_replicas(admin, target, {each.id: len(each.isr) for each in found.partitions})
-    return replace(target, topic_id=str(found.topic_id), actual=len(found.partitions))
+    _check_replicas(admin, target, {each.id: len(each.isr) for each in description.partitions})
+    return replace(target, topic_id=str(description.topic_id), actual=len(description.partitions))
 
 
 def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, int]) -> None:
@@ -183,18 +185,18 @@ def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, in
 
 def _check_group(admin: AdminClient, target: Target) -> None:
     group = ledger_group(target.app_id)
-    found = _told(
+    description = _ask_while_coordinators_move(
         target,
         lambda: admin.describe_consumer_groups([group], include_authorized_operations=True)[group].result(
             ANSWER_WITHIN_S
         ),
     )
-    if found.members:
+    if description.members:
         raise LedgerInUseError(
-            f"{target}: its ledger is group {group!r}, in which {len(found.members)} consumers are. Their "
-            "commits would overwrite it: stop them, or have them use another group"
+            f"{target}: its ledger is group {group!r}, in which {len(description.members)} consumers are. "
+            "Their commits would overwrite it: stop them, or have them use another group"
         )
-    if "READ" not in _allowed(found):
+    if "READ" not in _allowed(description):
         raise group_refused(target.app_id)
 
 
@@ -202,19 +204,26 @@ def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int,
     """The entries of so many partitions, once no transaction is open, or was ended, that would change one."""
     group = ledger_group(target.app_id)
     places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in range(partitions)]
-    asked = confluent_kafka.ConsumerGroupTopicPartitions(group, places)
+    request = confluent_kafka.ConsumerGroupTopicPartitions(group, places)
 
-    def told() -> Any:
-        answer = admin.list_consumer_group_offsets([asked], require_stable=True)[group]
+    def committed() -> Any:
+        answer = admin.list_consumer_group_offsets([request], require_stable=True)[group]
         return answer.result(ANSWER_WITHIN_S).topic_partitions
 
     try:
-        found = patiently(lambda _: settled(told()), SILENT_S)
+        offsets = patiently(lambda _: settled(committed()), SILENT_S)
     except confluent_kafka.KafkaException:
-        fence(target, [place.partition for place in _told(target, told) if place.error is not None])
-        found = _told(target, lambda: settled(told()))
+        fence(
+            target,
+            [
+                place.partition
+                for place in _ask_while_coordinators_move(target, committed)
+                if place.error is not None
+            ],
+        )
+        offsets = _ask_while_coordinators_move(target, lambda: settled(committed()))
     try:
-        return entries(found)
+        return entries(offsets)
     except ValueError as error:
         raise LedgerInUseError(f"{target}: {error}") from error
 
@@ -223,14 +232,14 @@ def _admin(target: Target) -> AdminClient:
     """A client that some broker has answered: one that is refused says so here, not after a timeout."""
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - its classes cannot be pickled, either
 
-    heard: list[KafkaError] = []
-    settings: dict[str, Any] = {**target.config, "error_cb": heard.append, "log_level": 0}
+    errors: list[KafkaError] = []
+    settings: dict[str, Any] = {**target.config, "error_cb": errors.append, "log_level": 0}
     try:
         admin = AdminClient(settings)
     except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
         raise InvalidConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
     try:
-        cluster_metadata(admin, target.config, heard, timeout_s=ANSWER_WITHIN_S, topic=target.topic)
+        cluster_metadata(admin, target.config, errors, timeout_s=ANSWER_WITHIN_S, topic=target.topic)
     except BrokerUnreachableError as error:
         raise BrokerUnreachableError(
             f"no broker of {target.config['bootstrap.servers']!r} answers: {error}. Is the address right, "
@@ -245,7 +254,7 @@ def _allowed(described: Any) -> set[str]:
     return {"READ", "WRITE"} if operations is None else {operation.name for operation in operations}
 
 
-def _told(target: Target, ask: Callable[[], Any]) -> Any:
+def _ask_while_coordinators_move(target: Target, ask: Callable[[], Any]) -> Any:
     """What the cluster answers, waited for while its coordinators move."""
     try:
         return patiently(lambda _: ask(), target.longest_transaction_s + _SLACK_S)

@@ -36,7 +36,7 @@ _FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PROD
 
 
 def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any:
-    """What a call gives, which is told how many seconds it may take, once the cluster can answer it.
+    """The result of a call, which gets the seconds it may take, once the cluster can answer it.
 
     Raises:
         KafkaException: it failed for good, or for too long.
@@ -52,7 +52,7 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
 
 
 def limited(call: Callable[[], Any], within_s: float) -> Any:
-    """What a call gives that may not come back although it was told when to.
+    """The result of a call that may not return although it got a timeout.
 
     librdkafka may wait without end for a group's coordinator that went away (confluentinc/librdkafka issues
     5456 and 5511). The call is left behind, and what it holds.
@@ -74,10 +74,10 @@ def limited(call: Callable[[], Any], within_s: float) -> Any:
     thread.join(within_s)
     if not ended:
         raise TimeoutError
-    found, error = ended[0]
+    result, error = ended[0]
     if error is not None:
         raise error
-    return found
+    return result
 
 
 def begin(producer: Producer, topic: str) -> int:
@@ -92,15 +92,15 @@ def begin(producer: Producer, topic: str) -> int:
     # Without a connection a producer tries again after 500 ms. The first answer comes by one that librdkafka
     # gives up as soon as it knows the broker's name, the second by one that stays.
     for _ in range(2):
-        found = patiently(
+        offsets = patiently(
             lambda within_s: producer.list_topics(topic, timeout=min(within_s, ANSWER_WITHIN_S))
         )
     patiently(producer.init_transactions)
-    return len(found.topics[topic].partitions)
+    return len(offsets.topics[topic].partitions)
 
 
 def settled(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
-    """Committed offsets, each of which could be told.
+    """Committed offsets, each of which could be read.
 
     Raises:
         KafkaException: one could not, as while a transaction is open that would change it.
@@ -113,7 +113,7 @@ def settled(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
 
 def close(producer: Producer) -> None:
     """Leave no connection; what is still queued belongs to no transaction that could be committed."""
-    with suppress(confluent_kafka.KafkaException, SystemError):  # a fatal error is told once more
+    with suppress(confluent_kafka.KafkaException, SystemError):  # a fatal error is raised once more
         producer.purge()
         producer.close()
 

@@ -144,10 +144,10 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
 
 
 def end_dropped(target: Target, partition: int, producer: Producer, last: Entry | None) -> None:
-    """Abort what is left in a partition of a transaction that its ledger was told the abort of.
+    """Abort what is left in a partition of a transaction whose abort its ledger records.
 
     The producer's next transaction there would commit it, beside the same rows written again. One whose
-    commit the ledger was told is not touched: its records are those that the last entry knows of, and the
+    commit the ledger records is not touched: its records are in the last entry, and the
     next transaction does commit them.
 
     Args:
@@ -194,34 +194,34 @@ def _committed(
 ) -> Sequence[confluent_kafka.TopicPartition]:
     group = ledger_group(target.app_id)
     named = confluent_kafka.TopicPartition(place.topic, place.partition)
-    asked = confluent_kafka.ConsumerGroupTopicPartitions(group, [named])
+    request = confluent_kafka.ConsumerGroupTopicPartitions(group, [named])
 
     def ask(_: float) -> Any:
-        answer: Any = admin.list_consumer_group_offsets([asked], require_stable=stable)[group]
+        answer: Any = admin.list_consumer_group_offsets([request], require_stable=stable)[group]
         return answer.result(ANSWER_WITHIN_S).topic_partitions
 
-    found: Sequence[confluent_kafka.TopicPartition] = patiently(ask)
-    return found
+    offsets: Sequence[confluent_kafka.TopicPartition] = patiently(ask)
+    return offsets
 
 
 def _holds_just(target: Target, place: confluent_kafka.TopicPartition, last: Entry | None) -> bool:
     """Whether the committed records since the ledger's last transaction began are just that one's."""
-    known = 0 if last is None else last.added
+    expected = 0 if last is None else last.added
     since = 0 if last is None else last.since
     if since < 0:
         return False
     with committed_reader(target) as reader:
         reader.assign([confluent_kafka.TopicPartition(place.topic, place.partition, since)])
-        found = 0
-        while found <= known:
+        count = 0
+        while count <= expected:
             message = reader.poll(ANSWER_WITHIN_S)
             if message is None:
                 return False  # the broker does not answer
             error = message.error()
             if error is None:
-                found += 1
+                count += 1
             elif error.name() == "_PARTITION_EOF":
-                return found == known  # fewer where retention or compaction took some, and hides others
+                return count == expected  # fewer where retention or compaction took some, and hides others
             else:
                 raise confluent_kafka.KafkaException(error)
     return False

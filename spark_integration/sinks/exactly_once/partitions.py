@@ -127,9 +127,9 @@ def _offsets(
 
     def ask(limit_s: float) -> Any:
         within_s = min(limit_s, ANSWER_WITHIN_S)
-        asked = admin.list_offsets(
+        futures = admin.list_offsets(
             dict.fromkeys(places, spec), isolation_level=isolation, request_timeout=within_s
         )
-        return [asked[place].result() for place in places]
+        return [futures[place].result() for place in places]
 
-    return [int(found.offset) for found in patiently(ask)]
+    return [int(result.offset) for result in patiently(ask)]

@@ -61,11 +61,11 @@ class Target:
         return f"version {self.version} of {self.app_id!r} in topic {self.topic!r}"
 
 
-def target_of(asked: SinkOptions, placed_for: int | None, rule: KeyRule | None, *, stream: bool) -> Target:
+def target_of(options: SinkOptions, placed_for: int | None, rule: KeyRule | None, *, stream: bool) -> Target:
     """What was asked for, before the cluster is.
 
     Args:
-        asked: the options.
+        options: the options.
         placed_for: for how many partitions the rows were placed; None where that is not known.
         rule: where keyed rows have to be; None where that is not known.
         stream: whether a stream asks.
@@ -73,13 +73,13 @@ def target_of(asked: SinkOptions, placed_for: int | None, rule: KeyRule | None, 
     Raises:
         InvalidConfigError: no topic, no name for what is written, or no `placed_for`.
     """
-    once = asked.once
+    once = options.once
     if once is None or once.stream != stream:
         raise InvalidConfigError(
             "a stream's versions are its micro-batches: give 'exactlyOnce' for writeStream, and 'txnAppId' "
             "with 'txnVersion' for df.write and in foreachBatch"
         )
-    if asked.topic is None:
+    if options.topic is None:
         raise InvalidConfigError("an exactly-once write goes to one topic: give the option 'topic'")
     if placed_for is None:
         raise InvalidConfigError(
@@ -87,8 +87,8 @@ def target_of(asked: SinkOptions, placed_for: int | None, rule: KeyRule | None, 
             "column 'partition' with kafka_partition(), which notes it, or give the option 'partitions'"
         )
     return Target(
-        config=asked.config,
-        topic=asked.topic,
+        config=options.config,
+        topic=options.topic,
         topic_id="",
         actual=0,
         partitions=placed_for,
@@ -133,13 +133,13 @@ def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry 
         ExactlyOnceError: a subclass that names why this version cannot be written now.
         PartitionCountError: rows were placed for another count than the topic has.
     """
-    for known in (entry, anchor):
-        if known is not None:
-            _check_follows(target, partition if known is entry else 0, known)
-    if (known := entry or anchor) is None or known.version < target.version:
+    for last in (entry, anchor):
+        if last is not None:
+            _check_follows(target, partition if last is entry else 0, last)
+    if (last := entry or anchor) is None or last.version < target.version:
         _check_count(target)
     else:
-        _check_count_again(target, known, done=known.done and known is entry)
+        _check_count_again(target, last, done=last.done and last is entry)
     if entry is None:
         return Standing(before=_before(target, partition, anchor))
     if entry.version < target.version:
@@ -238,7 +238,7 @@ def _before(target: Target, partition: int, anchor: Entry | None) -> int:
 
 
 def check_same(target: Target, partition: int, held: Standing, content: Content) -> None:
-    """Raise unless the first records of a rerun are those that are in.
+    """Raise unless a rerun begins with the records that are in.
 
     Raises:
         RerunDiffersError: they are others.

@@ -64,7 +64,7 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
 
 
 class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
-    """Writes a micro-batch, exactly once. Tasks are told which one it is, the driver when all is over."""
+    """Writes a micro-batch, exactly once; tasks read its number from Spark."""
 
     def __init__(self, target: Target) -> None:
         self._target = target

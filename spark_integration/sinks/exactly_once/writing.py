@@ -228,18 +228,18 @@ class _Attempt:
 
     def await_the_other(self, fenced: Exception) -> Standing:
         """What stands in the partition once whoever fenced this one has finished."""
-        seen, patience_ends = Standing(), time.monotonic() + STANDSTILL_S
+        before, patience_ends = Standing(), time.monotonic() + STANDSTILL_S
         while time.monotonic() < patience_ends:
-            found = self._standing()
-            if found.done:
-                return found
-            if found != seen:
-                seen, patience_ends = found, time.monotonic() + STANDSTILL_S
+            now = self._standing()
+            if now.done:
+                return now
+            if now != before:
+                before, patience_ends = now, time.monotonic() + STANDSTILL_S
             time.sleep(0.5)
         raise FencedError(
             f"{self._target}: another writer has taken partition {self._partition} over, or the brokers "
             "ended a transaction for its age, and nobody came further than "
-            f"{seen.records} records in {STANDSTILL_S:g} s. Do two applications, or two drivers, use "
+            f"{before.records} records in {STANDSTILL_S:g} s. Do two applications, or two drivers, use "
             f"txnAppId {self._target.app_id!r}? Or did this task stand still for longer than "
             "'kafka.transaction.timeout.ms'? Then write this version again: it goes on there"
         ) from fenced
@@ -270,7 +270,7 @@ class _Attempt:
             return settled(self._group.committed([place], limit_s))
 
         try:
-            found = patiently(ask, SILENT_S if mend else PATIENCE_S)
+            offsets = patiently(ask, SILENT_S if mend else PATIENCE_S)
         except confluent_kafka.KafkaException as error:
             if not mend or not is_passing(error.args[0]):
                 raise
@@ -278,9 +278,9 @@ class _Attempt:
                 end_half_done(self._target, partition, self._producer)
             else:
                 end_elsewhere(self._target, partition)
-            found = patiently(ask, PATIENCE_S)
+            offsets = patiently(ask, PATIENCE_S)
         try:
-            return entries(found)[partition]
+            return entries(offsets)[partition]
         except ValueError as error:
             raise LedgerInUseError(f"{self._target}: {error}") from error
 

@@ -10,9 +10,10 @@ import pytest
 from confluent_kafka import Producer
 from kafka import KafkaConsumer
 
-from assignors import Assignment, AssignorError, Group, RebalanceProtocol
+from assignors import Assignment, Group, RebalanceProtocol
 from assignors.clients.kafka_python import KafkaPythonAssignor, finish_rejoin
 from partitioning import TopicPartition
+from partitioning.errors import AssignorError
 from tests.assignors.clients.consumer import METADATA_MAX_AGE_MS
 
 if TYPE_CHECKING:

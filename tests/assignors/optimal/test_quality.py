@@ -4,16 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from assignors import (
-    Assignment,
-    AssignmentQuality,
-    Group,
-    InvalidGroupError,
-    Member,
-    Topic,
-    get_assignor,
-    quality,
-)
+from assignors import Assignment, AssignmentQuality, Group, Member, Topic, get_assignor, quality
+from partitioning.errors import InvalidGroupError
 from tests.assignors.optimal.groups import best, found, groups, owning
 
 GROUP = Group(

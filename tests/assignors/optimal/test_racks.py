@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from assignors import Group, Member, Topic, get_assignor, quality
-from partitioning import InvalidConfigError
+from partitioning.errors import InvalidConfigError
 from tests.assignors.optimal.groups import NAMES, best_near, found_near, groups, owning, with_racks
 from tests.assignors.optimal.solver import solved_near
 from tests.support.tiers import examples

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from assignors import AssignorError
 from assignors.reasons import Reason, Step
 from assignors.rules.sticky import DEFAULT_GENERATION, max_generation_of
 from assignors.strategies import CooperativeStickyAssignor, StickyAssignor
+from partitioning.errors import AssignorError
 from tests.support.golden import golden_files, golden_lines, group_of
 
 pytestmark = pytest.mark.sampled

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assignors import AssignorError, Group, Member, Topic, get_assignor
+from assignors import Group, Member, Topic, get_assignor
+from partitioning.errors import AssignorError
 
 STICKY = ["sticky", "cooperative-sticky"]
 

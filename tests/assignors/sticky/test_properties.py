@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from assignors import AssignorError, Group, Member, Topic, get_assignor
+from assignors import Group, Member, Topic, get_assignor
+from partitioning.errors import AssignorError
 from tests.support.tiers import examples
 
 FEW = settings(max_examples=examples(40), deadline=None)

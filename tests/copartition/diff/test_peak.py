@@ -8,7 +8,7 @@ import pytest
 from assignors.assignment import Assignment
 from assignors.state import GroupState
 from copartition.diff import diff
-from partitioning import InvalidConfigError
+from partitioning.errors import InvalidConfigError
 
 LISTS = {"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]}
 WEIGHTS = {"t": [5, 4, 2, 1]}

@@ -14,9 +14,9 @@ from confluent_kafka.serialization import (
     StringSerializer,
 )
 
-from partitioning import InvalidConfigError, UnknownStrategyError, partition_for_key
+from partitioning import partition_for_key
 from partitioning.clients.confluent import PartitioningSerializingProducer
-from partitioning.errors import DeliveryError, UnknownTopicError
+from partitioning.errors import DeliveryError, InvalidConfigError, UnknownStrategyError, UnknownTopicError
 from tests.partitioning.clients.strategies import Strategy, last
 from tests.support.records import read
 

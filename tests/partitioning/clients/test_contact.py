@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 
 from partitioning.clients.contact import cluster_metadata
-from partitioning.clients.delivery import told
+from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError
 
 
@@ -72,4 +72,4 @@ def test_a_fault_is_told_once_however_long_each_try_took():
         "no (after 3ms in state AUTH_REQ)",
         "no (after 28ms in state X, 1 identical error(s) suppressed)",
     ]
-    assert told(map(Fault, [*tries, "never (again)"])) == "no; never (again)"
+    assert describe_errors(map(Fault, [*tries, "never (again)"])) == "no; never (again)"

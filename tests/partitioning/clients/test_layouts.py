@@ -58,23 +58,23 @@ def test_a_layout_that_is_due_is_asked_for_in_the_background() -> None:
     cluster.partitions = 5
     cluster.answering.clear()  # whoever waits now waits for ever
     for _ in range(100):
-        assert known.known("t", cluster.ask).place(b"key") == 2
+        assert known.current("t", cluster.ask).place(b"key") == 2
     assert cluster.asked == [("t", False), ("t", True)]
     cluster.answering.set()
     wait_for_refresh(known)
-    assert known.known("t", cluster.ask).place(b"key") == 4
+    assert known.current("t", cluster.ask).place(b"key") == 4
 
 
 def test_silent_brokers_are_asked_once_for_all_topics() -> None:
     cluster, known = Cluster(), topics()
     names = [f"t{number}" for number in range(12)]
     for name in names:
-        known.known(name, cluster.ask)
+        known.current(name, cluster.ask)
         wait_for_refresh(known)
     cluster.asked.clear()
     cluster.silent = True
     for name in names * 10:
-        known.known(name, cluster.ask)
+        known.current(name, cluster.ask)
         wait_for_refresh(known)
     assert len(cluster.asked) == 1
 
@@ -82,15 +82,15 @@ def test_silent_brokers_are_asked_once_for_all_topics() -> None:
 def test_a_refresh_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_REFRESH_AGAIN_S", 0.0)
     cluster, known = Cluster(), topics(max_age_ms=50)
-    known.known("t", cluster.ask)
+    known.current("t", cluster.ask)
     cluster.silent = True
     deadline = time.monotonic() + GENEROUS_S
     while len(cluster.asked) < 4 and time.monotonic() < deadline:
-        assert known.known("t", cluster.ask).place(b"key") == 2
+        assert known.current("t", cluster.ask).place(b"key") == 2
     cluster.silent, cluster.partitions = False, 5
-    while known.known("t", cluster.ask).place(b"key") != 4 and time.monotonic() < deadline:
+    while known.current("t", cluster.ask).place(b"key") != 4 and time.monotonic() < deadline:
         pass
-    assert known.known("t", cluster.ask).place(b"key") == 4
+    assert known.current("t", cluster.ask).place(b"key") == 4
 
 
 @pytest.mark.parametrize(
@@ -98,22 +98,22 @@ def test_a_refresh_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch) -
 )
 def test_where_a_partition_is_gone_the_next_record_waits(code: int) -> None:
     cluster, known = Cluster(), topics(max_age_ms=-1)
-    known.known("t", cluster.ask)
+    known.current("t", cluster.ask)
     cluster.partitions = 2
     known.on_error("t", KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
-    assert known.known("t", cluster.ask).place(b"key") == 2
+    assert known.current("t", cluster.ask).place(b"key") == 2
     known.on_error("t", KafkaError(code))
-    assert known.known("t", cluster.ask).place(b"key") == 1
+    assert known.current("t", cluster.ask).place(b"key") == 1
     assert cluster.asked == [("t", False), ("t", False)]
 
 
 def test_silent_brokers_keep_a_partition_that_may_be_gone() -> None:
     cluster, known = Cluster(), topics(max_age_ms=-1)
-    known.known("t", cluster.ask)
+    known.current("t", cluster.ask)
     cluster.silent = True
     for _ in range(10):
         known.on_error("t", KafkaError(KafkaError._UNKNOWN_PARTITION))
-        assert known.known("t", cluster.ask).place(b"key") == 2
+        assert known.current("t", cluster.ask).place(b"key") == 2
     assert len(cluster.asked) == 2
 
 
@@ -127,15 +127,15 @@ def test_silent_brokers_keep_a_partition_that_may_be_gone() -> None:
 )
 def test_a_topic_that_went_away_is_told_to_the_next_record(code: int, says: str) -> None:
     cluster, known = Cluster(), topics("java")
-    known.known("t", cluster.ask)
+    known.current("t", cluster.ask)
     assert known.hashed == {"t"}
     cluster.error = code
     wait_for_refresh(known)
-    known.known("t", cluster.ask)
+    known.current("t", cluster.ask)
     wait_for_refresh(known)
     assert known.hashed == set()
     with pytest.raises(UnknownTopicError, match=says):
-        known.known("t", cluster.ask)
+        known.current("t", cluster.ask)
 
 
 def test_a_leader_that_is_being_elected_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,14 +149,14 @@ def test_a_leader_that_is_being_elected_is_waited_for(monkeypatch: pytest.Monkey
         cluster.error = None
         return found
 
-    assert known.known("t", ask).place(b"key") == 2
+    assert known.current("t", ask).place(b"key") == 2
     assert len(cluster.asked) == 2
 
 
 @pytest.mark.parametrize("error", [RuntimeError("Producer has been closed"), None])
 def test_a_producer_that_ends_meanwhile_ends_the_question(error: Exception | None) -> None:
     cluster, known = Cluster(), topics()
-    known.known("t", cluster.ask)
+    known.current("t", cluster.ask)
     wait_for_refresh(known)
 
     def ask(_name: str, _within_s: float) -> Any:

@@ -188,7 +188,7 @@ def test_what_is_not_done_is_given_again_unless_its_partition_is_gone() -> None:
 def test_what_is_done_is_not_given_again() -> None:
     one = reading(MadeUpConsumer([Record((0, 5))]))
     one.read()
-    one.done(1)
+    one.mark_processed(1)
     assert places(one.read()[0]) == []
 
 
@@ -203,7 +203,7 @@ def test_a_record_that_comes_again_ends_the_loop() -> None:
     consumer = MadeUpConsumer([Record((0, 5)), Record((0, 6))])
     one = reading(consumer)
     one.read()
-    one.done(1)
+    one.mark_processed(1)
     consumer.gives = [lost(1), Record((0, 6))]
     with pytest.raises(GaveUpError, match="source/0: the consumer gave offset 6, though all before 7 was"):
         one.read()
@@ -221,7 +221,7 @@ def test_a_partition_that_begins_before_what_is_committed_ends_the_loop(comes_ba
     consumer = MadeUpConsumer([Record((0, 5)), Record((1, 7))] if comes_back else [], where={0: 5, 1: -1001})
     one = reading(consumer)
     one.read()
-    one.done(1)
+    one.mark_processed(1)
     consumer.gives, consumer.where = [*comes_back, Record((1, 8)), Record((0, 5))], {0: 6, 1: 8}
     with pytest.raises(GaveUpError, match="source/0: the consumer gave offset 5, though all before 6"):
         one.read()
@@ -325,7 +325,7 @@ def test_a_record_that_takes_longer_than_the_group_waits_is_named(monkeypatch: p
 def test_what_is_left_of_a_slow_batch_is_given_again() -> None:
     one = reading(MadeUpConsumer([Record((0, 5)), Record((0, 6)), Record((0, 7))]))
     one._batch = [Record((0, 5)), Record((0, 6))]  # type: ignore[list-item]
-    one.done(1)
+    one.mark_processed(1)
     assert places(one._batch) == [(0, 6)]
 
 

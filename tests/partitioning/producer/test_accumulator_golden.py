@@ -75,7 +75,7 @@ class Ours:
             case {"ready": _}:
                 return {"nodes": sorted(self.accumulator.ready(self.now))}
             case {"latency": node, "can_drain": can_drain}:
-                self.accumulator.told(node, self.now, can_drain=can_drain)
+                self.accumulator.update_node_latency_stats(node, self.now, can_drain=can_drain)
                 return {}
             case {"drain": nodes, "max_size": most}:
                 return {"batches": {str(node): self.request(node, most) for node in nodes}}

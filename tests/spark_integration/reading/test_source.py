@@ -63,7 +63,7 @@ def aborted(broker: Kafka) -> str:
     return topic
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def aged(broker: Kafka) -> str:
     """A topic whose first hundred offsets of partition 0 are gone."""
     topic = broker.create_topic(PARTITIONS)

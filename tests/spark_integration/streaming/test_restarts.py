@@ -143,7 +143,7 @@ def uncommit(folder: Path, batch: int) -> None:
     "way",
     [
         "foreachBatch kafka",
-        pytest.param("foreachBatch copartition", marks=pytest.mark.needs("data sources")),
+        pytest.param("foreachBatch copartition", marks=[WIDE, pytest.mark.needs("data sources")]),
         pytest.param("copartition", marks=pytest.mark.needs("data sources")),
     ],
 )

@@ -19,7 +19,7 @@ from tools.oracle.assignors.scenarios import ASSIGNORS, families, scenarios
 from tools.oracle.assignors.worlds import partitions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tools.oracle.assignors.worlds import Json, Runs
 
@@ -65,9 +65,9 @@ def _sorted(runs: Runs) -> list[tuple[str, int]]:
     return sorted((topic, number) for topic, *numbers in runs for number in numbers)
 
 
-def write_lines(name: str, lines: Iterator[Json]) -> bool:
+def write_lines(name: str, lines: Iterable[Json], folder: Path = GOLDEN) -> bool:
     """Writes a golden file unless it says the same already."""
-    path = GOLDEN / f"{name}.jsonl.xz"
+    path = folder / f"{name}.jsonl.xz"
     content = "".join(
         json.dumps(line, separators=(",", ":"), ensure_ascii=True) + "\n" for line in lines
     ).encode()

@@ -9,9 +9,10 @@ import java.util.Map;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.utils.Time;
-import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
+import org.apache.kafka.coordinator.group.api.assignor.PartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
 import org.apache.kafka.coordinator.group.assignor.RangeAssignor;
+import org.apache.kafka.coordinator.group.assignor.SimpleAssignor;
 import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
 import org.apache.kafka.coordinator.group.generated.ConsumerGroupTargetAssignmentMemberValue;
 import org.apache.kafka.coordinator.group.modern.Assignment;
@@ -19,10 +20,11 @@ import org.apache.kafka.coordinator.group.modern.ModernGroup;
 import org.apache.kafka.coordinator.group.modern.SubscriptionCount;
 import org.apache.kafka.coordinator.group.modern.TargetAssignmentBuilder;
 import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember;
+import org.apache.kafka.coordinator.group.modern.share.ShareGroupMember;
 
-/** A KIP-848 group: the coordinator's own target assignment builder, with targets that went through its records. */
+/** A KIP-848 group, or a share group (KIP-932): the coordinator's own target assignment builder, with targets that went through its records. */
 final class BrokerGroup implements Scenario.Leader {
-    private final ConsumerGroupPartitionAssignor assignor;
+    private final PartitionAssignor assignor;
     /** Target of each member as its last record listed it. */
     private final Map<String, List<TopicPartition>> targets = new HashMap<>();
 
@@ -30,8 +32,12 @@ final class BrokerGroup implements Scenario.Leader {
         assignor = instance(name);
     }
 
-    static ConsumerGroupPartitionAssignor instance(String name) {
-        return name.equals("uniform") ? new UniformAssignor() : new RangeAssignor();
+    static PartitionAssignor instance(String name) {
+        return switch (name) {
+            case "simple" -> new SimpleAssignor();
+            case "uniform" -> new UniformAssignor();
+            default -> new RangeAssignor();
+        };
     }
 
     @Override
@@ -61,6 +67,7 @@ final class BrokerGroup implements Scenario.Leader {
     static final class Group {
         private final Image image;
         private final Map<String, ConsumerGroupMember> members = new LinkedHashMap<>();
+        private final Map<String, ShareGroupMember> shareMembers = new LinkedHashMap<>();
         private final Map<String, Assignment> targets = new HashMap<>();
         private final Map<Uuid, Map<Integer, String>> owners = new HashMap<>();
         private final SubscriptionType subscriptionType;
@@ -75,6 +82,9 @@ final class BrokerGroup implements Scenario.Leader {
                     .setSubscribedTopicNames(input.topics())
                     .build();
                 members.put(input.id(), member);
+                shareMembers.put(input.id(), new ShareGroupMember.Builder(input.id())
+                    .setSubscribedTopicNames(input.topics())
+                    .build());
                 member.subscribedTopicNames()
                     .forEach(topic -> subscribers.compute(topic, SubscriptionCount::incNameCount));
                 Assignment target = target(input.owned());
@@ -85,11 +95,18 @@ final class BrokerGroup implements Scenario.Leader {
             subscriptionType = ModernGroup.subscriptionType(subscribers, members.size());
         }
 
-        Map<String, List<TopicPartition>> assign(ConsumerGroupPartitionAssignor assignor) {
+        Map<String, List<TopicPartition>> assign(PartitionAssignor assignor) {
+            return assignor instanceof SimpleAssignor
+                ? assign(new TargetAssignmentBuilder.ShareTargetAssignmentBuilder("group", 1, assignor)
+                    .withMembers(shareMembers))
+                : assign(new TargetAssignmentBuilder.ConsumerTargetAssignmentBuilder("group", 1, assignor)
+                    .withMembers(members));
+        }
+
+        private Map<String, List<TopicPartition>> assign(TargetAssignmentBuilder<?, ?> builder) {
             Map<String, List<TopicPartition>> lists = new LinkedHashMap<>();
-            new TargetAssignmentBuilder.ConsumerTargetAssignmentBuilder("group", 1, assignor)
+            builder
                 .withTime(Time.SYSTEM)
-                .withMembers(members)
                 .withSubscriptionType(subscriptionType)
                 .withTargetAssignment(targets)
                 .withInvertedTargetAssignment(owners)

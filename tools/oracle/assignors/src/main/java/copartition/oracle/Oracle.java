@@ -47,6 +47,7 @@ public final class Oracle {
             case "time" -> Timing.run(request);
             case "hash_order" -> HashOrder.run(request);
             case "coordinate" -> Coordinator.run(request);
+            case "streams" -> StreamsGroup.run(request);
             default -> ProtocolBytes.run(op, request);
         };
     }

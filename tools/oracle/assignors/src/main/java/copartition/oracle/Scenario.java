@@ -97,7 +97,7 @@ final class Scenario {
 
     static Leader leader(String assignor) {
         return switch (assignor) {
-            case "uniform", "broker-range" -> new BrokerGroup(assignor);
+            case "uniform", "broker-range", "simple" -> new BrokerGroup(assignor);
             default -> new ClientGroup(assignor);
         };
     }

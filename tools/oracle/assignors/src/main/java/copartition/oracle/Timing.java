@@ -21,6 +21,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.GroupAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.GroupSpec;
+import org.apache.kafka.coordinator.group.api.assignor.PartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
 
 /**
@@ -104,7 +105,7 @@ final class Timing {
 
     private static Map<String, List<TopicPartition>> brokerLists(
             String name, List<Inputs.Topic> topics, List<Inputs.Member> members, Stopwatch watch) {
-        ConsumerGroupPartitionAssignor assignor = BrokerGroup.instance(name);
+        PartitionAssignor assignor = BrokerGroup.instance(name);
         return new BrokerGroup.Group(topics, members).assign(new ConsumerGroupPartitionAssignor() {
             @Override
             public String name() {

@@ -1,0 +1,275 @@
+"""The rule of share groups (KIP-932), "simple": `org.apache.kafka.coordinator.group.assignor.SimpleAssignor`.
+
+Kafka 4.4.0, as 4.1 to 4.4. Several members may have one partition: each gets as many members as it takes for
+nobody to be left without. Neither racks nor instance ids count. All partitions count as initialised.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeVar
+
+from assignors.rules.group_spec import GroupSpec, TargetAssignment, deep_copy_assignment
+from partitioning.errors import AssignorError
+from partitioning.java import hash_map_capacity
+from partitioning.java.hash_codes import TopicIdPartition
+from partitioning.java.hash_map import HashMap, HashSet
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Callable, Iterable
+
+    from assignors.group import Group
+    from partitioning.topic_partition import TopicPartition
+
+K = TypeVar("K")
+
+
+def assign_simple(group: Group) -> dict[str, list[TopicPartition]]:
+    """The partitions of each member, each list in the order of its map of topic ids.
+
+    Args:
+        group: the group; what a member owns is its target assignment so far.
+
+    Raises:
+        AssignorError: where the JVM throws.
+    """
+    spec = GroupSpec(group)
+    if not spec.member_ids:
+        return {}
+    builder = _Homogeneous(spec) if spec.is_homogeneous else _Heterogeneous(spec)
+    return spec.partition_lists(builder.build())
+
+
+class _Builder:
+    """What both ways share: members by number, their targets before and after.
+
+    Attributes:
+        member_ids: the members; a number is an index into them.
+        old: each member's target so far.
+        new: copies of the targets that change.
+    """
+
+    def __init__(self, spec: GroupSpec) -> None:
+        self.spec = spec
+        self.member_ids = spec.member_ids
+        self.old = [spec.member_assignment[member] for member in self.member_ids]
+        self.new: dict[int, TargetAssignment] = {}
+
+    def result(self) -> dict[str, TargetAssignment]:
+        """Each member's target: the old one where it did not change."""
+        return {member: self.new.get(index, self.old[index]) for index, member in enumerate(self.member_ids)}
+
+    def changeable(self, member: int) -> TargetAssignment:
+        """The member's target, copied before its first change.
+
+        Quirk: a copy can have another order, and one is made now and then although nothing changes.
+        """
+        if member not in self.new:
+            self.new[member] = deep_copy_assignment(self.old[member])
+        return self.new[member]
+
+
+class _Homogeneous(_Builder):
+    """`SimpleHomogeneousAssignmentBuilder`: all subscribe to the same topics, whose partitions are one pool.
+
+    Attributes:
+        subscribed: the topics.
+        targets: their partitions.
+        desired_sharing: how many members each partition gets at most.
+        desired: how many partitions each member gets.
+        by_partition: who has each partition in the end.
+        by_member: the same by member.
+        unfilled: members that have fewer than they should.
+    """
+
+    def __init__(self, spec: GroupSpec) -> None:
+        super().__init__(spec)
+        self.subscribed = spec.subscribed_topic_ids[self.member_ids[0]]
+        self.targets = [
+            TopicIdPartition(topic, number)
+            for topic in self.subscribed
+            for number in range(spec.num_partitions[topic])
+        ]
+        self.desired_sharing = _ceil_div(len(self.member_ids), len(self.targets))
+        self.desired = _desired_counts(self.desired_sharing * len(self.targets), len(self.member_ids))
+        self.by_partition: HashMap[TopicIdPartition, HashSet[int]] = HashMap(
+            capacity=hash_map_capacity(len(self.targets) + 1)
+        )
+        self.by_member: dict[int, HashSet[TopicIdPartition]] = {}
+        self.unfilled: set[int] = set()
+
+    def build(self) -> dict[str, TargetAssignment]:
+        """The targets, in four steps."""
+        if not len(self.subscribed):
+            return {}
+        for member in self._revoke_unassignable():
+            self._revoke_overfilled(member)
+        for partition, members in self.by_partition.items():
+            self._revoke_overshared(partition, members)
+        for target in self.targets:
+            self.by_partition.compute_if_absent(target, HashSet)
+        _assign_remaining(self.by_partition.items(), self.desired_sharing, self.unfilled, self._give)
+        return self.result()
+
+    def _revoke_unassignable(self) -> list[int]:
+        """Step 1: keep what is still subscribed; returns who has too much.
+
+        Quirk: whether a partition still exists is not looked at.
+        """
+        overfilled = []
+        for member, target in enumerate(self.old):
+            assigned = 0
+            for topic, partitions in target.items():
+                if topic not in self.subscribed:
+                    self.changeable(member).pop(topic, None)
+                    continue
+                for number in partitions:
+                    partition = TopicIdPartition(topic, number)
+                    assigned += 1
+                    self.by_partition.compute_if_absent(partition, HashSet).add(member)
+                    self.by_member.setdefault(member, HashSet()).add(partition)
+                    if assigned >= self.desired[member]:
+                        self.changeable(member)
+            if assigned < self.desired[member]:
+                self.unfilled.add(member)
+            elif assigned > self.desired[member]:
+                overfilled.append(member)
+        return overfilled
+
+    def _revoke_overfilled(self, member: int) -> None:
+        """Step 2: take the first ones of a HashSet away until the member has what it should."""
+        mine = self.by_member[member]
+        for partition in list(mine)[: len(mine) - self.desired[member]]:
+            self.changeable(member)[partition.topic].discard(partition.partition)
+            self.by_partition[partition].discard(member)
+            mine.discard(partition)
+
+    def _revoke_overshared(self, partition: TopicIdPartition, members: HashSet[int]) -> None:
+        """Step 3: take a partition from the first ones of its members until few enough have it."""
+        for member in list(members)[: max(0, len(members) - self.desired_sharing)]:
+            self.changeable(member)[partition.topic].discard(partition.partition)
+            members.discard(member)
+            self.by_member[member].discard(partition)
+            self.unfilled.add(member)
+
+    def _give(self, partition: TopicIdPartition, member: int) -> bool:
+        """Step 4: give a member one more; whether it has what it should."""
+        self.changeable(member).compute_if_absent(partition.topic, HashSet).add(partition.partition)
+        mine = self.by_member.setdefault(member, HashSet())
+        mine.add(partition)
+        return len(mine) >= self.desired[member]
+
+
+class _Heterogeneous(_Builder):
+    """`SimpleHeterogeneousAssignmentBuilder`: each topic by itself, among its own subscribers.
+
+    Quirk: topics that nobody subscribes to any more stay in the targets of who had them.
+    """
+
+    def build(self) -> dict[str, TargetAssignment]:
+        """The targets, topic after topic in the order of a HashSet of all that are subscribed."""
+        topics: HashSet[uuid.UUID] = HashSet()
+        subscribers: dict[uuid.UUID, list[int]] = {}
+        for index, member in enumerate(self.member_ids):
+            for topic in self.spec.subscribed_topic_ids[member]:
+                topics.add(topic)
+                subscribers.setdefault(topic, []).append(index)
+        for topic in topics:
+            _OneTopic(self, topic, subscribers[topic]).build()
+        return self.result() if topics else {}
+
+
+class _OneTopic:
+    """One topic of such a group (`TopicAssignmentPartialBuilder`); attributes as in `_Homogeneous`."""
+
+    def __init__(self, builder: _Heterogeneous, topic: uuid.UUID, subscribers: list[int]) -> None:
+        self.builder = builder
+        self.topic = topic
+        self.subscribers = subscribers
+        self.count = builder.spec.num_partitions[topic]
+        self.desired_sharing = _ceil_div(len(subscribers), self.count)
+        counts = _desired_counts(self.desired_sharing * self.count, len(subscribers))
+        self.desired = dict(zip(subscribers, counts, strict=True))
+        self.by_partition: HashMap[int, HashSet[int]] = HashMap(capacity=hash_map_capacity(self.count + 1))
+        self.by_member: HashMap[int, HashSet[int]] = HashMap(capacity=hash_map_capacity(len(subscribers) + 1))
+
+    def build(self) -> None:
+        """Steps 1 to 4 for this topic."""
+        for member, target in enumerate(self.builder.old):
+            for partition in target.get(self.topic, ()):
+                self.by_partition.compute_if_absent(partition, HashSet).add(member)
+                self.by_member.compute_if_absent(member, HashSet).add(partition)
+        for member, mine in self.by_member.items():
+            for partition in list(mine)[: max(0, len(mine) - self.desired.get(member, 0))]:
+                self._take(partition, member)
+        for partition, members in self.by_partition.items():
+            for member in list(members)[: max(0, len(members) - self.desired_sharing)]:
+                self._take(partition, member)
+        for partition in range(self.count):
+            self.by_partition.compute_if_absent(partition, HashSet)
+        unfilled = {
+            each for each in self.subscribers if len(self.by_member.get(each, ())) < self.desired[each]
+        }
+        _assign_remaining(self.by_partition.items(), self.desired_sharing, unfilled, self._give)
+
+    def _take(self, partition: int, member: int) -> None:
+        self.by_partition[partition].discard(member)
+        self.by_member[member].discard(partition)
+        self.builder.changeable(member)[self.topic].discard(partition)
+
+    def _give(self, partition: int, member: int) -> bool:
+        self.builder.changeable(member).compute_if_absent(self.topic, HashSet).add(partition)
+        mine = self.by_member.compute_if_absent(member, HashSet)
+        mine.add(partition)
+        return len(mine) >= self.desired[member]
+
+
+def _ceil_div(members: int, partitions: int) -> int:
+    return -(-members // partitions) if partitions else 0
+
+
+def _desired_counts(total: int, members: int) -> list[int]:
+    """How many partitions each member should have. Quirk: in doubles, which can round a count up."""
+    precise = total / members
+    return [math.ceil(precise * (index + 1)) - math.ceil(precise * index) for index in range(members)]
+
+
+def _assign_remaining(
+    assigned: Iterable[tuple[K, HashSet[int]]],
+    desired_sharing: int,
+    unfilled: set[int],
+    give: Callable[[K, int], bool],
+) -> None:
+    """Gives what has too few members to the unfilled ones in a circle (`assignRemainingPartitions`).
+
+    Quirk: who gets a partition in this step is not noted, so a short circle comes back to the same member,
+    which counts as one more.
+
+    Args:
+        assigned: each partition and who has had it.
+        desired_sharing: how many members each is to have.
+        unfilled: members that have too few; who is full leaves.
+        give: gives a partition to a member, and says whether that is full now.
+    """
+    circle, has_given = iter(sorted(unfilled)), False
+    for partition, members in assigned if unfilled else ():
+        to_make = desired_sharing - len(members)
+        while to_make > 0:
+            member = next(circle, None)
+            if member is None and not has_given:
+                break
+            if member is None:
+                circle, has_given = iter(sorted(unfilled)), False
+                member = next(circle, None)
+            if member is None:
+                raise AssignorError(
+                    f"a partition lacks {to_make} members, but all have what they should; the JVM fails here",
+                    jvm_exception="NoSuchElementException",
+                )
+            if member not in members:
+                to_make, has_given = to_make - 1, True
+                if give(partition, member):
+                    unfilled.discard(member)
+        if not unfilled:
+            break

@@ -1,0 +1,264 @@
+"""The rule of the streams groups' "sticky" (KIP-1071): the broker's `streams.assignor.StickyTaskAssignor`.
+
+Kafka 4.4.0. A task is a partition of a subtopology. Warm-up tasks and racks do not count there yet.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from partitioning.errors import AssignorError
+from partitioning.java import utf16_key
+from partitioning.java.hash_map import HashMap
+from partitioning.java.priority_queue import PriorityQueue
+from partitioning.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from assignors.streams import StreamsGroup, StreamsMember
+
+
+class _Answer(NamedTuple):
+    """What each member gets."""
+
+    active: dict[str, set[TopicPartition]]
+    standby: dict[str, set[TopicPartition]]
+
+
+@dataclass(slots=True)
+class _Quota:
+    """How many tasks each member may have; computed anew when a member has that many (`maybeUpdate`)."""
+
+    total: int
+    members: int
+    per_member: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._compute()
+
+    def note(self, tasks: int) -> None:
+        """A member has so many tasks now."""
+        if tasks == self.per_member:
+            self.members -= 1
+            self.total -= tasks
+            self._compute()
+
+    def _compute(self) -> None:
+        self.per_member = -(-self.total // self.members) if self.members else 0
+
+
+class _Process:
+    """A process and its members (`ProcessState`)."""
+
+    def __init__(self) -> None:
+        self.tasks: set[TopicPartition] = set()
+        self.counts: HashMap[str, int] = HashMap()
+        self.load = 0.0
+        self._task_count = 0
+        self._by_load: PriorityQueue[list[str | int]] | None = None
+
+    def add(self, member: str, task: TopicPartition) -> int:
+        """Gives a task to one of its members; how many that has now."""
+        self._by_load = None
+        return self._add(member, task)
+
+    def add_to_least_loaded(self, task: TopicPartition) -> tuple[str, int]:
+        """Gives a task to the member with the fewest; which one, and how many that has now.
+
+        Quirk: the queue of members lives until a task is given to one by name.
+        """
+        if len(self.counts) == 1:
+            (member,) = self.counts
+            return member, self._add(member, task)
+        if self._by_load is None:
+            entries: list[list[str | int]] = [[member, count] for member, count in self.counts.items()]
+            self._by_load = PriorityQueue(lambda entry: int(entry[1]), entries)
+        entry = self._by_load.poll()
+        assert entry is not None
+        member = str(entry[0])
+        entry[1] = count = self._add(member, task)
+        self._by_load.add(entry)
+        return member, count
+
+    def _add(self, member: str, task: TopicPartition) -> int:
+        self._task_count += 1
+        self.tasks.add(task)
+        self.counts[member] += 1
+        self.load = self._task_count / len(self.counts)
+        return self.counts[member]
+
+
+def assign_streams_sticky(group: StreamsGroup) -> _Answer:
+    """Who runs what, and who stands by.
+
+    Args:
+        group: subtopologies and members, in the order in which they are in the coordinator's map.
+
+    Raises:
+        AssignorError: where the JVM throws: tasks, but no members.
+    """
+    return _Sticky(group).run()
+
+
+class _Sticky:
+    def __init__(self, group: StreamsGroup) -> None:
+        self._group = group
+        subtopologies = sorted(group.subtopologies, key=lambda each: utf16_key(each.id))
+        self._tasks = [
+            TopicPartition(each.id, number) for each in subtopologies for number in range(each.tasks)
+        ]
+        self._stateful = [
+            TopicPartition(each.id, number)
+            for each in subtopologies
+            if each.stateful
+            for number in range(each.tasks)
+        ]
+        count = len(group.members)
+        self._active_quota = _Quota(len(self._tasks), count)
+        self._quota = _Quota(len(self._tasks) + len(self._stateful) * group.standby_replicas, count)
+        # Quirk: members come in the order of a HashMap, processes in that of another one.
+        by_id: HashMap[str, StreamsMember] = HashMap()
+        for member in group.members:
+            by_id[member.id] = member
+        self._process_of = {member.id: member.process_id for member in group.members}
+        self._processes: HashMap[str, _Process] = HashMap(capacity=count)
+        self._previous_active: dict[TopicPartition, str] = {}
+        candidates: dict[TopicPartition, list[tuple[bool, int, str]]] = defaultdict(list)
+        for member in by_id.values():
+            self._processes.compute_if_absent(member.process_id, _Process).counts[member.id] = 0
+            # Quirk: of two members with one active task the later one counts.
+            self._previous_active.update(dict.fromkeys(member.active, member.id))
+            for task in member.standby:
+                candidates[task].append((False, -member.offsets.get(task, 0), member.id))
+            for task in member.offsets.keys() - set(member.standby):
+                candidates[task].append((True, -member.offsets[task], member.id))
+        self._previous_standby = {
+            task: [member for *_, member in sorted(ranked, key=lambda each: each[:2])]
+            for task, ranked in candidates.items()
+        }
+        self._answer = _Answer(
+            {member.id: set() for member in group.members}, {member.id: set() for member in group.members}
+        )
+
+    def run(self) -> _Answer:
+        """Active tasks, then standby tasks."""
+        self._assign_active()
+        if self._group.standby_replicas > 0:
+            self._assign_standby()
+        return self._answer
+
+    def _assign_active(self) -> None:
+        # 1. A task goes back to its previous member, as long as that has no more than its share.
+        left = [
+            task
+            for task in sorted(self._tasks, key=_by_partition)
+            if not self._try_active(task, self._previous_active.get(task))
+        ]
+
+        # 2. Then to one that had it as a standby, or still has its state.
+        rest = [
+            task
+            for task in left
+            if not self._try_active(task, self._least_loaded_previous(task, is_standby=False))
+        ]
+
+        # 3. The others go to the process with the least load, and there to the member with the fewest tasks.
+        queue = self._by_load()
+        for task in sorted(rest, key=_by_subtopology):
+            process = queue.poll()
+            if process is None:
+                raise AssignorError(
+                    f"nobody can run task {task.topic}_{task.partition}: the group has no members",
+                    jvm_exception="TaskAssignorException",
+                )
+            member, count = process.add_to_least_loaded(task)
+            self._note_active(member, task, count)
+            queue.add(process)
+
+    def _try_active(self, task: TopicPartition, member: str | None) -> bool:
+        if member is None:
+            return False
+        process = self._processes[self._process_of[member]]
+        if process.counts[member] >= self._active_quota.per_member:
+            return False
+        self._note_active(member, task, process.add(member, task))
+        return True
+
+    def _note_active(self, member: str, task: TopicPartition, count: int) -> None:
+        self._answer.active[member].add(task)
+        self._active_quota.note(count)
+        self._quota.note(count)
+
+    def _least_loaded_previous(self, task: TopicPartition, *, is_standby: bool) -> str | None:
+        """Step 2 (`findPrevMemberWithLeastLoad`).
+
+        Quirk: another candidate wins only where its process and the member itself both have less.
+        """
+        best, best_loads = None, (0.0, 0)
+        for member in self._previous_standby.get(task, ()):
+            process = self._processes[self._process_of[member]]
+            if is_standby and task in process.tasks:
+                continue
+            loads = (process.load, process.counts[member])
+            if best is None or (loads[0] < best_loads[0] and loads[1] < best_loads[1]):
+                best, best_loads = member, loads
+        return best
+
+    def _assign_standby(self) -> None:
+        replicas = self._group.standby_replicas
+        # 1. To the member that ran the task before, else to one that had it as a standby or has its state.
+        missing: list[tuple[TopicPartition, int]] = []
+        for task in sorted(self._stateful, key=_by_partition, reverse=True):
+            for number in range(replicas):
+                if not self._try_standby(task):
+                    missing.append((task, replicas - number))
+                    break
+
+        # 2. What is left goes to the processes with the least load that do not have the task.
+        queue = self._by_load()
+        for task, count in sorted(missing, key=lambda each: _by_subtopology(each[0]), reverse=True):
+            for _ in range(count):
+                if not self._assign_standby_to_least_loaded(queue, task):
+                    break
+
+    def _try_standby(self, task: TopicPartition) -> bool:
+        for find in (
+            self._previous_active.get,
+            lambda each: self._least_loaded_previous(each, is_standby=True),
+        ):
+            member = find(task)
+            if member is not None:
+                process = self._processes[self._process_of[member]]
+                if task not in process.tasks and process.counts[member] < self._quota.per_member:
+                    self._note_standby(member, task, process.add(member, task))
+                    return True
+        return False
+
+    def _assign_standby_to_least_loaded(self, queue: PriorityQueue[_Process], task: TopicPartition) -> bool:
+        """Down the queue until a process does not have the task; all come back in the opposite order."""
+        passed: list[_Process] = []
+        while (process := queue.poll()) is not None:
+            passed.append(process)
+            if task not in process.tasks:
+                member, count = process.add_to_least_loaded(task)
+                self._note_standby(member, task, count)
+                break
+        for each in reversed(passed):
+            queue.add(each)
+        return process is not None
+
+    def _note_standby(self, member: str, task: TopicPartition, count: int) -> None:
+        self._answer.standby[member].add(task)
+        self._quota.note(count)
+
+    def _by_load(self) -> PriorityQueue[_Process]:
+        return PriorityQueue(lambda process: process.load, self._processes.values())
+
+
+def _by_partition(task: TopicPartition) -> tuple[int, bytes]:
+    return task.partition, utf16_key(task.topic)
+
+
+def _by_subtopology(task: TopicPartition) -> tuple[bytes, int]:
+    return utf16_key(task.topic), task.partition

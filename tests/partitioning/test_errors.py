@@ -1,0 +1,43 @@
+"""The trees of errors that are drawn in docstrings are those of the classes."""
+
+import re
+
+import pytest
+
+import partitioning.errors
+from partitioning.errors import CopartitionError
+
+
+def drawn(module):
+    """Each name of the drawn tree with the one it hangs on; None for the root."""
+    path, tree = [], {}
+    for line in module.__doc__.splitlines():
+        if match := re.match(r"([ |`-]*)([A-Z]\w+Error)\b", line):
+            depth = len(match[1]) // 4
+            path[depth:] = [match[2]]
+            tree[match[2]] = path[depth - 1] if depth else None
+    return tree
+
+
+@pytest.mark.parametrize("name", ["partitioning", "spark_integration"])
+def test_the_drawn_tree_is_that_of_the_classes(name):
+    module = pytest.importorskip(f"{name}.errors")
+    tree = drawn(module)
+    classes = {
+        each
+        for each in vars(module).values()
+        if isinstance(each, type) and each.__module__ == module.__name__
+    }
+    assert {kind.__name__ for kind in classes} == tree.keys() - {"SparkIntegrationError"} | (
+        {"SparkIntegrationError"} if name == "spark_integration" else set()
+    )
+    for kind in classes:
+        parent = tree[kind.__name__]
+        assert issubclass(kind, CopartitionError)
+        assert parent is None or kind.__bases__[0].__name__ == parent, kind
+
+
+def test_an_error_is_caught_by_cause_and_as_what_python_calls_it():
+    error = partitioning.errors.BrokerUnreachableError("away")
+    assert isinstance(error, partitioning.errors.ClusterError)
+    assert isinstance(error, ConnectionError)

@@ -1,0 +1,119 @@
+"""What the JVM's task assignors answered, as committed under `tests/golden/tasks`, and whether ours agree."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assignors import Group, Member, Topic, get_assignor
+from assignors.share import SimpleAssignor
+from assignors.streams import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
+from partitioning.errors import AssignorError
+from partitioning.topic_partition import TopicPartition
+from tests.support.golden import group_of, lists_of
+from tests.support.tiers import tier
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Json = dict[str, Any]
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "tasks"
+
+
+def golden_lines(name: str, every: int) -> Iterator[Json]:
+    """The lines of one golden file: in `quick` the first of each `every`, in `test` five times as many."""
+    with lzma.open(GOLDEN / f"{name}.jsonl.xz", "rt", encoding="utf-8") as lines:
+        for line in islice(lines, 0, None, {"quick": every, "test": max(1, every // 5), "ci": 1}[tier()]):
+            yield json.loads(line)
+
+
+def connect_difference(assignor: str, life: Json) -> str | None:
+    """Where our Connect assignor first answers differently from the JVM's; None where it never does."""
+    leader: Any = None
+    for number, step in enumerate(life["steps"]):
+        if leader is None or step.get("new_leader"):
+            config = {} if assignor == "connect-eager" else {"max_delay_ms": life["max_delay_ms"]}
+            leader = get_assignor(assignor, **config)
+        group = Group(
+            [Topic(name, tasks) for name, tasks in step["connectors"].items()],
+            [Member(about["id"], [], owned=_tasks(about.get("owned", ()))) for about in step["members"]],
+            generation=step["completed"],
+        )
+        expected = {"assignment": _lists(step["assignment"])}
+        if assignor == "connect-eager":
+            found = {"assignment": {worker: list(mine) for worker, mine in leader.assign(group).items()}}
+        else:
+            told = leader.assign_at(group, step["at"], step["generation"])
+            found = {
+                "assignment": {worker: list(mine) for worker, mine in told.assignment.items()},
+                "revoked": {worker: list(some) for worker, some in told.revoked.items()},
+                "delay_ms": told.delay_ms,
+            }
+            expected |= {"revoked": _lists(step.get("revoked", ())), "delay_ms": step["delay_ms"]}
+        if found != expected:
+            return (
+                f"{assignor} differs in {life['name']}, step {number}: {step}\nJVM  {expected}\nours {found}"
+            )
+    return None
+
+
+def share_difference(scenario: Json) -> str | None:
+    """Where our assignor of share groups first differs from the JVM's; None where it never does."""
+    for number, step in enumerate(scenario["steps"]):
+        found: Any
+        try:
+            found = {member: list(mine) for member, mine in SimpleAssignor().assign(group_of(step)).items()}
+        except AssignorError as error:
+            found = error.jvm_exception
+        expected = step["error"]["exception"] if "error" in step else lists_of(step)
+        if found != expected:
+            return f"simple differs in {scenario['name']}, step {number}: {step}\nours {found}"
+    return None
+
+
+def streams_group(step: Json) -> StreamsGroup:
+    """The streams group of one step."""
+    members = [
+        StreamsMember(
+            about["id"],
+            about["process"],
+            active=_tasks(about.get("active", ())),
+            standby=_tasks(about.get("standby", ())),
+            offsets={TopicPartition(name, task): offset for name, task, offset in about.get("offsets", ())},
+        )
+        for about in step["members"]
+    ]
+    subtopologies = [Subtopology(**about) for about in step["subtopologies"]]
+    return StreamsGroup(subtopologies, members, standby_replicas=step["standbys"])
+
+
+def streams_difference(life: Json) -> str | None:
+    """Where our "sticky" of streams groups first differs from the JVM's; None where it never does."""
+    for number, step in enumerate(life["steps"]):
+        found = StreamsStickyAssignor().assign(streams_group(step))
+        expected = {
+            member: (_tasks(active), _tasks(standby)) for member, active, standby in step["assignment"]
+        }
+        ours = {member: (list(found.active[member]), list(found.standby[member])) for member in found.active}
+        if ours != {
+            member: (sorted(active), sorted(standby)) for member, (active, standby) in expected.items()
+        }:
+            return f"streams sticky differs in {life['name']}, step {number}: {step}\nours {ours}"
+    return None
+
+
+def _lists(answers: Iterable[Any]) -> dict[str, list[TopicPartition]]:
+    return {worker: _tasks(runs) for worker, runs in answers}
+
+
+def _tasks(runs: Iterable[list[Any]]) -> list[TopicPartition]:
+    """Tasks from their runs; -1 is the connector itself."""
+    return [
+        TopicPartition(f"connector:{name}", 0) if number == -1 else TopicPartition(name, number)
+        for name, *numbers in runs
+        for number in numbers
+    ]

@@ -1,0 +1,59 @@
+"""Writes the golden answers of task assignors: `python -m tools.oracle.tasks.regenerate [PREFIX...]`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tests.support.oracle import Oracle
+from tests.support.tasks import GOLDEN
+from tools.oracle.assignors.regenerate import answered, write_lines
+from tools.oracle.assignors.share import share_scenarios
+from tools.oracle.assignors.streams import streams_answers
+from tools.oracle.tasks.connect import connect_lives
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Json = dict[str, Any]
+
+CONNECT = {"connect-eager": 60, "connect-incremental": 220}
+"""How many clusters' lives the golden files hold."""
+SHARE, STREAMS = 560, 430
+"""How many lives of share groups and of streams groups they hold."""
+
+
+def connect_answers(oracle: Oracle, assignor: str, seed: object, count: int) -> Iterator[Json]:
+    """Lives of clusters with the answers of real workers and their leader's assignor."""
+    for life in connect_lives(assignor, seed, count):
+        answers = oracle.ask("connect", **{key: life[key] for key in ("assignor", "max_delay_ms", "steps")})
+        steps = [
+            {"connectors": asked["connectors"], **answer}
+            for asked, answer in zip(life["steps"], answers["steps"], strict=True)
+        ]
+        yield {"name": life["name"], "max_delay_ms": life["max_delay_ms"], "steps": steps}
+
+
+def _files(tasks: Oracle, broker: Oracle) -> Iterator[tuple[str, Iterator[Json]]]:
+    yield "share-simple", (answered(broker, asked) for asked in share_scenarios("golden", SHARE))
+    yield "streams-sticky", streams_answers(broker, "golden", STREAMS)
+    for assignor, count in CONNECT.items():
+        yield assignor, connect_answers(tasks, assignor, "golden", count)
+
+
+def main(chosen: list[str]) -> None:
+    """Asks the JVM again, for all files or those whose names start with one of the given texts."""
+    with Oracle(main=("tasks", "TaskOracle")) as tasks, Oracle() as broker:
+        for name, lines in _files(tasks, broker):
+            if chosen and not name.startswith(tuple(chosen)):
+                continue
+            is_new = write_lines(name, lines, GOLDEN)
+            sys.stdout.write(f"{name}{' written' if is_new else ' unchanged'}\n")
+            sys.stdout.flush()
+        versions = {"connect": tasks.versions(), "groups": broker.versions()}
+        (GOLDEN / "versions.json").write_text(json.dumps(versions, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
