@@ -42,12 +42,19 @@ Made by `python -m benchmarks.records`: {RECORDS:,} records with fresh keys a tu
 producing thread, a record. \
 "With reports" counts the call of `flush` that serves delivery reports, too. Bare librdkafka places by \
 `murmur2_random`, ours by `partitioner="java"`; the others by their default, which is the same hash.
+
+Arguments are given by keyword, which a function of Python reads faster than confluent-kafka's: hence ratios below 1. By \
+position, ours took 1.15 to 1.28 times theirs with keys of 16 and values of 100 bytes. Without a callback the bare \
+producer forgets what was lost; ours hears every report.
 """
 
 COLUMNS = (
     "| producer | key, bytes | value, bytes | produce, theirs | ours | ratio "
     "| with reports, theirs | ours | ratio |"
 )
+
+BEFORE = "## Before keys were left to librdkafka"
+"""The heading of the part of the page that stays."""
 
 Figures: TypeAlias = tuple[list[float], list[float]]
 """Theirs and ours: ns a record to produce, and with reports."""
@@ -68,7 +75,8 @@ def main() -> None:
                 lines.append(f"| {face} | {key} | {value} | {' | '.join(figures)} |")
     print("\n".join(lines))
     if not only_table:
-        PAGE.write_text("\n".join([HEAD, *lines, ""]))
+        kept = PAGE.read_text().partition(BEFORE)[2]
+        PAGE.write_text("\n".join([HEAD, *lines, "", BEFORE + kept]))
 
 
 async def measure(servers: str, key_bytes: int, value_bytes: int) -> dict[str, Figures]:

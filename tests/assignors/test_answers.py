@@ -14,8 +14,8 @@ from assignors.clients.aiokafka import aiokafka_assignor
 from assignors.clients.kafka_python import KafkaPythonAssignor
 from assignors.registry import register_assignor
 from copartition.simulation import Consumer, Scenario, simulate
-from partitioning import BrokenPluginError, TopicPartition
-from partitioning.errors import AssignorError, InvalidGroupError
+from partitioning import TopicPartition
+from partitioning.errors import AssignorError, BrokenPluginError, InvalidGroupError
 from tests.support.recording import strangers
 
 __all__ = ["strangers"]

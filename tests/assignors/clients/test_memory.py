@@ -13,7 +13,7 @@ from assignors import Assignment, Group, RebalanceProtocol, get_assignor
 from assignors.clients.aiokafka import aiokafka_assignor, aiokafka_assignors
 from assignors.clients.kafka_python import KafkaPythonAssignor, kafka_python_assignors
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
-from partitioning import BrokenPluginError
+from partitioning.errors import BrokenPluginError
 
 if TYPE_CHECKING:
     from assignors import PartitionList
