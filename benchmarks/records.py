@@ -43,9 +43,9 @@ producing thread, a record. \
 "With reports" counts the call of `flush` that serves delivery reports, too. Bare librdkafka places by \
 `murmur2_random`, ours by `partitioner="java"`; the others by their default, which is the same hash.
 
-Arguments are given by keyword, which a function of Python reads faster than confluent-kafka's: hence ratios below 1. By \
-position, ours took 1.15 to 1.28 times theirs with keys of 16 and values of 100 bytes. Without a callback the bare \
-producer forgets what was lost; ours hears every report.
+Arguments are given by keyword, which a function of Python reads faster than confluent-kafka's: hence \
+ratios below 1. By position, ours took 1.15 to 1.28 times theirs with keys of 16 and values of 100 bytes. \
+Without a callback the bare producer forgets what was lost; ours hears every report.
 """
 
 COLUMNS = (
