@@ -4,14 +4,15 @@ from copartition.diff import AssignmentDiff, diff
 from copartition.simulation import Scenario, SimulationResult, simulate, simulate_seeds
 from partitioning.errors import DiffError, ScenarioError, SourceError
 
-__all__ = [
-    "AssignmentDiff",
-    "DiffError",
-    "Scenario",
-    "ScenarioError",
-    "SimulationResult",
-    "SourceError",
+# In the order in which people need them.
+__all__ = [  # noqa: RUF022
     "diff",
     "simulate",
+    "Scenario",
+    "AssignmentDiff",
+    "SimulationResult",
     "simulate_seeds",
+    "DiffError",
+    "ScenarioError",
+    "SourceError",
 ]

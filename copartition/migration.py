@@ -116,10 +116,10 @@ def plan_migration(
             client that cannot have what it is said to have now; or a client or a policy that is not known.
         UnknownStrategyError: no strategy of that name.
     """
-    for value, known in (*((client, _NAMES) for client in clients), (policy, _POLICIES)):
-        if value not in known:
+    for value, names in (*((client, _NAMES) for client in clients), (policy, _POLICIES)):
+        if value not in names:
             meant = f"; did you mean {_MEANT[value]}?" if value in _MEANT else ""
-            raise MigrationError(f"{value!r} is none of {', '.join(known)}{meant}")
+            raise MigrationError(f"{value!r} is none of {', '.join(names)}{meant}")
     old, new = (_checked(tuple(each)) for each in (before, after))
     if fault := _refused(clients, old):
         raise MigrationError(f"{fault}, so no member can have {', '.join(old)} now")
@@ -172,13 +172,13 @@ def migration_verdict(
     answers = []
     for kinds in [tuple(clients)] if clients else [(client,) for client in CLIENTS]:
         try:
-            found = plan_migration([before], [after], clients=kinds, group_version=group_version)
+            migration = plan_migration([before], [after], clients=kinds, group_version=group_version)
         except (MigrationError, UnknownStrategyError):
             continue
-        number = len(found.bounces)
+        number = len(migration.bounces)
         way = f"{number} rolling bounce{'' if number == 1 else 's'}"
-        told = way if found.obstacle is None else f"no safe way, as {found.obstacle}"
-        answers.append(f"{' and '.join(kinds)} {told}")
+        text = way if migration.obstacle is None else f"no safe way, as {migration.obstacle}"
+        answers.append(f"{' and '.join(kinds)} {text}")
     return f"{before} to {after}: {'; '.join(answers) or 'no way is known here'}."
 
 
@@ -263,19 +263,19 @@ def _convert(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str],
 def _settings(
     strategies: tuple[str, ...], clients: Sequence[str], *, was_remote: bool
 ) -> dict[str, dict[str, str | None]]:
-    found: dict[str, dict[str, str | None]] = {}
+    settings: dict[str, dict[str, str | None]] = {}
     for client in clients:
         if _remote(strategies):
             assignor = _REMOTE.get(strategies[0], strategies[0])
-            found[client] = {"group.protocol": "consumer", "group.remote.assignor": assignor}
+            settings[client] = {"group.protocol": "consumer", "group.remote.assignor": assignor}
             if not was_remote:
-                found[client]["partition.assignment.strategy"] = None
+                settings[client]["partition.assignment.strategy"] = None
             continue
         names = [_NAMES[client].get(name) or _OTHERS[client].format(name) for name in strategies]
         if client in _OTHERS:
-            found[client] = {"partition_assignment_strategy": f"[{', '.join(names)}]"}
+            settings[client] = {"partition_assignment_strategy": f"[{', '.join(names)}]"}
         else:
-            found[client] = {"partition.assignment.strategy": ",".join(names)}
+            settings[client] = {"partition.assignment.strategy": ",".join(names)}
         if was_remote:
-            found[client] |= {"group.protocol": "classic", "group.remote.assignor": None}
-    return found
+            settings[client] |= {"group.protocol": "classic", "group.remote.assignor": None}
+    return settings

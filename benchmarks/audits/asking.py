@@ -9,7 +9,7 @@ import numpy as np
 from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.forms import count_forms
 from copartition.topics.audit.tally import Tally
-from copartition.topics.audit.topic_audit import Coverage, picked
+from copartition.topics.audit.topic_audit import Coverage, pick_records
 from copartition.topics.join.judge import judge
 from copartition.topics.join.proof import KeyComparison
 
@@ -32,7 +32,7 @@ def audit(topic: Written, batch: int | None = None) -> TopicAudit:
     else:
         order = np.argsort(topic.records.offset, kind="stable")
         for start in range(0, len(order), batch):
-            tally.add(picked(topic.records, order[start : start + batch]))
+            tally.add(pick_records(topic.records, order[start : start + batch]))
     return _concluded(topic, tally)
 
 
@@ -43,12 +43,12 @@ def audit_apart(topic: Written) -> TopicAudit:
     """
     rows = np.arange(0, len(topic.keyed), 3)
     known = Tally(topic.num_partitions)
-    known.add(picked(topic.records, rows))
+    known.add(pick_records(topic.records, rows))
     known.settle()
     tally = known.emptied()
     for partition in range(topic.num_partitions):
         part = known.emptied()
-        part.add(picked(topic.records, np.flatnonzero(topic.records.partition == partition)))
+        part.add(pick_records(topic.records, np.flatnonzero(topic.records.partition == partition)))
         tally.merge(Tally.load(part.dump()))
     return _concluded(topic, tally)
 

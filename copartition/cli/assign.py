@@ -1,4 +1,4 @@
-"""`copartition assign`: what an assignor makes of topics and members."""
+"""`copartition assign`: what an assignor gives to members."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _print(state: GroupState, console: Console) -> None:
 
     from assignors.partition_list import PartitionList  # noqa: PLC0415
     from copartition.reports.grid import cell, note, table  # noqa: PLC0415
-    from copartition.reports.words import count, partition_ranges  # noqa: PLC0415
+    from copartition.words import count, partition_ranges  # noqa: PLC0415
 
     topics = tuple(sorted(state.topics))
     rank = {name: place for place, name in enumerate(topics)}

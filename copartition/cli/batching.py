@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.options import PRODUCERS, html_option, output_options, seed_option
+from copartition.cli.options import (
+    PRODUCERS,
+    count_option,
+    html_option,
+    ms_option,
+    output_options,
+    seed_option,
+)
 from copartition.cli.shell import HELP, QuietCommand, write
 
 if TYPE_CHECKING:
     from copartition.cli.shell import Output
-    from copartition.groups.record_stream import RecordStream
+    from copartition.record_stream import RecordStream
 
 EXAMPLES = """\b
 Examples:
@@ -35,35 +42,15 @@ Examples:
     help="Recorded records instead: CSV with time_ms, value_bytes, and key or partition.",
 )
 @click.option("--value-bytes", type=click.IntRange(min=0), help="With --rate: bytes of each value.")
-@click.option(
-    "--key-bytes",
-    type=click.IntRange(min=1),
-    help="With --rate: bytes of each key; keys spread evenly. Without it there are none.",
-)
+@count_option("--key-bytes", "With --rate: bytes of each key; keys spread evenly. Without it there are none.")
 @click.option("--partitions", type=click.IntRange(min=1), required=True, help="Partitions of the topic.")
-@click.option(
-    "--brokers",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    help="Brokers, which lead the partitions in turn.",
-)
-@click.option(
+@count_option("--brokers", "Brokers, which lead the partitions in turn.", default=3)
+@ms_option(
     "--round-trip",
-    type=click.FloatRange(min=0),
+    "Time from a request to its answer on an idle broker, replication included.",
     default=1.0,
-    show_default=True,
-    metavar="MS",
-    help="Time from a request to its answer on an idle broker, replication included.",
 )
-@click.option(
-    "--request-time",
-    type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
-    metavar="MS",
-    help="Broker time per request.",
-)
+@ms_option("--request-time", "Broker time per request.", default=0.0)
 @click.option(
     "--limit",
     type=click.FloatRange(min=0, min_open=True),
@@ -116,7 +103,7 @@ def batching(
         raise click.UsageError("--rate needs --value-bytes")
     if source is not None and (value_bytes is not None or key_bytes is not None):
         raise click.UsageError("--stream has the sizes; leave --value-bytes and --key-bytes out")
-    from copartition.groups.record_stream import chance_stream, read_stream  # noqa: PLC0415
+    from copartition.record_stream import chance_stream, read_stream  # noqa: PLC0415
     from copartition.reports import producer as report  # noqa: PLC0415 - help does without
     from partitioning.producer import Broker, tune_producer  # noqa: PLC0415
 

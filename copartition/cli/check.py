@@ -125,7 +125,7 @@ def check(
     for line in keys.undecoded():
         complain(ctx, line)
     for limit in failed:
-        complain(ctx, f"check failed: {limit}, it is {limit.told(report.numbers)}")
+        complain(ctx, f"check failed: {limit}, it is {limit.describe(report.numbers)}")
     ctx.exit(bool(failed) if limits else _EXIT[report.answer])
 
 

@@ -66,7 +66,7 @@ def coordinator(
         partitions = len(leaders)
     elif config:
         raise click.UsageError("settings are of no use without a cluster; name it with -b HOST:PORT")
-    places = {each: coordinator_partition(each, partitions or PARTITIONS) for each in ids}
+    places = {id_: coordinator_partition(id_, partitions or PARTITIONS) for id_ in ids}
     if output.form == "json":
         output.print_rows([_row(each, topic, place, leaders) for each, place in places.items()])
         return

@@ -1,4 +1,4 @@
-"""`copartition model delivery`: what retries and idempotence make of faults."""
+"""`copartition model delivery`: what faults do to records, with retries and idempotence."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from copartition.cli.options import PRODUCERS, output_options, seed_option
+from copartition.cli.options import PRODUCERS, count_option, ms_option, output_options, seed_option
 from copartition.cli.shell import HELP, QuietCommand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from copartition.cli.options import Decorator
     from copartition.cli.shell import Output
     from partitioning.producer.tuning import Client
 
@@ -24,52 +23,9 @@ Examples:
   copartition model delivery --client librdkafka --idempotence --refused 0.02 --in-flight 5
 """
 
-SHARE = click.FloatRange(0, 1)
-MS = click.FloatRange(min=0)
 
-
-def _fault_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(
-        (
-            click.option(
-                "--refused",
-                type=SHARE,
-                default=0.0,
-                metavar="SHARE",
-                help="Requests answered with a retriable error.",
-            ),
-            click.option(
-                "--request-lost",
-                type=SHARE,
-                default=0.0,
-                metavar="SHARE",
-                help="Connections that break before the leader reads the request.",
-            ),
-            click.option(
-                "--ack-lost",
-                type=SHARE,
-                default=0.0,
-                metavar="SHARE",
-                help="Connections that break after it was written, before the answer.",
-            ),
-            click.option(
-                "--leader-change",
-                "leader_changes",
-                type=MS,
-                multiple=True,
-                metavar="MS",
-                help="A follower takes over at this time, with what it has; repeatable.",
-            ),
-            click.option(
-                "--unclean",
-                type=MS,
-                metavar="MS",
-                help="Followers copy nothing from this time on, and the next change of leader is unclean.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+def _share_option(name: str, text: str) -> Decorator:
+    return click.option(name, type=click.FloatRange(0, 1), default=0.0, metavar="SHARE", help=text)
 
 
 @click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
@@ -79,19 +35,16 @@ def _fault_options(command: Callable[..., None]) -> Callable[..., None]:
     default=None,
     help="By default what the client does: Java where acks and retries allow it, librdkafka never.",
 )
-@click.option(
+@count_option(
     "--in-flight",
-    type=click.IntRange(min=1),
-    help="Requests on the way at a time. Java's default is 5, librdkafka's a million, 5 with idempotence.",
+    "Requests on the way at a time. Java's default is 5, librdkafka's a million, 5 with idempotence.",
 )
 @click.option(
     "--retries",
     type=click.IntRange(min=0),
     help="How often a request is sent again; by default without limit.",
 )
-@click.option(
-    "--delivery-timeout", type=MS, metavar="MS", help="120,000 by default in Java, 300,000 in librdkafka."
-)
+@ms_option("--delivery-timeout", "120,000 by default in Java, 300,000 in librdkafka.")
 @click.option(
     "--client",
     type=click.Choice(PRODUCERS),
@@ -99,35 +52,21 @@ def _fault_options(command: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="The client whose rules and defaults apply.",
 )
-@_fault_options
-@click.option(
-    "--batches", type=click.IntRange(min=1), default=200, show_default=True, help="Batches of each run."
+@_share_option("--refused", "Requests answered with a retriable error.")
+@_share_option("--request-lost", "Connections that break before the leader reads the request.")
+@_share_option("--ack-lost", "Connections that break after it was written, before the answer.")
+@ms_option(
+    "--leader-change",
+    "A follower takes over at this time, with what it has; repeatable.",
+    "leader_changes",
+    many=True,
 )
-@click.option("--runs", type=click.IntRange(min=1), default=50, show_default=True, help="Runs of the model.")
-@click.option(
-    "--interval",
-    type=MS,
-    default=1.0,
-    show_default=True,
-    metavar="MS",
-    help="Time from one batch to the next.",
-)
-@click.option(
-    "--round-trip",
-    type=MS,
-    default=5.0,
-    show_default=True,
-    metavar="MS",
-    help="Time to the leader and back, without replication.",
-)
-@click.option(
-    "--replication",
-    type=MS,
-    default=5.0,
-    show_default=True,
-    metavar="MS",
-    help="Time until a leader knows that followers have what it wrote.",
-)
+@ms_option("--unclean", "Followers copy nothing from this time on, and the next change of leader is unclean.")
+@count_option("--batches", "Batches of each run.", default=200)
+@count_option("--runs", "Runs of the model.", default=50)
+@ms_option("--interval", "Time from one batch to the next.", default=1.0)
+@ms_option("--round-trip", "Time to the leader and back, without replication.", default=5.0)
+@ms_option("--replication", "Time until a leader knows that followers have what it wrote.", default=5.0)
 @seed_option("Decides which requests are hit.", default=0)
 @output_options("text", "json")
 def delivery(

@@ -44,7 +44,7 @@ CHECKS = (
 """What --check can look at: the numbers of `Summary`, which `--help` names without loading it."""
 
 _CONFLICTS = 10
-"""Conflicts that are told on the error stream; the report has them all."""
+"""Conflicts that the error stream names; the report has them all."""
 
 HELP_END = f"""
 Exit code: 0 no difference, 1 a difference or a stop on the way to a plan, 2 trouble or nothing to compare.
@@ -277,7 +277,7 @@ def diff(
     if not quiet:
         _report(change, view, limits, output)
     for limit in failed:
-        complain(ctx, f"check failed: {limit}, it is {limit.told(change.summary)}")
+        complain(ctx, f"check failed: {limit}, it is {limit.describe(change.summary)}")
     ctx.exit(bool(failed) if limits else _found_something(change))
 
 

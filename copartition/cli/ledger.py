@@ -86,16 +86,16 @@ def show(
     """
     from copartition.groups.live.ledgers import Ledgers  # noqa: PLC0415 - help does without
 
-    found = {
+    entries_by_place = {
         place: entry
         for place, entry in Ledgers(config).entries(app_id).items()
         if topic is None or place[0] == topic
     }
-    if not found:
+    if not entries_by_place:
         raise click.ClickException(f"the ledger of {app_id} says nothing of topic {topic}")
-    rows = [_partition(*place, entry) for place, entry in sorted(found.items())]
+    rows = [_partition(*place, entry) for place, entry in sorted(entries_by_place.items())]
     _show(rows, output)
-    whole = all(row["whole"] is True for row in _topics(app_id, found))
+    whole = all(row["whole"] is True for row in _topics(app_id, entries_by_place))
     if not whole:
         complain(ctx, "not all partitions hold the newest version whole; write it again, with the same rows")
     ctx.exit(0 if whole else 1)
@@ -134,14 +134,14 @@ def forget(
 def _topics(app_id: str, entries: Mapping[tuple[str, int], Entry | None]) -> list[dict[str, Any]]:
     rows = []
     for topic in sorted({topic for topic, _ in entries}):
-        found = [entry for (name, _), entry in entries.items() if name == topic]
-        known = [entry for entry in found if entry is not None]
-        newest = max((entry.version for entry in known), default=None)
-        whole = len(known) == len(found) == max((entry.partitions for entry in known), default=0) and all(
-            entry.version == newest and entry.done for entry in known
+        own = [entry for (name, _), entry in entries.items() if name == topic]
+        noted = [entry for entry in own if entry is not None]
+        newest = max((entry.version for entry in noted), default=None)
+        whole = len(noted) == len(own) == max((entry.partitions for entry in noted), default=0) and all(
+            entry.version == newest and entry.done for entry in noted
         )
         rows.append(
-            {"app": app_id, "topic": topic, "partitions": len(found), "version": newest, "whole": whole}
+            {"app": app_id, "topic": topic, "partitions": len(own), "version": newest, "whole": whole}
         )
     return rows
 

@@ -12,7 +12,7 @@ from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, output_options
 from copartition.cli.shell import HELP, QuietCommand
 from copartition.cli.verbs import examples
-from copartition.reports.words import visible
+from copartition.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

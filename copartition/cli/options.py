@@ -146,6 +146,29 @@ def seed_option(text: str, default: int | None = None) -> Decorator:
     )
 
 
+def ms_option(
+    name: str, text: str, *names: str, default: float | None = None, many: bool = False
+) -> Decorator:
+    """An option in milliseconds, whose default help shows; `many` makes it repeatable."""
+    return click.option(
+        name,
+        *names,
+        type=click.FloatRange(min=0),
+        default=default,
+        show_default=default is not None,
+        multiple=many,
+        metavar="MS",
+        help=text,
+    )
+
+
+def count_option(name: str, text: str, default: int | None = None) -> Decorator:
+    """An option of one or more of something, whose default help shows."""
+    return click.option(
+        name, type=click.IntRange(min=1), default=default, show_default=default is not None, help=text
+    )
+
+
 def set_option(text: str) -> Decorator:
     """The option --set, got as `changes`: texts by key."""
 

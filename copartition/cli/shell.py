@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
-from copartition.reports.words import visible
+from copartition.words import visible
 from partitioning.errors import CopartitionError
 from partitioning.kit.limits import MAX_REPORT_WIDTH
 

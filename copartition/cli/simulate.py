@@ -15,7 +15,7 @@ from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, html_option, output_options, seed_option, set_option
 from copartition.cli.shell import HELP, QuietCommand, complain, write
 from copartition.cli.verbs import examples
-from copartition.reports.words import visible
+from copartition.words import visible
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
 
@@ -107,8 +107,8 @@ def simulate(
     if deploys:
         states = _read_groups(plans, config, group)
         scenarios = [
-            replace(each, seed=each.seed if seed is None else seed)
-            for each in _captured(ctx, states, deploys, assignors, changes)
+            replace(state, seed=state.seed if seed is None else seed)
+            for state in _captured(ctx, states, deploys, assignors, changes)
         ]
         _report(scenarios, runs, output, html)
         return
@@ -125,7 +125,9 @@ def simulate(
     if listing:
         from copartition.simulation.ready import ready_scenarios  # noqa: PLC0415 - only this command needs it
 
-        rows = [{"name": each.name, "summary": each.summary} for each in ready_scenarios().values()]
+        rows = [
+            {"name": scenario.name, "summary": scenario.summary} for scenario in ready_scenarios().values()
+        ]
         output.print_rows(rows)
     elif schema:
         write(_schema())
@@ -182,9 +184,9 @@ def _captured(
         for deploy in deploys
         for assignor in assignors or (None,)
     ]
-    for assumed in dict.fromkeys(text for each in captured for text in each.assumed):
+    for assumed in dict.fromkeys(text for state in captured for text in state.assumed):
         complain(ctx, f"assumed: {assumed}")
-    return [with_settings(each.scenario, changes) for each in captured]
+    return [with_settings(state.scenario, changes) for state in captured]
 
 
 def _find(plan: str) -> Path:

@@ -8,7 +8,7 @@ from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, verbose_option
 from copartition.cli.shell import HELP, QuietCommand, write
 from copartition.cli.verbs import examples
-from copartition.reports.words import visible
+from copartition.words import visible
 
 
 @click.command(

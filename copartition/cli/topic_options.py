@@ -60,8 +60,8 @@ def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -
         return None
     numbers: list[int] = []
     for part in text.split(","):
-        found = _RANGE.fullmatch(part.strip())
-        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        match = _RANGE.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if last < first or last > _MOST:
             raise click.BadParameter(f"{part!r} is no partition and no range such as 3-5", ctx, option)
         numbers.extend(range(first, last + 1))
@@ -73,12 +73,12 @@ def _since(ctx: click.Context, option: click.Parameter, text: str | None) -> int
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise click.BadParameter(f"{text!r} is no time such as 2026-01-31T12:00", ctx, option) from None
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=UTC)
-    return int(found.timestamp() * 1000)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
 
 
 PLAIN = ("string", "integer", "double")

@@ -84,7 +84,7 @@ def watch(
 
 
 def _replay(path: str, form: str) -> None:
-    from copartition.groups.record import read_record  # noqa: PLC0415
+    from copartition.groups.snapshot import read_record  # noqa: PLC0415
     from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
 
     steps = read_record(path)
@@ -103,12 +103,12 @@ def _look(
     form: str,
 ) -> None:
     from copartition.groups.live.reader import GroupReader  # noqa: PLC0415
-    from copartition.groups.record import record_line  # noqa: PLC0415
+    from copartition.groups.snapshot import record_line  # noqa: PLC0415
     from copartition.reports.watch import WatchReport  # noqa: PLC0415 - help and completion do without
     from copartition.watch import Looks  # noqa: PLC0415
 
-    def tell(trouble: str | None) -> None:
-        complain(ctx, f"{trouble}; trying again" if trouble else f"live:{group}: it answers again")
+    def tell(failure: str | None) -> None:
+        complain(ctx, f"{failure}; trying again" if failure else f"live:{group}: it answers again")
 
     interval, for_s, count = limits
     looks = Looks(GroupReader(group, config), interval_s=interval, for_s=for_s, count=count, tell=tell)

@@ -24,7 +24,15 @@ from copartition.diff.needed import (
     Needed,
     find_needed,
 )
-from copartition.diff.stops import Consumption, Stop, find_consumption, find_protocols, find_stops
+from copartition.diff.stops import (
+    Consumption,
+    Event,
+    Stop,
+    find_consumption,
+    find_events,
+    find_protocols,
+    find_stops,
+)
 from copartition.diff.summary import Summary, summarize
 from copartition.simulation.inputs.settings import Settings
 from partitioning.kit.words import first_of
@@ -55,7 +63,7 @@ class AssignmentDiff:
         lag: records waiting, `UNKNOWN_LAG` where unknown; None where no side knows any.
         conflicts: partitions with two owners.
         summary: the diff in numbers.
-        timing: the timeouts that `stops` goes by; None for Kafka's defaults.
+        timing: the timeouts that `stops` depends on; None for Kafka's defaults.
         alone: whether both sides are one state, of which only the balance is asked for.
     """
 
@@ -108,27 +116,34 @@ class AssignmentDiff:
     @property
     def assumed(self) -> tuple[str, ...]:
         """What was taken for granted because no source tells."""
-        told = [*_made_anew(self.before, self.after)]
+        sentences = [*_made_anew(self.before, self.after)]
         if self.before.name and self.after.name and self.before.name != self.after.name:
-            told.append(f"{self.before.name!r} before and {self.after.name!r} after are taken for one group")
+            sentences.append(
+                f"{self.before.name!r} before and {self.after.name!r} after are taken for one group"
+            )
         for side, presence in (("before", Presence.UNKNOWN_BEFORE), ("after", Presence.UNKNOWN_AFTER)):
             names = [member.name for member in self.members if member.presence is presence]
             if names:
-                told.append(
+                sentences.append(
                     f"not all members {side} are known; {first_of(names, _LISTED)} taken to be there without "
                     "partitions"
                 )
-        return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *told)))
+        return tuple(dict.fromkeys((*self.before.assumed, *self.after.assumed, *sentences)))
 
     @cached_property
     def stops(self) -> tuple[Stop, ...]:
         """What the change costs, by what happens and by protocol; nothing where it stops nobody."""
-        return find_stops(self, self.timing or Settings())
+        return find_stops(self.before, self.after, self._events, self.timing or Settings())
+
+    @cached_property
+    def _events(self) -> tuple[Event, ...]:
+        rows = Columns(self.topic, self.action, self.source, self.target)
+        return tuple(find_events(self.before, self.members, rows, self.timing or Settings()))
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """The rebalance protocols that the group may go by: its own where a side tells, else all."""
-        return find_protocols(self)
+        """The rebalance protocols that the group may have: its own where a side names it, else all."""
+        return find_protocols(self.before, self.after)
 
     @property
     def own_stops(self) -> tuple[Stop, ...]:
@@ -141,11 +156,14 @@ class AssignmentDiff:
     @cached_property
     def consumption(self) -> Consumption | None:
         """What the way to a plan stops, under the group's own protocol; None if nothing, or unknown."""
-        return find_consumption(self, self.timing or Settings())
+        settings = self.timing or Settings()
+        return find_consumption(
+            self.before, self.after, self._events, settings, new_strategy=self.new_strategy
+        )
 
     @property
     def new_strategy(self) -> bool:
-        """Whether the plan goes by another strategy than the group, so that every member has to restart."""
+        """Whether the plan has another strategy than the group, so that every member has to restart."""
         own, planned = self.before.strategy, self.after.strategy
         return self.after.status == "planned" and own is not None and own != planned
 
@@ -200,16 +218,16 @@ class AssignmentDiff:
     @cached_property
     def flows_by_reason(self) -> tuple[Flow, ...]:
         """The flows, those of one pair of members apart by what set their partitions in motion."""
-        told = []
+        sentences = []
         for flow in self.flows:
             by_reason: dict[Reason | None, list[TopicPartition]] = {}
             for partition in flow.partitions:
                 by_reason.setdefault(self._reason(*partition), []).append(partition)
-            told += [
+            sentences += [
                 Flow(flow.source, flow.target, PartitionList.of(partitions), reason)
                 for reason, partitions in by_reason.items()
             ]
-        return tuple(told)
+        return tuple(sentences)
 
     def _reason(self, topic: str, partition: int) -> Reason | None:
         explainer = self.after.explainer
@@ -309,7 +327,7 @@ def _made_anew(before: GroupState, after: GroupState) -> Iterator[str]:
     """Topics that have another id after, which are others under the same names."""
     ids = dict(zip(before.topics, before.topic_ids, strict=False))
     later = dict(zip(after.topics, after.topic_ids, strict=False))
-    names = sorted(name for name, known in ids.items() if known and later.get(name) not in {None, known})
+    names = sorted(name for name, id_ in ids.items() if id_ and later.get(name) not in {None, id_})
     if names:
         yield (
             f"{first_of(names, _LISTED)} deleted and made anew in between; partitions are compared by number"

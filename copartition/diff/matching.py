@@ -73,8 +73,8 @@ def match_members(
         after: members after.
         owner_before: index of the owner before of each partition that both sides know, -1 for none.
         owner_after: the same after.
-        rule: one of `MATCH_RULES`. "auto" goes by instance id, client id, member id and host, each where it
-            is unique on both sides, then by overlap.
+        rule: one of `MATCH_RULES`. "auto" matches by instance id, client id, member id and host, each where
+            it is unique on both sides, then by overlap.
 
     Raises:
         DiffError: an unknown rule, or one whose ids are missing or not unique.

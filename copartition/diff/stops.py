@@ -21,12 +21,13 @@ from copartition.diff.members import Presence
 from partitioning.errors import UnknownStrategyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from assignors.state import GroupState
-    from copartition.diff.compare import AssignmentDiff
+    from copartition.diff.members import MemberChange
+    from copartition.diff.needed import Columns
     from copartition.simulation.inputs.settings import Settings
 
     Mask = NDArray[np.bool_]
@@ -74,7 +75,7 @@ class Event(NamedTuple):
         others: members that stay and hand nothing over.
         silent: of each member that is gone without a word, how long ago it may have committed, see
             `mean_barrier`.
-        told: whether the group hears of it at once.
+        announced: whether the group hears of it at once.
         missed: the share of the waiting partitions that belongs to members that are gone without a word.
     """
 
@@ -87,7 +88,7 @@ class Event(NamedTuple):
     givers: int
     others: int
     silent: tuple[float, ...] = ()
-    told: bool = True
+    announced: bool = True
     missed: float = 0.0
 
     @classmethod
@@ -108,7 +109,7 @@ class Event(NamedTuple):
             staying: members that do not leave.
             source: the owner of each row before.
             masks: rows that wait, that are read, and those of them that are handed over.
-            silence: `silent`, `told` and `missed`.
+            silence: `silent`, `announced` and `missed`.
         """
         waiting, reading, handed = (int(mask.sum()) for mask in masks)
         readers, givers = (len(np.unique(source[mask])) for mask in masks[1:])
@@ -138,19 +139,28 @@ class Consumption:
     static_restarts: int
 
 
-def find_consumption(diff: AssignmentDiff, settings: Settings) -> Consumption | None:
-    """What the way to a planned state stops; None where nothing stops or nobody tells the protocol."""
-    way: tuple[Event, ...] = diff.after.way
-    # On the way to another strategy the group still goes by its own one.
-    bounced = diff.new_strategy and way
-    protocol = _own_protocol(diff.before if bounced else diff.after)
-    if diff.after.status != "planned" or protocol is None:
+def find_consumption(
+    before: GroupState, after: GroupState, events: Sequence[Event], settings: Settings, *, new_strategy: bool
+) -> Consumption | None:
+    """What the way to a planned state stops; None where nothing stops, or the protocol is unknown.
+
+    Args:
+        before: the group.
+        after: the plan.
+        events: what makes the group rebalance, from `find_events`.
+        settings: the timeouts.
+        new_strategy: whether the plan has another strategy than the group.
+    """
+    way: tuple[Event, ...] = after.way
+    # On the way to another strategy the group still has its own one.
+    bounced = new_strategy and way
+    protocol = _own_protocol(before if bounced else after)
+    if after.status != "planned" or protocol is None:
         return None
     skipped = {"crash", "rebalance"} if way else {"crash"}
-    events = [] if bounced else [event for event in _events(diff, settings) if event.name not in skipped]
-    events += way
-    static = [event for event in events if event.name == "restart"]
-    happening = [event for event in events if event.name != "restart" and event.members]
+    own = [] if bounced else [event for event in events if event.name not in skipped]
+    static = [event for event in (*own, *way) if event.name == "restart"]
+    happening = [event for event in (*own, *way) if event.name != "restart" and event.members]
     stops = [
         (event, stop)
         for event in happening
@@ -172,18 +182,18 @@ def find_consumption(diff: AssignmentDiff, settings: Settings) -> Consumption | 
     )
 
 
-def find_protocols(diff: AssignmentDiff) -> tuple[str, ...]:
-    """The rebalance protocols that a group may go by: that of the later side, of the earlier one, or all.
+def find_protocols(before: GroupState, after: GroupState) -> tuple[str, ...]:
+    """The rebalance protocols that a group may have: that of the later side, of the earlier one, or all.
 
     None for the workers of Connect, who have their own.
     """
-    if CONNECT in {diff.after.protocol, diff.before.protocol}:
+    if CONNECT in {before.protocol, after.protocol}:
         return ()
-    for state in (diff.after, diff.before):
-        known = _own_protocol(state)
-        if known is not None:
-            return (known,)
-    classic = "classic" in {diff.before.protocol, diff.after.protocol}
+    for state in (after, before):
+        protocol = _own_protocol(state)
+        if protocol is not None:
+            return (protocol,)
+    classic = "classic" in {before.protocol, after.protocol}
     return ("eager", "cooperative") if classic else ("eager", "cooperative", "consumer")
 
 
@@ -200,52 +210,69 @@ def _own_protocol(state: GroupState) -> str | None:
     return "cooperative" if RebalanceProtocol.COOPERATIVE in protocols else "eager"
 
 
-def find_stops(diff: AssignmentDiff, settings: Settings) -> tuple[Stop, ...]:
-    """What the change costs, by what happens and by protocol; nothing where it stops nobody.
+def find_stops(
+    before: GroupState, after: GroupState, events: Sequence[Event], settings: Settings
+) -> tuple[Stop, ...]:
+    """What these events cost, by what happens and by protocol; nothing where they stop nobody.
 
     What a change of Connect's workers costs is not known here.
     """
-    if CONNECT in {diff.after.protocol, diff.before.protocol}:
+    if CONNECT in {before.protocol, after.protocol}:
         return ()
-    events = [event for event in _events(diff, settings) if event.members]
-    stops = [stop for event in events for stop in _costs(event, settings)]
+    stops = [stop for event in events if event.members for stop in _costs(event, settings)]
     return tuple(stop for stop in stops if stop.partition_seconds > 0)
 
 
-def _events(diff: AssignmentDiff, settings: Settings) -> Iterator[Event]:
+def find_events(
+    before: GroupState, members: Sequence[MemberChange], rows: Columns, settings: Settings
+) -> Iterator[Event]:
+    """What makes the group rebalance; "crash" is what each "leave" would be without a word.
+
+    Args:
+        before: the first state.
+        members: every member of either side.
+        rows: the partitions.
+        settings: the timeouts.
+    """
     joined, left = (
-        np.array([member.presence is presence for member in diff.members], np.bool_)
+        np.array([member.presence is presence for member in members], np.bool_)
         for presence in (Presence.JOINED, Presence.LEFT)
     )
-    before, after = int((~joined).sum()), int((~left).sum())
-    owned = (diff.source >= 0) & (diff.target >= 0)
-    handed = owned & (diff.action == Action.MOVE)
-    reading = owned & (diff.action == Action.KEEP) | handed
-    new = (diff.action == Action.ADDED) & (diff.target >= 0)
+    there, staying = int((~joined).sum()), int((~left).sum())
+    owned = (rows.source >= 0) & (rows.target >= 0)
+    handed = owned & (rows.action == Action.MOVE)
+    reading = owned & (rows.action == Action.KEEP) | handed
+    new = (rows.action == Action.ADDED) & (rows.target >= 0)
     nothing = np.zeros_like(owned)
-    event = partial(Event.of, staying=after, source=diff.source)
+    event = partial(Event.of, staying=staying, source=rows.source)
     # The last element serves index -1, nobody.
-    lost = handed & np.append(left, np.False_)[diff.source]
-    won = handed & ~lost & np.append(joined, np.False_)[diff.target]
+    lost = handed & np.append(left, np.False_)[rows.source]
+    won = handed & ~lost & np.append(joined, np.False_)[rows.target]
     if joined.any():
-        yield event("join", before, masks=(nothing, reading, won if left.any() else handed))
+        yield event("join", there, masks=(nothing, reading, won if left.any() else handed))
     if left.any():
-        static = {member.id for member in diff.before.members if member.instance_id}
-        had = np.bincount(diff.source[lost], minlength=len(left))
-        gone = [(int(had[index]), diff.members[index].before_id in static) for index in np.flatnonzero(left)]
+        static = {member.id for member in before.members if member.instance_id}
+        had = np.bincount(rows.source[lost], minlength=len(left))
+        gone = [
+            (int(had[index]), members[index].before_id in static) for index in np.flatnonzero(left).tolist()
+        ]
         masks = lost, reading & ~lost, handed & ~lost & ~won
         # A static member does not say that it closes, but commits then.
-        silent = tuple(0.0 if rows else math.inf for rows, is_static in gone if is_static)
-        told = len(silent) < len(gone)
-        missed = sum(rows for rows, is_static in gone if is_static) / max(1, int(lost.sum())) if told else 1.0
-        yield event("leave", after, masks=masks, silent=silent, told=told, missed=missed)
-        silent = tuple(settings.auto_commit_interval_ms if rows else math.inf for rows, _ in gone)
-        yield event("crash", after, masks=masks, silent=silent, told=False, missed=1.0)
+        silent = tuple(0.0 if lost_rows else math.inf for lost_rows, is_static in gone if is_static)
+        announced = len(silent) < len(gone)
+        missed = (
+            sum(lost_rows for lost_rows, is_static in gone if is_static) / max(1, int(lost.sum()))
+            if announced
+            else 1.0
+        )
+        yield event("leave", staying, masks=masks, silent=silent, announced=announced, missed=missed)
+        silent = tuple(settings.auto_commit_interval_ms if lost_rows else math.inf for lost_rows, _ in gone)
+        yield event("crash", staying, masks=masks, silent=silent, announced=False, missed=1.0)
     if new.any():
         given = nothing if joined.any() or left.any() else handed
-        yield event("growth", before, masks=(new, reading, given))
-    elif before == after == len(diff.members) and handed.any():
-        yield event("rebalance", after, masks=(nothing, reading, handed))
+        yield event("growth", there, masks=(new, reading, given))
+    elif there == staying == len(members) and handed.any():
+        yield event("rebalance", staying, masks=(nothing, reading, handed))
 
 
 def _costs(event: Event, settings: Settings) -> Iterator[Stop]:
@@ -257,7 +284,7 @@ def _costs(event: Event, settings: Settings) -> Iterator[Stop]:
     # The leader sees new partitions by itself, when it refreshes its metadata.
     hearing = event.members - grows
     seen_ms = settings.metadata_max_age_ms / 2 if grows else 0.0
-    barrier = mean_barrier(hearing, settings, silent=event.silent, told=event.told)
+    barrier = mean_barrier(hearing, settings, silent=event.silent, announced=event.announced)
     known_ms, passed_ms = seen_ms + event.missed * barrier.noticed_ms, seen_ms + barrier.passed_ms
     stands_ms = barrier.passed_ms - barrier.heard_ms * hearing / event.members
     yield _stop(event, "eager", event.readers, known_ms, passed_ms, event.reading, stands_ms)

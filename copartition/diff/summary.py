@@ -152,7 +152,7 @@ def summarize(
     fullest = max(after, default=0)
     moved, kept = times[Action.MOVE], int(np.count_nonzero((rows.action == Action.KEEP) & (rows.source >= 0)))
     topics = needed.topics
-    waiting, known = lag_of(lag, rows.action == Action.MOVE)
+    waiting, exact = lag_of(lag, rows.action == Action.MOVE)
     return Summary(
         members_before=len(before) if all_known[0] else None,
         members_after=len(after) if all_known[1] else None,
@@ -185,7 +185,7 @@ def summarize(
         spread_after=max(after, default=0) - min(after, default=0) if all_known[1] else None,
         stickiness=1 - moved / max(1, kept + moved),
         lag_moved=waiting,
-        lag_moved_exact=known,
+        lag_moved_exact=exact,
     )
 
 
@@ -194,10 +194,10 @@ def lag_of(lag: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> tuple[int 
     if lag is None:
         return None, False
     waiting = lag[rows]
-    known = waiting[waiting != UNKNOWN_LAG]
-    if len(waiting) and not len(known):
+    counted = waiting[waiting != UNKNOWN_LAG]
+    if len(waiting) and not len(counted):
         return None, False
-    return int(known.clip(min=0).sum()), len(known) == len(waiting)
+    return int(counted.clip(min=0).sum()), len(counted) == len(waiting)
 
 
 _CHECK = re.compile(rf"\s*(\w+)\s*({COMPARISON})\s*(-?\d+(?:\.\d+)?)\s*")
@@ -232,8 +232,8 @@ class Check:
             raise DiffError(f"check {self}: {self.name} is unknown, the inputs do not carry it")
         return float(value)
 
-    def told(self, summary: Numbers) -> str:
-        """The number as people are told it: whether it is only a bound, too.
+    def describe(self, summary: Numbers) -> str:
+        """The number, and whether it is only a bound.
 
         Raises:
             DiffError: the number is unknown for this diff.
@@ -249,12 +249,12 @@ class Check:
         Raises:
             DiffError: the number is unknown for this diff, or not known well enough to tell.
         """
-        told = self.told(summary)
+        description = self.describe(summary)
         least, most = summary.range_of(self.name)
         nearest = min(max(self.limit, least), most)
         answers = {COMPARISONS[self.comparison](value, self.limit) for value in (least, nearest, most)}
         if len(answers) > 1:
-            raise DiffError(f"check {self}: {self.name} is {told}, the inputs do not tell it exactly")
+            raise DiffError(f"check {self}: {self.name} is {description}, the inputs do not tell it exactly")
         return answers.pop()
 
 
@@ -269,10 +269,10 @@ def parse_check(text: str, numbers: type = Summary) -> Check:
         DiffError: the text is no such thing, or the name is unknown (close ones are listed).
     """
     names = [field.name for field in fields(numbers)]
-    found = _CHECK.fullmatch(text)
-    if found is None:
+    match = _CHECK.fullmatch(text)
+    if match is None:
         raise DiffError(f"check {text!r} is not of the form NAME<=NUMBER, such as {names[0]}<=10")
-    name, comparison, limit = found.groups()
+    name, comparison, limit = match.groups()
     if name not in names:
         close = get_close_matches(name, names) or names
         raise DiffError(f"check {text!r}: no number {name!r}; did you mean {', '.join(close)}?")

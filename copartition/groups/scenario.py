@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.group import Topic
 from copartition.groups.plan.members import WhatIf, find_member, seat_members
-from copartition.groups.plan.topics import as_complete
+from copartition.groups.plan.planner import as_complete
 from copartition.simulation import Consumer, Crash, Deployment, Grow, RollingRestart, Scenario
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS, parse_number
@@ -64,8 +64,8 @@ def scenario_of(
     if not seats.all:
         raise SourceError("the group has no members, so nothing can happen to them")
     names = _names(state)
-    known = [client for client in state.clients if client in _PROFILES]
-    client = known[0] if len(known) == 1 else "java"
+    clients = [client for client in state.clients if client in _PROFILES]
+    client = clients[0] if len(clients) == 1 else "java"
     consumers = tuple(
         Consumer(
             name,
@@ -78,10 +78,10 @@ def scenario_of(
     )
     event, times = (None, []) if deploy is None else _event(state, names, deploy)
     assumed = [*state.assumed, *seats.assumed]
-    if not known:
+    if not clients:
         assumed.append("clients are Java's")
-    elif len(known) > 1:
-        assumed.append(f"clients are Java's; the group has {' and '.join(known)}")
+    elif len(clients) > 1:
+        assumed.append(f"clients are Java's; the group has {' and '.join(clients)}")
     assumed.append(f"the group begins as {strategy!r} assigns it anew, and has been quiet for an hour")
     return CapturedScenario(
         Scenario(

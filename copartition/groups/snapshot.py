@@ -1,15 +1,16 @@
-"""Our own file of a group at one moment: JSON, made to be kept and compared later."""
+"""A group at one moment as JSON, and a record: a snapshot a line, as it was watched."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 from uuid import UUID  # noqa: TC003 - msgspec looks at it
 
 import numpy as np
 
+from assignors.files import read_text
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.groups.rows import Rows
 from partitioning.errors import SourceError
@@ -18,8 +19,10 @@ from partitioning.kit.limits import MAX_GROUP_PARTITIONS, MAX_ID, MAX_OFFSET, MA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from os import PathLike
 
     from numpy.typing import NDArray
+
 
 with needs("a snapshot", "cli"):
     import msgspec
@@ -203,7 +206,7 @@ class _Collected:
             )
         lags = self._snapshot.lag.get(topic)
         self._rows.partitions(
-            topic, partitions, owner, lags and [lags.get(each, UNKNOWN_LAG) for each in partitions]
+            topic, partitions, owner, lags and [lags.get(partition, UNKNOWN_LAG) for partition in partitions]
         )
         if lags:
             self._listed[topic].update(partitions)
@@ -215,7 +218,7 @@ class _Collected:
         """
         for topic, count in self._snapshot.topics.items():
             lags = self._snapshot.lag.get(topic, {})
-            unlisted = [each for each in lags if each < count and each not in self._listed[topic]]
+            unlisted = [lag for lag in lags if lag < count and lag not in self._listed[topic]]
             self.add(topic, unlisted, None, "$.topics")
         return self._rows.state(name=self._snapshot.group, status=self._snapshot.state)
 
@@ -270,8 +273,10 @@ def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapsh
         members_complete=state.members_complete,
         strategy=state.strategy,
         protocol=state.protocol,
-        topic_ids=_known(state.topics, state.topic_ids),
-        racks={name: [*map(list, racks)] for name, racks in _known(state.topics, state.racks).items()},
+        topic_ids=_without_unknown(state.topics, state.topic_ids),
+        racks={
+            name: [*map(list, racks)] for name, racks in _without_unknown(state.topics, state.racks).items()
+        },
         assumed=list(state.assumed),
         warnings=list(state.warnings),
         has_target=target is not None,
@@ -283,9 +288,9 @@ def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapsh
     )
 
 
-def _known(topics: Sequence[str], values: Sequence[_T | None]) -> dict[str, _T]:
-    found = zip(topics, values or [None] * len(topics), strict=True)
-    return {name: value for name, value in sorted(found, key=itemgetter(0)) if value is not None}
+def _without_unknown(topics: Sequence[str], values: Sequence[_T | None]) -> dict[str, _T]:
+    pairs = zip(topics, values or [None] * len(topics), strict=True)
+    return {name: value for name, value in sorted(pairs, key=itemgetter(0)) if value is not None}
 
 
 def _order(state: GroupState) -> NDArray[np.intp]:
@@ -316,8 +321,72 @@ def _lags(state: GroupState) -> dict[str, dict[int, int]]:
     if state.lag is None:
         return lag
     order = _order(state)
-    known = order[state.lag[order] != UNKNOWN_LAG]
-    columns = (state.topic[known].tolist(), state.partition[known].tolist(), state.lag[known].tolist())
+    rows = order[state.lag[order] != UNKNOWN_LAG]
+    columns = (state.topic[rows].tolist(), state.partition[rows].tolist(), state.lag[rows].tolist())
     for topic, partition, records in zip(*columns, strict=True):
         lag.setdefault(state.topics[topic], {})[partition] = records
     return lag
+
+
+with needs("a record of a group", "cli"):
+    import msgspec
+
+SUFFIX = ".ndjson"
+
+
+class Step(NamedTuple):
+    """A state of the group, and when it came about: later than `since`, no later than `at`.
+
+    Times are seconds since 1970.
+
+    Attributes:
+        at: when it was first seen.
+        since: when the state before it was last seen; None for the first step.
+        state: the group.
+        target: what it is on its way to, if it is one with targets (KIP-848).
+    """
+
+    at: float
+    since: float | None
+    state: GroupState
+    target: GroupState | None = None
+
+
+def record_line(step: Step) -> str:
+    """The step as a line; each is a snapshot by itself."""
+    snapshot = make_snapshot(step.state, step.target)
+    snapshot.at = datetime.fromtimestamp(step.at, UTC)
+    snapshot.since = None if step.since is None else datetime.fromtimestamp(step.since, UTC)
+    return msgspec.json.encode(snapshot).decode() + "\n"
+
+
+def read_record(path: str | PathLike[str]) -> list[Step]:
+    """The steps of a record; a last line that was not written to its end is left out.
+
+    Raises:
+        SourceError: the file cannot be read, or a line is no snapshot with a time; the message names both.
+    """
+    try:
+        text = read_text(path)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}") from error
+    except SourceError as error:
+        raise SourceError(f"{path}: {error}") from error
+    steps = []
+    for number, line in enumerate(text.split("\n")[:-1], 1):
+        try:
+            steps.append(_step(decode_snapshot(line)))
+        except SourceError as error:
+            raise SourceError(f"{path}: line {number}: {error}") from error
+    if not steps:
+        raise SourceError(f"{path}: the record is empty")
+    return steps
+
+
+def _step(snapshot: Snapshot) -> Step:
+    if snapshot.at is None:
+        raise SourceError("the snapshot has no time `at`; copartition watch --record writes it")
+    if snapshot.since is not None and snapshot.since > snapshot.at:
+        raise SourceError("the snapshot's time `since` is after `at`")
+    since = None if snapshot.since is None else snapshot.since.timestamp()
+    return Step(snapshot.at.timestamp(), since, *snapshot_states(snapshot))

@@ -16,8 +16,7 @@ from copartition.groups.capture import check_head, is_capture, parse_capture
 from copartition.groups.live import read_live
 from copartition.groups.plan import WhatIf, as_complete, plan
 from copartition.groups.plan.members import subscribed_members
-from copartition.groups.record import SUFFIX, read_record
-from copartition.groups.snapshot import parse_snapshot
+from copartition.groups.snapshot import SUFFIX, parse_snapshot, read_record
 from copartition.simulation import Scenario, simulate
 from partitioning.errors import SourceError
 from partitioning.kit.limits import parse_number
@@ -40,15 +39,15 @@ def step_state(result: SimulationResult, step: int) -> GroupState:
     name = result.scenario.name
     if not -len(steps) <= step < len(steps):
         raise SourceError(f"{name}#{step}: the run has {len(steps)} steps, 0 to {len(steps) - 1}")
-    made = steps[step]
-    given = GroupState.of(made.assignment)
+    rebalance = steps[step]
+    given = GroupState.of(rebalance.assignment)
     members = []
     for member in given.members:
-        consumer = made.consumers[member.id]
+        consumer = rebalance.consumers[member.id]
         instance_id = consumer.name if consumer.static else None
         topics = _read_by(consumer, result.scenario, given)
         members.append(MemberIdentity(member.id, instance_id, consumer.name, topics=topics))
-    return replace(given, members=tuple(members), name=name, status=f"generation {made.generation}")
+    return replace(given, members=tuple(members), name=name, status=f"generation {rebalance.generation}")
 
 
 def _read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[str, ...]:
@@ -172,11 +171,11 @@ def read_pair(
             # A coordinator that has a target makes the next one of that, whatever the members have got of it.
             start = given if known.target is None else as_complete(known.target)
         except SourceError as error:
-            raise SourceError(f"{_told(name)}: {error}") from error
+            raise SourceError(f"{_source_label(name)}: {error}") from error
         weigh = given_weights(weights, known.state)
-        made = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weigh)
-        sides = (given, made) if after == planning[-1] else (made, given)
-        return Pair(*sides, planned=True, kept=Source(made), weights=weigh)
+        planned = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weigh)
+        sides = (given, planned) if after == planning[-1] else (planned, given)
+        return Pair(*sides, planned=True, kept=Source(planned), weights=weigh)
     old, new = read_source(before, config, group=group), read_source(after, config, group=group)
     return Pair(
         _subscribed(_as_it_is(before, old), what_if),
@@ -193,18 +192,19 @@ def given_weights(given: GivenWeights | None, state: GroupState) -> GivenWeights
         return given
     if state.lag is None or not (state.lag != UNKNOWN_LAG).any():
         raise SourceError("--weights lag: the source tells no lag; capture --describe with its offsets")
-    known = np.flatnonzero(state.lag != UNKNOWN_LAG)
-    columns = (column[known].tolist() for column in (state.topic, state.partition, state.lag.clip(min=0)))
+    rows = np.flatnonzero(state.lag != UNKNOWN_LAG)
+    columns = (column[rows].tolist() for column in (state.topic, state.partition, state.lag.clip(min=0)))
     return {(state.topics[topic], partition): lag for topic, partition, lag in zip(*columns, strict=True)}
 
 
 def _subscribed(state: GroupState, what_if: WhatIf) -> GroupState:
     """The group with what its members are said to subscribe to."""
-    told = subscribed_members(state, what_if)
+    members_of = subscribed_members(state, what_if)
     members = (
-        member._replace(topics=told.get(number, member.topics)) for number, member in enumerate(state.members)
+        member._replace(topics=members_of.get(number, member.topics))
+        for number, member in enumerate(state.members)
     )
-    return replace(state, members=tuple(members)) if told else state
+    return replace(state, members=tuple(members)) if members_of else state
 
 
 def _as_it_is(name: str, source: Source) -> GroupState:
@@ -214,8 +214,8 @@ def _as_it_is(name: str, source: Source) -> GroupState:
     on_its_way = int(np.count_nonzero(diff(source.state, source.target, match="member-id").action))
     if not on_its_way:
         return source.state
-    told = f"{_told(name)} is on its way to a target that differs in {on_its_way:,} partitions"
-    return replace(source.state, assumed=(*source.state.assumed, f"{told}; taken as it is now"))
+    warning = f"{_source_label(name)} is on its way to a target that differs in {on_its_way:,} partitions"
+    return replace(source.state, assumed=(*source.state.assumed, f"{warning}; taken as it is now"))
 
 
 def _file(name: str, group: str | None) -> Source:
@@ -229,7 +229,7 @@ def _file(name: str, group: str | None) -> Source:
     except OSError as error:
         raise SourceError(f"{name}: {error.strerror}") from error
     except SourceError as error:
-        raise SourceError(f"{_told(name)}: {error}") from error
+        raise SourceError(f"{_source_label(name)}: {error}") from error
     snapshot = '"group-snapshot"' in text
     if Path(name).suffix.lower() in {*_SCENARIOS, ".json"} and not (snapshot or is_capture(text)):
         return _scenario(name)
@@ -238,7 +238,7 @@ def _file(name: str, group: str | None) -> Source:
             return _one_group(Source(*parse_snapshot(text)), group)
         return Source(*parse_capture(text, group))
     except SourceError as error:
-        raise SourceError(f"{_told(name)}: {error}") from error
+        raise SourceError(f"{_source_label(name)}: {error}") from error
 
 
 def _one_group(source: Source, group: str | None) -> Source:
@@ -248,7 +248,7 @@ def _one_group(source: Source, group: str | None) -> Source:
     return source
 
 
-def _told(name: str) -> str:
+def _source_label(name: str) -> str:
     return "standard input" if name == "-" else name
 
 

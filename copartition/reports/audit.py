@@ -13,8 +13,8 @@ import numpy as np
 
 from copartition.reports.json import dump
 from copartition.reports.markdown import markdown_table, markdown_text
-from copartition.reports.words import Table, ranges
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
+from copartition.words import Table, ranges
 from partitioning.kit.docstrings import described
 from partitioning.kit.extras import needs
 from partitioning.profiles import PROFILES
@@ -170,7 +170,7 @@ def _several_writers(audit: TopicAudit) -> str:
 
 
 def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
-    total = sum(each.rows for each in forms)
+    total = sum(key_form.rows for key_form in forms)
     ids = ""
     if form.schema_ids:
         ids = f", schema id{'s' * (len(form.schema_ids) > 1)} {', '.join(map(str, form.schema_ids))}"
@@ -413,5 +413,5 @@ def _span_data(span: Span) -> SpanData:
         keyless=span.keyless,
         explained=span.explained,
         missed=[*span.missed],
-        rivals=[_writer_data(each) for each in span.rivals],
+        rivals=[_writer_data(rival) for rival in span.rivals],
     )

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from copartition.reports.words import CUT, visible
+from copartition.words import CUT, visible
 from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions
 
-    from copartition.reports.words import Table as ReportTable
+    from copartition.words import Table as ReportTable
 
 
 def cell(text: str, style: str = "") -> Text:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.reports.words import visible
+from copartition.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from copartition.reports.words import Table
+    from copartition.words import Table
 
 MOST_CHARACTERS = 60_000
 """Of a report; a comment on GitHub takes 65,536."""

@@ -1,13 +1,114 @@
-"""Self-contained pages and pictures: no script, no font, no style sheet from elsewhere."""
+"""Pages of reports: one layout, one style, one axis of time."""
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
-from math import inf
+from itertools import chain
+from math import ceil, floor, inf, log10
+from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.reports.axis import WIDTH
-from copartition.reports.words import clock, count, duration, number, visible
+import numpy as np
+
+from copartition.words import clock, count, duration, number, visible
 from partitioning.kit.extras import needs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+
+WIDTH = 1000.0
+"""Pixels from the beginning of a stretch to its end."""
+_MARKS = 12
+
+
+class Window(NamedTuple):
+    """A stretch of time, in milliseconds."""
+
+    start: float
+    end: float
+
+    def x(self, at: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        """Pixels from the left, never outside the picture."""
+        place = (np.asarray(at, np.float64) - self.start) / self.grain
+        return np.clip(place, 0.0, WIDTH)
+
+    @property
+    def grain(self) -> float:
+        """The time of a pixel."""
+        return (self.end - self.start) / WIDTH
+
+    def at(self, x: float) -> float:
+        """The time at a pixel."""
+        return self.start + x * self.grain
+
+    def overlaps(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which of these stretches are seen in it."""
+        return (start < self.end) & (end > self.start)
+
+
+class Tick(NamedTuple):
+    """A mark of the time axis."""
+
+    x: float
+    text: str
+
+
+def ticks(window: Window) -> tuple[Tick, ...]:
+    """About ten marks, at times that people count in, each called what it is."""
+    span = (window.end - window.start) / _MARKS
+    step = next(step for step in _steps() if step >= span)
+    times = np.arange(np.ceil(window.start / step), np.floor(window.end / step) + 1) * step
+    return tuple(Tick(float(window.x(at)), clock(at)) for at in times.tolist())
+
+
+def number_ticks(window: Window, *, least: float = 0) -> tuple[Tick, ...]:
+    """About six marks, at round numbers that lie at least so far apart; one a step where steps are few."""
+    span = window.end - window.start
+    rough = least if 0 < span <= _MARKS * least else max(least, span / 6)
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next(base * power for base in (1, 2, 5, 10) if base * power >= rough)
+    marks = np.arange(np.ceil(window.start / step), np.floor(window.end / step) + 1) * step
+    return tuple(Tick(float(window.x(mark)), f"{mark:,.10g}") for mark in marks.tolist())
+
+
+def _steps() -> Iterator[float]:
+    """Ever longer steps; none is 20 s or 100 s, whose multiples are odd minutes."""
+    counted = (number * unit for unit in (1_000, 60_000, 3_600_000) for number in (1, 2, 5, 10, 15, 30))
+    days = (number * 86_400_000.0 * 10**power for power in itertools.count() for number in (2, 5, 10))
+    return chain((1, 2, 5, 10, 20, 50, 100, 200, 500), counted, days)
+
+
+class LogScale(NamedTuple):
+    """A logarithmic axis from `low` to `high`, so many pixels long."""
+
+    low: float
+    high: float
+    length: float
+
+    def place(self, value: float) -> float:
+        """Pixels from its beginning."""
+        share = (log10(value) - log10(self.low)) / (log10(self.high) - log10(self.low))
+        return self.length * share
+
+    def ticks(self) -> tuple[Tick, ...]:
+        """Marks at 1, 2 and 5 of each power of ten."""
+        marks = [
+            digit * 10.0**decade
+            for decade in range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
+            for digit in (1, 2, 5)
+        ]
+        return tuple(
+            Tick(self.place(mark), f"{mark:,.10g}") for mark in marks if self.low <= mark <= self.high
+        )
+
+
+def log_scale(values: Sequence[float], length: float) -> LogScale:
+    """A logarithmic axis with room for all these values."""
+    return LogScale(min(values) / 1.15, max(values) * 1.15, length)
+
 
 with needs("an HTML report", "report"):
     import jinja2

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from copartition.reports.axis import WIDTH, Tick, log_scale
 from copartition.reports.json import dump
+from copartition.reports.page import WIDTH, Tick, log_scale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

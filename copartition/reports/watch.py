@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.reports.json import dump
-from copartition.reports.words import count, duration, partition_ranges, visible
 from copartition.watch import Kind, Watch
+from copartition.words import count, duration, partition_ranges, visible
 from partitioning.errors import CopartitionError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from assignors.state import GroupState
-    from copartition.groups.record import Step
+    from copartition.groups.snapshot import Step
     from copartition.watch import Change
     from copartition.watch.replay import Bounds, Compared, Replay, Spread
 
@@ -161,7 +161,7 @@ class WatchReport:
             seconds: how long the group was watched.
             blind_s: the longest time between two looks; None for a record, which does not tell.
         """
-        members = ", ".join(f"{self._kinds[each]:,} {each}" for each in _MEMBERS)
+        members = ", ".join(f"{self._kinds[field]:,} {field}" for field in _MEMBERS)
         text = [f"{duration(1000 * seconds)}: {members}, {count(self._moved, 'partition')} taken over"]
         if self._longest_s:
             text[0] += f", without an owner for at most {duration(1000 * self._longest_s)}"
@@ -194,15 +194,15 @@ def print_replay(replay: Replay, console: Console) -> None:
     console.print(cell("   ".join(head), "bold"))
     if replay.compared:
         rows = table(_COLUMNS)
-        for each in replay.compared:
-            rows.add_row(*map(cell, _row(each)))
+        for change in replay.compared:
+            rows.add_row(*map(cell, _row(change)))
         console.print(indent(rows))
         console.print(note(f"the model's times are the median, and the range, of {replay.runs} runs"))
     else:
         console.print(note("nothing happened that can be replayed"))
-    for each in replay.compared:
-        for recorded, model, partitions in each.differing:
-            where = f"#{each.last}  {partition_ranges(partitions)}"
+    for change in replay.compared:
+        for recorded, model, partitions in change.differing:
+            where = f"#{change.last}  {partition_ranges(partitions)}"
             console.print(
                 note(f"{where}  {recorded or 'nobody'}, by the model {model or 'nobody'}", "yellow")
             )
@@ -223,7 +223,7 @@ def replay_json(replay: Replay) -> str:
             "steps": replay.steps,
             "runs": replay.runs,
             "agrees": replay.agrees,
-            "events": [_event(each) for each in replay.compared],
+            "events": [_event(change) for change in replay.compared],
             "assumed": list(replay.assumed),
             "warnings": list(replay.warnings),
         }
@@ -234,7 +234,7 @@ def _event(compared: Compared) -> dict[str, Any]:
     return {
         "first_step": compared.first,
         "last_step": compared.last,
-        "causes": [{"kind": each.kind, "name": each.name, "to": each.after} for each in compared.causes],
+        "causes": [{"kind": cause.kind, "name": cause.name, "to": cause.after} for cause in compared.causes],
         "partitions": compared.partitions,
         "differing": [
             {"recorded": recorded, "model": model, "partitions": _by_topic(partitions)}
@@ -260,7 +260,7 @@ def _by_topic(partitions: Any) -> dict[str, list[int]]:
 
 
 def _row(compared: Compared) -> tuple[str, ...]:
-    differing = sum(len(each.partitions) for each in compared.differing)
+    differing = sum(len(change.partitions) for change in compared.differing)
     owners = f"{differing:,} of {count(compared.partitions, 'partition')} differ" if differing else "equal"
     agrees = False if differing else compared.in_time
     return (

@@ -194,17 +194,17 @@ class Scaler:
         most = partitions if event.most is None else event.most
         wanted = lag / event.lag_per_consumer
         near = present > 0 and abs(wanted / present - 1) <= TOLERANCE
-        found = min(present if near else math.ceil(wanted), most)
+        number = min(present if near else math.ceil(wanted), most)
         if not recent:
             recent.append((now_ms, present))
-        while recent and recent[-1][1] <= found:
+        while recent and recent[-1][1] <= number:
             recent.pop()
-        recent.append((now_ms, found))
+        recent.append((now_ms, number))
         while recent[0][0] < now_ms - event.cooldown_ms:
             recent.popleft()
         held = min(recent[0][1], present)
         allowed = max(2 * present, present + 4)
-        return min(max(min(max(found, held), allowed), event.fewest), most)
+        return min(max(min(max(number, held), allowed), event.fewest), most)
 
 
 def _next_revision(name: str, taken: set[str]) -> str:

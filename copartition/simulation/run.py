@@ -8,8 +8,7 @@ from dataclasses import replace
 from copartition.simulation.agenda import Agenda
 from copartition.simulation.group.classic_protocol import ClassicProtocol
 from copartition.simulation.group.consumer_protocol import ConsumerProtocol
-from copartition.simulation.group.decisions import Decisions
-from copartition.simulation.group.leader import speaks_consumer_protocol
+from copartition.simulation.group.leader import Decisions, speaks_consumer_protocol
 from copartition.simulation.group.memberships import Handover, Reason
 from copartition.simulation.group.world import World
 from copartition.simulation.inputs.events import (
@@ -40,7 +39,7 @@ def begin(world: World, decisions: Decisions) -> None:
     kinds = Kinds(world, decisions)
     consumers = world.scenario.consumers
     if consumers:
-        modern = any(speaks_consumer_protocol(each, world) for each in consumers)
+        modern = any(speaks_consumer_protocol(consumer, world) for consumer in consumers)
     else:
         modern = not world.protocols(world.scenario.assignor)
     engine = kinds.consumer() if modern else kinds.classic()
@@ -172,10 +171,10 @@ def _happen(event: Primitive, world: World) -> None:
             engine.stop(number, now_ms, cleanly=cleanly)
         case Grow(topic=topic, partitions=count):
             world.note("grow", topic, partitions=count)
-            engine.grown(world.partitions.grow(topic, count, now_ms), now_ms, created=False)
+            engine.on_growth(world.partitions.grow(topic, count, now_ms), now_ms, created=False)
         case Create(topic=topic, partitions=count):
             world.note("create", topic, partitions=count)
-            engine.grown(world.partitions.grow(topic, count, now_ms), now_ms, created=True)
+            engine.on_growth(world.partitions.grow(topic, count, now_ms), now_ms, created=True)
         case SlowPoll(consumer=name, for_ms=for_ms):
             assert isinstance(for_ms, float)  # the agenda has drawn it
             world.note("slow-poll", name, for_ms=for_ms)

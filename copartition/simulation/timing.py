@@ -38,7 +38,7 @@ def mean_barrier(
     settings: Settings,
     *,
     silent: Sequence[float] = (),
-    told: bool = True,
+    announced: bool = True,
     settled_ms: float = QUIET_MS,
     client: str = "java",
 ) -> Barrier:
@@ -53,7 +53,7 @@ def mean_barrier(
         settings: timeouts.
         silent: of each member that fell silent, how long ago it may have committed: 0 where it did last of
             all, else `auto.commit.interval.ms`; infinite where it has nothing to commit.
-        told: whether the rebalance begins at once, or only when the first silent member is missed.
+        announced: whether the rebalance begins at once, or only when the first silent member is missed.
         settled_ms: how long ago the last rebalance was answered.
         client: whose members they are, see `Consumer.client`.
     """
@@ -66,7 +66,7 @@ def mean_barrier(
     beats_ms, gone_ms = every_ms[:, :members], every_ms[:, members:]
     committed_ms = (1 - random.random(gone_ms.shape)) * np.array(silent)
     missed_ms = settings.session_timeout_ms - np.minimum(since_ms % gone_ms, committed_ms)
-    begins_ms = np.zeros((draws, 1)) if told or not silent else missed_ms.min(axis=1, keepdims=True)
+    begins_ms = np.zeros((draws, 1)) if announced or not silent else missed_ms.min(axis=1, keepdims=True)
     heard_ms = begins_ms + beats_ms - (since_ms + begins_ms) % beats_ms
     passed_ms = np.concatenate([begins_ms, heard_ms, missed_ms], axis=1).max(axis=1, keepdims=True)
     passed_ms = np.minimum(passed_ms, begins_ms + settings.max_poll_interval_ms)

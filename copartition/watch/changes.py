@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from copartition.diff import Flow
-    from copartition.groups.record import Step
+    from copartition.groups.snapshot import Step
     from partitioning.topic_partition import TopicPartition
 
 
@@ -133,14 +133,14 @@ class Watch:
         """What the step shows that is new; the first one gives the group's state."""
         self._steps += 1
         names = self._names.of(step.state.members)
-        found = [
+        changes = [
             *self._status(step),
             *self._members(step, names),
             *self._partitions(step, names),
         ]
         self._ids = dict(zip(names, (member.id for member in step.state.members), strict=True))
         self._state = step.state
-        return found
+        return changes
 
     def _change(self, step: Step, kind: Kind, **what: object) -> Change:
         return replace(Change(step.at, self._steps, kind, step.state), **what)  # type: ignore[arg-type]
@@ -156,9 +156,9 @@ class Watch:
                 self._unsettled = None
             before = None if old is None else old.status
             yield self._change(step, Kind.STATE, before=before, after=status, least_s=least, most_s=most)
-        known = None if old is None else old.strategy
-        if known is not None and step.state.strategy not in {None, known}:
-            yield self._change(step, Kind.STRATEGY, before=known, after=step.state.strategy)
+        strategy = None if old is None else old.strategy
+        if strategy is not None and step.state.strategy not in {None, strategy}:
+            yield self._change(step, Kind.STRATEGY, before=strategy, after=step.state.strategy)
 
     def _members(self, step: Step, names: list[str]) -> Iterator[Change]:
         if self._state is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from copartition.groups.record import Step
+from copartition.groups.snapshot import Step
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Looks:
     """What a group comes to, step by step, for as long as somebody looks.
 
-    The first look must succeed. What goes wrong later is tried again; each cause is told once
+    The first look must succeed. A later one that fails is repeated; each cause is reported once
     until a look succeeds.
 
     Args:
@@ -63,24 +63,24 @@ class Looks:
 
     def __iter__(self) -> Iterator[Step]:
         """The steps; looks that show nothing new give none."""
-        seen: Reading | None = None
+        latest: Reading | None = None
         since: float | None = None
         tried = 0
         start = self._clock()
         while True:
-            asked = self._clock()
-            found = self._look(required=seen is None)
+            asked_s = self._clock()
+            reading = self._look(required=latest is None)
             tried += 1
-            if found is not None:
+            if reading is not None:
                 self.ended = self._clock()
                 self.begun = self.begun or self.ended
                 self.taken += 1
-                self.blind_s = max(self.blind_s, self.ended - (asked if since is None else since))
-                if found is not seen:
-                    yield Step(self.ended, since, *found)
+                self.blind_s = max(self.blind_s, self.ended - (asked_s if since is None else since))
+                if reading is not latest:
+                    yield Step(self.ended, since, *reading)
                 # The answer is no older than the question.
-                seen, since = found, asked
-            wait_s = max(asked + self._interval_s - self._clock(), 0)
+                latest, since = reading, asked_s
+            wait_s = max(asked_s + self._interval_s - self._clock(), 0)
             last = tried == self._count
             if last or (self._for_s is not None and self._clock() + wait_s > start + self._for_s):
                 return
@@ -88,7 +88,7 @@ class Looks:
 
     def _look(self, *, required: bool) -> Reading | None:
         try:
-            found = self._read()
+            reading = self._read()
         except SourceError as error:
             if required:
                 raise
@@ -99,7 +99,7 @@ class Looks:
         if self._told:
             self._told.clear()
             self._tell(None)
-        return found
+        return reading
 
 
 def _steady_clock() -> Callable[[], float]:

@@ -2,30 +2,224 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from assignors.files import read_text
 from assignors.group import Topic
 from assignors.partition_list import PartitionList
 from assignors.registry import check_for_consumers, get_assignor
-from copartition.groups.record import read_record
-from copartition.simulation import Scenario, simulate
+from copartition.groups.plan import plan
+from copartition.groups.snapshot import read_record
+from copartition.simulation import Consumer, Grow, Join, Leave, Restart, Scenario, simulate
 from copartition.simulation.inputs.file import with_settings
-from copartition.watch.changes import Kind
-from copartition.watch.episodes import episodes, owners_of, see
+from copartition.simulation.inputs.scenario import QUIET_MS
+from copartition.simulation.outcome.timeline import Phase
+from copartition.watch.changes import Kind, Names, Watch
 from partitioning.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from os import PathLike
 
     from assignors.state import GroupState
-    from copartition.groups.record import Step
-    from copartition.simulation import Settings
+    from copartition.groups.snapshot import Step
+    from copartition.simulation import Event, Settings, SimulationResult
     from copartition.watch.changes import Change
-    from copartition.watch.episodes import Episode, Seen
+
+
+CAUSES = frozenset({Kind.JOINED, Kind.LEFT, Kind.RESTARTED, Kind.GREW})
+HEARTBEATS_MS = 60_000
+"""How much the quiet time before a record is drawn from: many heartbeats, which may have come at any time."""
+NAMING_NOBODY = (Phase.PAUSED, Phase.COMPUTING)
+"""In these phases the coordinator names nobody: it names who is not missed yet, and who has just heard."""
+
+
+class Seen(NamedTuple):
+    """A step of a record.
+
+    Attributes:
+        step: the group and when it was so.
+        names: what its members are called, in their order.
+        changes: what it shows that is new.
+    """
+
+    step: Step
+    names: Sequence[str]
+    changes: Sequence[Change]
+
+    @property
+    def settled(self) -> bool:
+        """Whether who has what is known and every partition has an owner."""
+        state = self.step.state
+        if not state.members:
+            return state.status == "Empty"
+        return state.status == "Stable" and len(state.member) > 0 and bool((state.member >= 0).all())
+
+    @property
+    def owners(self) -> dict[tuple[str, int], str | None]:
+        """Who has each partition."""
+        return owners_of(self.step.state, self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What a record tells from one settled step to the next.
+
+    Attributes:
+        first: number of the step before.
+        seen: that step, and the others up to the one after.
+    """
+
+    first: int
+    seen: Sequence[Seen]
+
+    @property
+    def last(self) -> int:
+        """Number of the step after."""
+        return self.first + len(self.seen) - 1
+
+    @property
+    def changes(self) -> list[Change]:
+        """All that changed."""
+        return [change for seen in self.seen[1:] for change in seen.changes]
+
+    @property
+    def causes(self) -> tuple[Change, ...]:
+        """Who came and went, and what grew."""
+        return tuple(change for change in self.changes if change.kind in CAUSES)
+
+    def planned(self, assignor: str) -> GroupState:
+        """The assignment that the strategy gives to the members after, who own what they owned before."""
+        before, after = self.seen[0], self.seen[-1]
+        new = {cause.name for cause in self.causes if cause.kind in {Kind.JOINED, Kind.RESTARTED}}
+        place = {
+            name: number
+            for number, (name, member) in enumerate(zip(after.names, after.step.state.members, strict=True))
+            if name not in new or member.instance_id
+        }
+        had = before.owners
+        state = after.step.state
+        member = [place.get(had.get(partition) or "", -1) for partition in owners_of(state, after.names)]
+        # In this state nobody is asked whether the group's own assignor would have moved anything anyway.
+        rebalancing = replace(state, member=np.array(member, np.int32), status="PreparingRebalance")
+        return plan(rebalancing, assignor)
+
+    def scenario(self, assignor: str, seed: int) -> Scenario:
+        """The causes as events, each at a time drawn from those between the look before it and its own.
+
+        Before the record the group was quiet for about an hour; later, since it was seen to have settled.
+        """
+        random = np.random.default_rng(seed)
+        # A look begins before its answer comes, so that what two looks show may overlap; its order is known.
+        drawn = np.maximum.accumulate([_drawn_ms(step.step, random) for step in self.seen]).tolist()
+        at_ms = dict(enumerate(drawn, self.first))
+        causes = self.causes
+        zero_ms = at_ms[causes[0].step]
+        long_ms = QUIET_MS + random.uniform(0, HEARTBEATS_MS)
+        consumers = dict(self._consumers())
+        return Scenario(
+            topics=tuple(Topic(name, count) for name, count in self._counts().items()),
+            consumers=tuple(consumers[name] for name in self.seen[0].names),
+            events=tuple(_event(cause, at_ms[cause.step] - zero_ms, consumers) for cause in causes),
+            assignor=assignor,
+            seed=seed,
+            name="record",
+            settled_ms=long_ms if self.first == 0 else zero_ms - at_ms[self.first],
+        )
+
+    def unnamed_ms(self, result: SimulationResult) -> float:
+        """The longest time that the simulated coordinator named no owner of a partition there was before."""
+        line = result.timeline
+        counts = zip(line.topics, line.first.tolist(), strict=False)
+        state = self.seen[0].step.state
+        there = dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
+        named = np.zeros(int(line.first[-1]), np.bool_)
+        for topic, first in counts:
+            named[first : first + there.get(topic, 0)] = True
+        rows = np.isin(line.phase, NAMING_NOBODY) & named[line.partition]
+        partition, start, end = line.partition[rows], line.start[rows], line.end[rows]
+        longest, since = 0.0, 0.0
+        for row in range(len(start)):
+            goes_on = row and partition[row] == partition[row - 1] and start[row] == end[row - 1]
+            since = since if goes_on else float(start[row])
+            longest = max(longest, float(end[row]) - since)
+        return longest
+
+    def _counts(self) -> dict[str, int]:
+        """The partitions of each topic before; of one that nobody read then, after."""
+        counts: dict[str, int] = {}
+        for seen in (self.seen[-1], self.seen[0]):
+            state = seen.step.state
+            counts |= dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
+        return counts
+
+    def _consumers(self) -> Iterator[tuple[str, Consumer]]:
+        """Each member as a consumer. A static one that left has been dropped by the coordinator just then."""
+        left = {cause.name for cause in self.causes if cause.kind is Kind.LEFT}
+        topics = self._counts()
+        for seen in reversed(self.seen):
+            for name, member in zip(seen.names, seen.step.state.members, strict=True):
+                reads = tuple(topic for topic in member.topics or () if topic in topics)
+                yield (
+                    name,
+                    Consumer(
+                        name,
+                        static=member.instance_id is not None and name not in left,
+                        topics=reads or None,
+                        rack=member.rack,
+                    ),
+                )
+
+
+def _drawn_ms(step: Step, random: np.random.Generator) -> float:
+    """When the state of a step came about."""
+    return 1000 * random.uniform(step.at if step.since is None else step.since, step.at)
+
+
+def _event(cause: Change, at_ms: float, consumers: dict[str, Consumer]) -> Event:
+    name = str(cause.name)
+    match cause.kind:
+        case Kind.JOINED:
+            return Join(at_ms, consumers[name])
+        case Kind.LEFT:
+            return Leave(at_ms, name)
+        case Kind.GREW:
+            return Grow(at_ms, name, int(cause.after or 0))
+        case _:
+            return Restart(at_ms, name, 500 * (cause.most_s or 0))
+
+
+def see(steps: Sequence[Step]) -> list[Seen]:
+    """What each step of a record shows."""
+    names, watch = Names(), Watch()
+    return [Seen(step, names.of(step.state.members), watch.see(step)) for step in steps]
+
+
+def episodes(seen: Sequence[Seen]) -> list[Episode]:
+    """What lies between settled steps, where somebody came or went, a topic grew or partitions moved."""
+    settled = [number for number, each in enumerate(seen) if each.settled]
+    episodes = [Episode(first, seen[first : last + 1]) for first, last in pairwise(settled)]
+    return [
+        episode
+        for episode in episodes
+        if any(change.kind in {*CAUSES, Kind.MOVED} for change in episode.changes)
+    ]
+
+
+def owners_of(state: GroupState, names: Sequence[str]) -> dict[tuple[str, int], str | None]:
+    """Who has each partition of a state whose members have these names."""
+    owners = [*names, None]
+    columns = (state.topic.tolist(), state.partition.tolist(), state.member.tolist())
+    return {
+        (state.topics[topic], partition): owners[member]
+        for topic, partition, member in zip(*columns, strict=True)
+    }
+
 
 SEEDS = 20
 """Runs of each event: where in their interval heartbeats fall is not in a record."""
@@ -113,7 +307,7 @@ class Replay:
     @property
     def agrees(self) -> bool:
         """Whether all that can be compared is as the model says."""
-        return not any(each.differing or each.in_time is False for each in self.compared)
+        return not any(change.differing or change.in_time is False for change in self.compared)
 
 
 def replay_record(
@@ -183,25 +377,29 @@ def _check_whole(path: str | PathLike[str], steps: Sequence[Step]) -> None:
 
 
 def _strategy(path: str | PathLike[str], steps: Sequence[Step], given: str | None) -> str:
-    told = {step.state.strategy for step in steps if step.state.strategy is not None}
-    if given is None and len(told) != 1:
-        what = f"tells of {' and '.join(sorted(told))}" if told else "does not tell the group's assignor"
+    strategies = {step.state.strategy for step in steps if step.state.strategy is not None}
+    if given is None and len(strategies) != 1:
+        what = (
+            f"tells of {' and '.join(sorted(strategies))}"
+            if strategies
+            else "does not tell the group's assignor"
+        )
         raise SourceError(f"{path}: the record {what}; name the one to replay it with, --assignor range")
-    strategy = given or told.pop()
+    strategy = given or strategies.pop()
     check_for_consumers([strategy], SourceError)
     get_assignor(strategy)
     return strategy
 
 
 def _warnings(path: str | PathLike[str], settled: Sequence[int], seen: Sequence[Seen]) -> list[str]:
-    found = []
+    warnings = []
     if not read_text(path).endswith("\n"):
-        found.append("the last line is cut, and left out")
+        warnings.append("the last line is cut, and left out")
     if settled[0]:
-        found.append(f"not replayed up to #{settled[0]}: who had what before is not known")
+        warnings.append(f"not replayed up to #{settled[0]}: who had what before is not known")
     if settled[-1] != len(seen) - 1:
-        found.append(f"not replayed from #{settled[-1]} on: the record ends before the group settled")
-    return found
+        warnings.append(f"not replayed from #{settled[-1]} on: the record ends before the group settled")
+    return warnings
 
 
 def _compare(
@@ -235,40 +433,40 @@ def _compare(
 def _bounds(episode: Episode) -> Bounds | None:
     """The longest time without an owner; of new partitions nobody knows since when they are there."""
     moved = [
-        each
-        for each in episode.changes
-        if each.kind is Kind.MOVED and each.source is not None and each.target is not None
+        change
+        for change in episode.changes
+        if change.kind is Kind.MOVED and change.source is not None and change.target is not None
     ]
     if not moved:
         return None
-    most = [1000 * each.most_s for each in moved if each.most_s is not None]
+    most = [1000 * change.most_s for change in moved if change.most_s is not None]
     return Bounds(
-        1000 * max(each.least_s or 0 for each in moved), max(most) if len(most) == len(moved) else None
+        1000 * max(change.least_s or 0 for change in moved), max(most) if len(most) == len(moved) else None
     )
 
 
 def _assumed(compared: Sequence[Compared], settings: Settings, runs: int, *, consumer: bool) -> list[str]:
     """What no record tells."""
-    kinds = {cause.kind for each in compared for cause in each.causes}
+    kinds = {cause.kind for change in compared for cause in change.causes}
     prefix, beat, session = "", settings.heartbeat_interval_ms, settings.session_timeout_ms
     if consumer:  # the broker decides (KIP-848)
         prefix, beat = "group.consumer.", settings.group_consumer_heartbeat_interval_ms
         session = settings.group_consumer_session_timeout_ms
     timing = f"{prefix}heartbeat.interval.ms={beat:g}, {prefix}session.timeout.ms={session:g} (--set)"
-    found = [
+    assumed = [
         f"clients are Java's, {timing}",
         f"events came at any time between two looks, which is drawn for each of {runs} runs",
         "before the record the group was quiet for about an hour",
     ]
     if Kind.LEFT in kinds:
-        found.append(
+        assumed.append(
             "members that left have closed; if one was killed, nobody read its partitions for up to "
             f"{session / 1000:g} s before, while the coordinator named it"
         )
     if Kind.RESTARTED in kinds:
-        found.append("members with a new id were away for half of the time between two looks")
+        assumed.append("members with a new id were away for half of the time between two looks")
     if Kind.GREW in kinds:
-        found.append(
+        assumed.append(
             "a topic grew when a look showed it; the model's leader sees it within metadata.max.age.ms"
         )
-    return found
+    return assumed

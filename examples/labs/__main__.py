@@ -50,7 +50,8 @@ def main() -> int:
     if chosen.name is None:
         for name in NAMES:
             print(f"  {name:<14} {about(name)}")
-        print("\nRun one: python -m examples.labs keys. What each shows: docs/labs.md")
+        python = os.path.relpath(sys.executable)
+        print(f"\nRun one: {python} -m examples.labs keys. What each shows: docs/labs.md")
         return 0
     if "KAFKA_BOOTSTRAP_SERVERS" not in os.environ and (missing := jars.missing_tools()):
         print(f"A lab {missing}, or set KAFKA_BOOTSTRAP_SERVERS.", file=sys.stderr)

@@ -34,7 +34,7 @@ def run(lab: Lab) -> None:
     producer.flush(loop.PATIENCE_S)
     doubles = {"without transactions": KILLS * BATCH, "with transactions": 0}
     lab.predict(
-        {f"{how}: the simulation expects doubles": _simulated(how) for how in doubles}
+        {f"{how}: the simulation expects doubles": _expects_doubles(how) for how in doubles}
         | {f"{how}: records doubled": count for how, count in doubles.items()}
         | {f"{how}: records missing": 0 for how in doubles}
     )
@@ -78,7 +78,7 @@ def follow(servers: str, source: str, target: str, transactions: str) -> None:
         assert code == (-signal.SIGKILL if dies else 0), f"the loop ended with {code}"
 
 
-def _simulated(how: str) -> bool:
+def _expects_doubles(how: str) -> bool:
     """Whether a consumer that dies amid its work doubles something in the simulation."""
     scenario = Scenario(
         (Topic("t", 1),),

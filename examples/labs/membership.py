@@ -36,7 +36,7 @@ class Case:
     static: bool = False
     back: str = ""  # "soon", "late": when a static member is started again
 
-    def simulated(self) -> SimulationResult:
+    def predict(self) -> SimulationResult:
         """The same in the simulation."""
         who = "worker-1"
         event: Any = Crash(at_ms=BEGINS_MS, consumer=who)
@@ -80,7 +80,7 @@ def cases(*, short: bool) -> list[Case]:
 
 def run(lab: Lab) -> None:
     every = cases(short=lab.short)
-    results = {case.name: case.simulated() for case in every}
+    results = {case.name: case.predict() for case in every}
     # The last heartbeat may have been one interval before the kill.
     waits = {case.name: case.session_s - HEARTBEAT_S - 0.5 for case in every if case.back != "soon"}
     lab.predict(

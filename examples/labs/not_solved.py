@@ -54,7 +54,7 @@ def run(lab: Lab) -> None:
     lab.picture.figure("records copied to another cluster", copied, 12, f"{copied} of {len(ORDERS)}", 1)
 
 
-def transactional(lab: Lab, name: str) -> Producer:
+def begin(lab: Lab, name: str) -> Producer:
     """A producer with a transaction under way; the transaction that a predecessor left open is aborted."""
     producer = Producer(lab.servers | {"transactional.id": name, "log_level": 0})
     producer.init_transactions(PATIENCE_S)
@@ -66,14 +66,14 @@ def side_effect(lab: Lab) -> tuple[list[str], list[str]]:
     """The mails sent, and the records that readers of committed ones have."""
     topic, mails = lab.topic(), []
     for attempt in ("dies before its commit", "goes through"):
-        producer = transactional(lab, topic)
+        producer = begin(lab, topic)
         for order in ORDERS:
             mails.append(order)  # stands for a mail, a payment, a call of another service
             producer.produce(topic, order)
         producer.flush(PATIENCE_S)
         if attempt == "goes through":
             producer.commit_transaction(PATIENCE_S)
-    return mails, _committed(lab, topic)
+    return mails, _committed_values(lab, topic)
 
 
 def both(lab: Lab, *, database_first: bool) -> list[int]:
@@ -85,12 +85,12 @@ def both(lab: Lab, *, database_first: bool) -> list[int]:
         with database:
             database.execute("INSERT INTO orders VALUES ('tea')")
     else:
-        producer = transactional(lab, topic)
+        producer = begin(lab, topic)
         producer.produce(topic, "tea")
         producer.commit_transaction(PATIENCE_S)
     rows = database.execute("SELECT count(*) FROM orders").fetchone()[0]  # here it dies
     database.close()
-    return [rows, len(_committed(lab, topic))]
+    return [rows, len(_committed_values(lab, topic))]
 
 
 def outbox(lab: Lab) -> list[str]:
@@ -103,7 +103,7 @@ def outbox(lab: Lab) -> list[str]:
             database.execute("INSERT INTO orders VALUES (?)", [order])
             database.execute("INSERT INTO outbox (value) VALUES (?)", [order])
     for attempt in ("dies before its commit", "dies after it", "goes through"):
-        producer = transactional(lab, topic)
+        producer = begin(lab, topic)
         ledger = Consumer(lab.servers | {"group.id": topic})
         done = committed_offset(ledger, topic)
         waiting = database.execute("SELECT id, value FROM outbox WHERE id > ? ORDER BY id", [done]).fetchall()
@@ -113,7 +113,7 @@ def outbox(lab: Lab) -> list[str]:
             producer.commit_transaction(PATIENCE_S)
         ledger.close()
     database.close()
-    return _committed(lab, topic)
+    return _committed_values(lab, topic)
 
 
 def _relay(producer: Producer, topic: str, waiting: Sequence[tuple[int, str]], ledger: Consumer) -> None:
@@ -146,5 +146,5 @@ def copy(lab: Lab) -> int:
         return end
 
 
-def _committed(lab: Lab, topic: str) -> list[str]:
+def _committed_values(lab: Lab, topic: str) -> list[str]:
     return seg.read(lab.cluster.kafka.bootstrap_servers, topic, isolation=seg.READ_COMMITTED).values

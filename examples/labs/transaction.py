@@ -92,11 +92,11 @@ def run(lab: Lab) -> None:
 def _wait_for_entries(servers: str, transactional_id: str, count: int) -> list[str]:
     """The coordinator's entries, once there are so many: it answers EndTxn before it has written them all."""
 
-    def written() -> list[str]:
+    def entries() -> list[str]:
         states = seg.transaction_states(servers, transactional_id)
         return states if len(states) >= count else []
 
-    return seg.until(written, f"{count} entries of the coordinator") if count else []
+    return seg.until(entries, f"{count} entries of the coordinator") if count else []
 
 
 def _look(servers: str, hand: ProducerByHand, added: list[str]) -> str:

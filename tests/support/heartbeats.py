@@ -14,7 +14,7 @@ from copartition.simulation.group.consumer_group import (
     Error,
     GroupMember,
 )
-from copartition.simulation.group.decisions import Decisions
+from copartition.simulation.group.leader import Decisions
 from copartition.simulation.group.targets import Targets
 from partitioning.java import TimelineKeys, string_hash
 

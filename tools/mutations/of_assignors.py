@@ -95,8 +95,8 @@ ROWS = [
     ),
     (
         "assignors/columnar/uniform_structures.py",
-        "if np.count_nonzero(taken) < len(listed):",
-        "if np.count_nonzero(taken) > len(listed):",
+        "if np.count_nonzero(assigned) < len(listed):",
+        "if np.count_nonzero(assigned) > len(listed):",
         ODD_RULES,
     ),
     (
@@ -145,7 +145,7 @@ ROWS = [
     ),
     ("copartition/diff/stops.py", "event.members - grows", "event.members", STOPS),
     ("copartition/diff/stops.py", "again_ms *= others > 0", "again_ms *= 1", STOPS),
-    ("copartition/diff/stops.py", "tuple(0.0 if rows else", "tuple(5e3 if rows else", STOPS),
+    ("copartition/diff/stops.py", "tuple(0.0 if lost_rows else", "tuple(5e3 if lost_rows else", STOPS),
     ("copartition/diff/stops.py", "won if left.any() else handed", "handed", STOPS),
     (
         "copartition/simulation/timing.py",
@@ -185,7 +185,7 @@ ROWS = [
         "tests/copartition/simulation/group/test_heartbeats.py",
     ),
     (
-        "copartition/simulation/group/decisions.py",
+        "copartition/simulation/group/leader.py",
         "deepcopy(before.assignor) if self._shared else",
         "",
         "tests/copartition/simulation/test_ends.py",
@@ -257,8 +257,8 @@ ROWS = [
     ),
     (
         "copartition/watch/poll.py",
-        "seen, since = found, asked",
-        "seen, since = found, self.ended",
+        "latest, since = reading, asked_s",
+        "latest, since = reading, self.ended",
         WATCHING,
     ),
     # What tools print of a group, and what they do not.
@@ -313,8 +313,8 @@ ROWS = [
     ),
     (
         "copartition/groups/capture/group.py",
-        "np.flatnonzero(~np.isin(known, wanted)) if described",
-        "np.flatnonzero(np.isin(known, wanted)) if described",
+        "np.flatnonzero(~np.isin(current_rows, wanted)) if described",
+        "np.flatnonzero(np.isin(current_rows, wanted)) if described",
         CAPTURE,
     ),
     (

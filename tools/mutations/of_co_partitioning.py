@@ -24,8 +24,8 @@ ROWS = [
         JUDGING,
     ),
     # No key may be lost, or be compared with one that the other topic has left out.
-    (f"{HERE}/proof.py", "np.minimum(self.low[old], more.low[known])", "self.low[old]", PROOF),
-    (f"{HERE}/proof.py", "np.maximum(self.high[old], more.high[known])", "self.high[old]", PROOF),
+    (f"{HERE}/proof.py", "np.minimum(self.low[old], more.low[present])", "self.low[old]", PROOF),
+    (f"{HERE}/proof.py", "np.maximum(self.high[old], more.high[present])", "self.high[old]", PROOF),
     (
         f"{HERE}/proof.py",
         'order = order[: np.searchsorted(hashes, self.ceiling, side="right")]',
@@ -34,7 +34,7 @@ ROWS = [
     ),
     (f"{HERE}/proof.py", "wanted &= ~keys.nulls", "pass", PROOF),
     (f"{HERE}/proof.py", "(topics > 1) & (low != high)", "low != high", PROOF),
-    (f"{HERE}/proof.py", "counted |= earlier.found(hashes)[1]", "pass", PROOF),
+    (f"{HERE}/proof.py", "counted |= earlier.locate(hashes)[1]", "pass", PROOF),
     # Settings and plans.
     (f"{HERE}/writers.py", 'value.rpartition(".")[2]', "value", SETTINGS),
     (f"{HERE}/by_settings.py", '"against" if count != 1 else "for"', '"for"', SETTINGS),

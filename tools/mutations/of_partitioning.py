@@ -263,7 +263,7 @@ ROWS = [
     ),
     ("partitioning/by_key.py", " or placed.shape != (len(keys),)", "", BY_KEY),
     ("partitioning/testing/conformance.py", "if by_key == -1 else", "if by_key <= 0 else", CONFORMANCE),
-    ("partitioning/clients/confluent.py", "(config, **self._asked)", "(config)", SERIALIZING),
+    ("partitioning/clients/confluent.py", "(config, **self._settings)", "(config)", SERIALIZING),
     (
         "partitioning/clients/confluent.py",
         "__exit__ = PartitioningProducer.__exit__",
@@ -278,7 +278,7 @@ ROWS = [
         "(each.topic(), each.partition()) in",
         LOOP,
     ),
-    ("partitioning/clients/read_process_write/member.py", "found.offset < self._next[of]", "False", LOOP),
+    ("partitioning/clients/read_process_write/member.py", "at.offset < self._next[of]", "False", LOOP),
     ("partitioning/clients/read_process_write/member.py", "self._first[of] < each.offset", "False", LOOP),
     ("partitioning/clients/read_process_write/member.py", "            self._next.pop(of, None)\n", "", LOOP),
     ("partitioning/clients/read_process_write/member.py", "each.offset + 1", "each.offset", LOOP),

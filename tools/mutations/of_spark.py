@@ -24,7 +24,7 @@ ROWS = [
     ),
     (
         "spark_integration/sinks/exactly_once/half_done.py",
-        "return found == known",
+        "return count == expected",
         "return True",
         HALF_DONE,
     ),
@@ -112,8 +112,8 @@ ROWS = [
     (FORMS, "sizes[quoted] -= 2", "sizes[quoted] -= 1", NAMED),
     (
         "spark_integration/auditing/counting.py",
-        "taken.get(place, 0) < HEAD_OF_A_PARTITION",
-        "taken.get(place, 0) <= HEAD_OF_A_PARTITION",
+        "taken_of.get(place, 0) < HEAD_OF_A_PARTITION",
+        "taken_of.get(place, 0) <= HEAD_OF_A_PARTITION",
         "tests/spark_integration/test_shipping.py",
     ),
 ]

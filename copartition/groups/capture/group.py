@@ -168,17 +168,17 @@ def _parse(table: Table, row: int, column: str, text: str) -> list[tuple[str, li
     separator = ", " if text.endswith(")") else ";"
     given = []
     for part in text.split(separator):
-        found = _FORMS[separator].fullmatch(part)
-        if found is None:
+        match = _FORMS[separator].fullmatch(part)
+        if match is None:
             raise table.fault(row, f"cannot read the assignment {text[:200]!r} in {column}; {AGAIN}")
-        partitions = [int(number) for number in found[2].split(",")]
+        partitions = [int(number) for number in match[2].split(",")]
         if max(partitions) > MAX_PARTITION:
             raise table.fault(
                 row, f"{column} is {str(max(partitions))!r}, not a number from 0 to {MAX_PARTITION}; {AGAIN}"
             )
         if len(set(partitions)) < len(partitions):
-            raise table.fault(row, f"{column} lists a partition of {found[1] or 'a topic'} twice; {AGAIN}")
-        given.append((found[1], partitions))
+            raise table.fault(row, f"{column} lists a partition of {match[1] or 'a topic'} twice; {AGAIN}")
+        given.append((match[1], partitions))
     return given
 
 
@@ -319,7 +319,7 @@ def _described(table: Table) -> _Holdings:
     partition = table.partitions()
     members, consumers = identities(table)
     lag = table.lags()
-    known = lag != UNKNOWN_LAG
+    with_lag = lag != UNKNOWN_LAG
     table.check_others("CONSUMER-ID", "GROUP-INSTANCE-ID", "CLIENT-ID", "HOST", "TOPIC", "PARTITION", "LAG")
     for name, missing in (
         ("TOPIC", (topics.codes < 0) & (partition >= 0)),
@@ -329,12 +329,12 @@ def _described(table: Table) -> _Holdings:
             raise table.fault(row, f"{name} is missing; {AGAIN}")
     warnings = _check_end(table, members, consumers) if table.unfinished else ()
     rows = partition >= 0
-    beyond = np.flatnonzero(rows & known & (lag < 0))
+    beyond = np.flatnonzero(rows & with_lag & (lag < 0))
     if len(beyond):
         row = int(beyond[0])
         warnings += (beyond_end(f"{topics.of_row(row)}-{partition[row]}", int(lag[row]), len(beyond)),)
     given = Given(topics.values, consumers[rows], topics.codes[rows], partition[rows])
-    return _Holdings(members, given, lag[rows] if known[rows].any() else None, warnings)
+    return _Holdings(members, given, lag[rows] if with_lag[rows].any() else None, warnings)
 
 
 def _check_end(
@@ -366,18 +366,18 @@ def _merged(held: _Holdings, roster: Roster) -> _Holdings:
     of_roster = np.array([number.get(member.id, -1) for member in held.members] or [-1], np.int32)
     given = held.given
     member = np.where(given.member >= 0, of_roster[given.member], -1).astype(np.int32)
-    known = held.given.member >= 0
-    if (member[known] < 0).any():
-        stranger = next(each.id for each in held.members if each.id not in number)
+    owned = held.given.member >= 0
+    if (member[owned] < 0).any():
+        stranger = next(member.id for member in held.members if member.id not in number)
         raise _disagree(stranger)
     listed = roster.current
     if listed is None:
-        wrong = roster.counts != np.bincount(member[known], minlength=len(number))
+        wrong = roster.counts != np.bincount(member[owned], minlength=len(number))
     else:
         topics = {name: index for index, name in enumerate(given.topics)}
         unnamed = "" in listed.topics
         of_topic = np.array([topics.get(name, -1) for name in listed.topics] or [-1], np.int32)
-        ours = member[known], given.topic[known] * (not unnamed), given.partition[known]
+        ours = member[owned], given.topic[owned] * (not unnamed), given.partition[owned]
         theirs = listed.member, of_topic[listed.topic] * (not unnamed), listed.partition
         wrong = _differing(ours, theirs, len(number))
     for row in np.flatnonzero(wrong)[:1].tolist():
@@ -412,14 +412,14 @@ def _target(current: GroupState, target: Given, described: bool) -> GroupState:
     for name in target.topics:
         number.setdefault(name, len(number))
     topic = np.array([number[name] for name in target.topics], np.int32)[target.topic]
-    known = current.topic.astype(np.int64) << 32 | current.partition
+    current_rows = current.topic.astype(np.int64) << 32 | current.partition
     wanted = topic.astype(np.int64) << 32 | target.partition
-    free = np.flatnonzero(~np.isin(known, wanted)) if described else np.empty(0, np.int64)
+    free = np.flatnonzero(~np.isin(current_rows, wanted)) if described else np.empty(0, np.int64)
     lag = None
     if current.lag is not None:
-        order = np.argsort(known)
-        at = order[np.searchsorted(known, wanted, sorter=order).clip(max=len(known) - 1)]
-        lag = np.where(known[at] == wanted, current.lag[at], UNKNOWN_LAG)
+        order = np.argsort(current_rows)
+        at = order[np.searchsorted(current_rows, wanted, sorter=order).clip(max=len(current_rows) - 1)]
+        lag = np.where(current_rows[at] == wanted, current.lag[at], UNKNOWN_LAG)
         lag = np.concatenate([lag, current.lag[free]])
     return replace(
         current,

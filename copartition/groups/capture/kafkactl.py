@@ -192,7 +192,7 @@ def _lower(value: Any) -> Any:
     """The value with keys in lower case: JSON and YAML of kafkactl differ in that alone."""
     if isinstance(value, dict):
         return {str(key).lower(): _lower(each) for key, each in value.items()}
-    return [_lower(each) for each in value] if isinstance(value, list) else value
+    return [_lower(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _state(owners: list[_Owner], lags: dict[tuple[str, int], int]) -> GroupState:

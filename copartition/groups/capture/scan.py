@@ -92,13 +92,13 @@ def scan(text: str) -> dict[str | None, Scanned]:
         for name, part in _by_group(table, noticed):
             if name is None and not part.lines and len(scanner.tables) > 1:
                 continue  # the header of an empty group, which is named on the other stream only
-            found = scanner.groups.setdefault(name, Scanned())
-            if kind in found.tables:
+            tables = scanner.groups.setdefault(name, Scanned())
+            if kind in tables.tables:
                 raise SourceError(
                     f"line {table.header}: a second table of {kind} of one group, the first is at line "
-                    f"{found.tables[kind].header}; keep one capture per file"
+                    f"{tables.tables[kind].header}; keep one capture per file"
                 )
-            found.tables[kind] = part
+            tables.tables[kind] = part
     return scanner.groups
 
 
@@ -229,23 +229,23 @@ def realign(text: str) -> str | None:
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[-1] or len(lines) > _MOST_LINES:  # without an end the last row may be cut
         return None
-    found: list[str] = []
+    positions: list[str] = []
     rows: list[list[str]] = []
     for line in [*lines, ""]:
         words = " ".join(_BLANKS.split(line.strip(" \t")))
         kind, columns = find_header(words)
         if kind in {"offsets", "members", "state"} or not words or is_notice(line):
-            found += _aligned(rows)
+            positions += _aligned(rows)
             rows = [[*columns]] if kind and words else []
-            found += [] if rows else [line]
+            positions += [] if rows else [line]
         elif rows:
             cells = _cells(words.split(" "), rows[0])
             if cells is None:
                 return None
             rows.append(cells)
         else:
-            found.append(line)
-    again = "\n".join(found[:-1])
+            positions.append(line)
+    again = "\n".join(positions[:-1])
     return None if again == text else again
 
 

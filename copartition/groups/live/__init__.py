@@ -31,7 +31,9 @@ def read_live(group: str, config: Mapping[str, str]) -> tuple[GroupState, GroupS
         MissingDependencyError: confluent-kafka is not installed.
     """
     cluster = connect(group, config)
-    found = with_subscriptions(cluster, describe_group(cluster, group))
+    described = with_subscriptions(cluster, describe_group(cluster, group))
     lags, unread = read_lags(cluster, group)
-    topics = read_topics(cluster, {*found.topics, *(topic for topic, _ in lags)}, with_racks=found.has_racks)
-    return states(found, topics, lags, (*topics.warnings, *unread))
+    topics = read_topics(
+        cluster, {*described.topics, *(topic for topic, _ in lags)}, with_racks=described.has_racks
+    )
+    return states(described, topics, lags, (*topics.warnings, *unread))

@@ -90,8 +90,8 @@ class Cluster:
         try:
             self._admin = AdminClient(settings)
         except (KafkaException, ValueError, TypeError) as error:
-            told = error.args[0].str() if isinstance(error, KafkaException) else error
-            raise SourceError(f"{source}: librdkafka refuses the settings: {told}") from error
+            reason = error.args[0].str() if isinstance(error, KafkaException) else error
+            raise SourceError(f"{source}: librdkafka refuses the settings: {reason}") from error
         try:
             metadata = cluster_metadata(
                 self._admin, settings, heard, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S
@@ -157,9 +157,9 @@ class Cluster:
                     raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}") from error
                 if code not in _COORDINATOR_MOVES or time.monotonic() > deadline:
                     # What librdkafka says of its own accord has a code below zero.
-                    heard = f"{self._servers} {'answers' if fault.code() >= 0 else 'gives no answer'}"
-                    told = f"{heard}: {fault.str() or code}{_MISSING.get(code, '')}"
-                    raise SourceError(f"{self._source}: {told}") from error
+                    servers = f"{self._servers} {'answers' if fault.code() >= 0 else 'gives no answer'}"
+                    text = f"{servers}: {fault.str() or code}{_MISSING.get(code, '')}"
+                    raise SourceError(f"{self._source}: {text}") from error
             time.sleep(_AGAIN_S)
 
     def describe_group(self, group: str) -> Any:
@@ -186,8 +186,8 @@ class Cluster:
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            found = self._answer(lambda: self._admin.list_groups(group, timeout=TIMEOUT_S))
-        return found[0] if found else None
+            listing = self._answer(lambda: self._admin.list_groups(group, timeout=TIMEOUT_S))
+        return listing[0] if listing else None
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """The committed offsets that we may see.
@@ -203,7 +203,7 @@ class Cluster:
             return offsets[group].result().topic_partitions
 
         found = self._answer(ask)
-        return {(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
+        return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
 
     def ends(self, partitions: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:
         """The end of each of these partitions, of those that tell it."""
@@ -214,7 +214,7 @@ class Cluster:
             return {}
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = self._admin.list_offsets(
-            {TopicPartition(*each): latest for each in partitions}, request_timeout=TIMEOUT_S
+            {TopicPartition(*partition): latest for partition in partitions}, request_timeout=TIMEOUT_S
         )
         ends = {}
         for each, answer in asked.items():
@@ -231,10 +231,10 @@ class Cluster:
         if not topics:
             return {}
         asked = self._admin.describe_topics(TopicCollection([*topics]), request_timeout=TIMEOUT_S)
-        found = {}
+        described = {}
         for name, answer in asked.items():
             if (error := answer.exception()) is None:
-                found[name] = answer.result()
+                described[name] = answer.result()
             elif not isinstance(error, self._error):
                 raise error
-        return found
+        return described

@@ -53,21 +53,21 @@ class Ledgers(Cluster):
             offsets = self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)
             return offsets[group].result().topic_partitions
 
-        found: dict[tuple[str, int], Entry | None] = {}
+        entries: dict[tuple[str, int], Entry | None] = {}
         for place in self._answer(ask):
             try:
                 entry = Entry.parse(place.offset, place.metadata)
             except ValueError:
-                found[place.topic, place.partition] = None
+                entries[place.topic, place.partition] = None
             else:
                 if entry is not None:
-                    found[place.topic, place.partition] = entry
-        if not found:
+                    entries[place.topic, place.partition] = entry
+        if not entries:
             raise GroupNotFoundError(
                 f"ledger: application {app_id!r} has none that this user may see; the broker forgets one "
                 "after offsets.retention.minutes without a new version"
             )
-        return found
+        return entries
 
     def forget(self, app_id: str) -> None:
         """Delete an application's ledger.

@@ -153,7 +153,9 @@ class LiveGroup(NamedTuple):
     def topics(self) -> set[str]:
         """The topics that members subscribe to, have, or are to have."""
         named = {topic for member in self.members for topic in member.identity.topics or ()}
-        return named | {each.topic for member in self.members for each in (*member.owned, *member.target)}
+        return named | {
+            partition.topic for member in self.members for partition in (*member.owned, *member.target)
+        }
 
     @property
     def has_racks(self) -> bool:
@@ -165,7 +167,7 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
     """The group and its members, without what they subscribe to.
 
     Members are in the order of the description, which is that of the coordinator's own map: `uniform` and
-    `broker-range` are told of them in that order.
+    `broker-range` get them in that order.
 
     Raises:
         GroupNotFoundError: the cluster has no such group.
@@ -174,8 +176,8 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
     described = cluster.describe_group(group)
     kind = described.type.name
     protocol = {"CLASSIC": "classic", "CONSUMER": "consumer"}.get(kind)
-    members = [_member(each) for each in described.members]
-    has_target = any(each.target_assignment is not None for each in described.members)
+    members = [_member(member) for member in described.members]
+    has_target = any(member.target_assignment is not None for member in described.members)
     warnings: tuple[str, ...] = ()
     status = _STATES.get(described.state.name)
     if status is None and has_target and any({*member.target} != {*member.owned} for member in members):
@@ -196,7 +198,7 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     if group.protocol == "consumer":
         return _with_described(cluster, group)
     joined, unreadable, clients = _joined(cluster, group.name, group.strategy)
-    told = [joined.get(member.identity.id) for member in group.members]
+    subscriptions = [joined.get(member.identity.id) for member in group.members]
     members = [
         member
         if subscription is None
@@ -205,10 +207,14 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
                 topics=tuple(sorted(subscription.topics)), rack=subscription.rack
             )
         )
-        for member, subscription in zip(group.members, told, strict=True)
+        for member, subscription in zip(group.members, subscriptions, strict=True)
     ]
     # A member says in which generation it was when it joined the one that is now.
-    left = [each.generation for each in told if each is not None and each.generation is not None]
+    left = [
+        subscription.generation
+        for subscription in subscriptions
+        if subscription is not None and subscription.generation is not None
+    ]
     generation = max(left) + 1 if left else None
     return group._replace(
         members=members,
@@ -222,12 +228,12 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
 def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     """The group of the consumer protocol and what its members subscribe to."""
     try:
-        told = cluster.subscriptions(group.name)
+        subscriptions = cluster.subscriptions(group.name)
     except SourceError as error:
         return group._replace(warnings=(f"subscriptions are unknown: {error}", *group.warnings))
     members = []
     for member in group.members:
-        said = told.get(member.identity.id)
+        said = subscriptions.get(member.identity.id)
         topics = None if said is None else cluster.matching(said.topics, said.pattern)
         rack = None if said is None else said.rack
         members.append(member._replace(identity=member.identity._replace(topics=topics, rack=rack)))
@@ -238,17 +244,17 @@ def _joined(
     cluster: Cluster, group: str, strategy: str | None
 ) -> tuple[dict[str, Subscription], tuple[str, ...], Clients]:
     """What the members of a classic group said; the coordinator tells it of stable groups only."""
-    found = cluster.classic_group(group)
+    listing = cluster.classic_group(group)
     said = {}
     unreadable = []
-    for member in [] if found is None or found.protocol_type != "consumer" else found.members:
+    for member in [] if listing is None or listing.protocol_type != "consumer" else listing.members:
         if not member.metadata:
             continue
         try:
             said[member.id] = decode_subscription(member.metadata)
         except ProtocolError as error:
             unreadable.append(f"what {member.client_id} said when it joined cannot be read: {error}")
-    members = [] if found is None else found.members
+    members = [] if listing is None else listing.members
     clients = find_clients(
         [member.metadata for member in members], [member.assignment for member in members], strategy
     )
@@ -269,5 +275,8 @@ def _partitions(assignment: Any) -> list[TopicPartition]:
     return (
         []
         if assignment is None
-        else sorted(TopicPartition(each.topic, each.partition) for each in assignment.topic_partitions)
+        else sorted(
+            TopicPartition(topic_partition.topic, topic_partition.partition)
+            for topic_partition in assignment.topic_partitions
+        )
     )

@@ -50,9 +50,9 @@ def _rows(
     free = {(topic, number) for topic, count in topics.counts.items() for number in range(count)}
     for member, owned in zip(group.members, lists, strict=True):
         rows.member(member.identity)
-        for each in owned:
-            rows.partition(*each, member.identity.id, lags.get(each, UNKNOWN_LAG))
-            free.discard(each)
+        for partition in owned:
+            rows.partition(*partition, member.identity.id, lags.get(partition, UNKNOWN_LAG))
+            free.discard(partition)
     for topic, number in sorted(free):
         rows.partition(topic, number, None, lags.get((topic, number), UNKNOWN_LAG))
     state = rows.state(complete=topics.complete, name=group.name, status=group.status)
@@ -133,7 +133,8 @@ def read_lags(cluster: Cluster, group: str) -> tuple[dict[tuple[str, int], int],
 def _racks(topic: Any) -> TopicRacks:
     partitions = sorted(topic.partitions, key=lambda each: each.id)
     return tuple(
-        tuple(sorted({replica.rack for replica in each.replicas if replica.rack})) for each in partitions
+        tuple(sorted({replica.rack for replica in partition.replicas if replica.rack}))
+        for partition in partitions
     )
 
 
@@ -183,23 +184,23 @@ class GroupReader:
             SourceError: nobody answers, or we may not see the group.
         """
         try:
-            found = describe_group(self._cluster, self._group)
+            described = describe_group(self._cluster, self._group)
         except GroupNotFoundError:
             if self._described is not None:
                 self._described, self._told, self._seen = None, None, (no_group(self._group), None)
             return self._seen
-        if self._described is not None and _by_id(found) == _by_id(self._described):
-            found = self._described  # another order of members is no change
+        if self._described is not None and _by_id(described) == _by_id(self._described):
+            described = self._described  # another order of members is no change
         now = self._clock()
-        if found == self._described and now - self._asked < _TOPICS_FOR_S:
+        if described == self._described and now - self._asked < _TOPICS_FOR_S:
             return self._seen
-        group = with_subscriptions(self._cluster, found)
+        group = with_subscriptions(self._cluster, described)
         # A group in a rebalance names no topics; it has those that it had.
-        known = set() if self._told is None else self._told[1].counts.keys()
-        topics = read_topics(self._cluster, group.topics | known, with_racks=group.has_racks)
+        seen_topics = set() if self._told is None else self._told[1].counts.keys()
+        topics = read_topics(self._cluster, group.topics | seen_topics, with_racks=group.has_racks)
         if (group, topics) != self._told:
             self._told, self._seen = (group, topics), states(group, topics, {}, topics.warnings)
-        self._described, self._asked = found, now
+        self._described, self._asked = described, now
         return self._seen
 
 

@@ -114,11 +114,11 @@ class _Answer(Reader):
         return range(size)
 
     def tags(self) -> dict[int, _Answer]:
-        found = {}
+        fields = {}
         for _ in range(self.uvarint()):
             tag, size = self.uvarint(), self.uvarint()
-            found[tag] = _Answer(bytes(self._take(size)), self._what)
-        return found
+            fields[tag] = _Answer(bytes(self._take(size)), self._what)
+        return fields
 
 
 class _Connection:
@@ -157,20 +157,20 @@ class _Connection:
         """The address of the broker that coordinates a group."""
         answer = self.ask(_FIND_COORDINATOR, 3, _compact(group) + b"\0" + _NO_TAGS)
         answer.int32()
-        error, told = answer.int16(), answer.compact()
+        error, message = answer.int16(), answer.compact()
         answer.int32()
         host, port = answer.text(), answer.int32()
-        _check(error, told)
+        _check(error, message)
         return host, port
 
     def subscriptions(self, group: str) -> dict[str, Subscribed]:
         body = b"\x02" + _compact(group) + b"\0" + _NO_TAGS
         answer = self.ask(_CONSUMER_GROUP_DESCRIBE, 0, body)
         answer.int32()
-        found = {}
+        subscriptions = {}
         for _ in answer.items():
-            error, told = answer.int16(), answer.compact()
-            _check(error, told)
+            error, message = answer.int16(), answer.compact()
+            _check(error, message)
             answer.text(), answer.text()  # the group's id and state
             answer.skip(8)  # its epochs
             answer.text()  # its assignor
@@ -183,10 +183,10 @@ class _Connection:
                 for _ in range(2):  # what it has, and what it is to have
                     _skip_assignment(answer)
                 answer.tags()
-                found[member] = Subscribed(topics, pattern or None, rack or None)
+                subscriptions[member] = Subscribed(topics, pattern or None, rack or None)
             answer.int32()
             answer.tags()
-        return found
+        return subscriptions
 
     def group_version(self) -> int:
         body = _compact("copartition") + _compact("0") + _NO_TAGS
@@ -231,8 +231,8 @@ class _Connection:
     def _authenticate(self, data: bytes) -> bytes:
         body = struct.pack(">i", len(data)) + data
         answer = self.ask(_SASL_AUTHENTICATE, 0, body, flexible=False)
-        error, told = answer.int16(), answer.nullable_string()
-        _check(error, told)
+        error, message = answer.int16(), answer.nullable_string()
+        _check(error, message)
         return answer.data() or b""
 
     def _scram(self, digest: str, user: str, password: str) -> None:

@@ -68,7 +68,7 @@ class WhatIf:
 
 
 _BY_ID = {"sticky", "cooperative-sticky"}
-"""Strategies that go by the order of ids, and among members that own something by that of a HashMap."""
+"""Strategies that depend on the order of ids, and among members that own something on that of a HashMap."""
 
 _BY_INSTANCE = {"range", "roundrobin", "broker-range"}
 """Strategies that put static members first, by instance id, then the others by id."""
@@ -80,11 +80,11 @@ def placeholder(prefix: str, taken: Collection[str | None]) -> str:
 
 
 def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) -> list[Seat]:
-    """New members whose place among the others is not known, where the strategy goes by that place.
+    """New members whose place among the others is not known, where the strategy depends on that place.
 
     Args:
         seats: the members.
-        strategy: the assignor's name; how one that is not Kafka's own goes by ids is not known.
+        strategy: the assignor's name; whether one that is not Kafka's own depends on ids is unknown.
         random_ids: whether ids are wholly random, as under the consumer protocol.
     """
     if strategy in _BY_INSTANCE:
@@ -264,10 +264,10 @@ def _seat(identity: MemberIdentity, everything: tuple[str, ...], prefix: str | N
 
 def find_member(state: GroupState, name: str, option: str) -> int:
     """Which member has this instance id, else client id, else member id."""
-    for known in ("instance_id", "client_id", "id"):
-        found = [number for number, member in enumerate(state.members) if getattr(member, known) == name]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise SourceError(f"{option} {name}: {len(found)} members have it as {known}; give a member id")
+    for text in ("instance_id", "client_id", "id"):
+        numbers = [number for number, member in enumerate(state.members) if getattr(member, text) == name]
+        if len(numbers) == 1:
+            return numbers[0]
+        if numbers:
+            raise SourceError(f"{option} {name}: {len(numbers)} members have it as {text}; give a member id")
     raise SourceError(f"{option} {name}: the group has no such instance id, client id or member id")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from math import ceil, isfinite
 from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.reports.axis import WIDTH, Tick, Window, ticks
 from copartition.reports.diff.model import flow_rows, member_rows, presence
 from copartition.reports.diff.pictures import FEW, HEIGHT, heat, load, ownership
 from copartition.reports.diff.verdict import answer, fates, heading, notes, stop_remark
-from copartition.reports.page import render
+from copartition.reports.page import WIDTH, Tick, Window, render, ticks
 
 if TYPE_CHECKING:
     from copartition.diff import AssignmentDiff

@@ -23,7 +23,7 @@ from copartition.diff.summary import Summary
 from copartition.reports.diff.model import Shown, TopicChange, View
 from copartition.reports.diff.verdict import verdict
 from copartition.reports.json import CheckResult, check_results, dump, json_schema
-from copartition.reports.words import visible
+from copartition.words import visible
 
 if TYPE_CHECKING:
     import re

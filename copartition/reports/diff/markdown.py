@@ -13,7 +13,7 @@ from copartition.reports.diff.model import (
 )
 from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.markdown import MOST_CHARACTERS, Page, markdown_table, markdown_text, shorten_list
-from copartition.reports.words import number, partition_ranges
+from copartition.words import number, partition_ranges
 
 if TYPE_CHECKING:
     from copartition.diff import AssignmentDiff, Conflict
@@ -35,13 +35,19 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     shown = Shown(diff, view)
     page = Page()
     page.add("**", markdown_text(answer(diff)), "**\n")
-    page.items((markdown_text(f"assumed: {each}") for each in diff.assumed), len(diff.assumed), "assumption")
+    page.items(
+        (markdown_text(f"assumed: {assumption}") for assumption in diff.assumed),
+        len(diff.assumed),
+        "assumption",
+    )
     page.add("\n", markdown_text(" · ".join(heading(diff)), MOST_CHARACTERS // 6), "\n")
     if not diff.same:
         page.add("\n", markdown_text(" · ".join([*movement(diff), *reason_counts(diff)])), "\n")
     if shown.filters:
         page.add("\n", markdown_text(shown.filters, 1_000), "\n")
-    page.items((_conflict(each) for each in shown.part.conflicts), len(shown.part.conflicts), "conflict")
+    page.items(
+        (_conflict(conflict) for conflict in shown.part.conflicts), len(shown.part.conflicts), "conflict"
+    )
     page.items(map(markdown_text, diff.warnings), len(diff.warnings), "warning")
     page.items(map(markdown_text, renames(diff)), len(diff.matching.renames), "rename")
     stops = stop_table(diff)
@@ -58,8 +64,15 @@ def _members(shown: Shown, page: Page) -> None:
     members = shown.largest_members(_ROWS)
     columns = ("member", "before", "after", "delta", "kept", "")
     rows = (
-        (each.name, each.before, each.after, f"{each.after - each.before:+d}", each.kept, presence(each))
-        for each in members
+        (
+            member.name,
+            member.before,
+            member.after,
+            f"{member.after - member.before:+d}",
+            member.kept,
+            presence(member),
+        )
+        for member in members
     )
     page.table("Members", columns, rows, len(shown.members), "member", share=2)
     flows, more, _ = shown.largest_flows(_ROWS)
@@ -85,8 +98,12 @@ def _members(shown: Shown, page: Page) -> None:
 def _topics(shown: Shown, page: Page) -> None:
     titles = ("partitions", "kept", "moved", "assigned", "unassigned", "added", "removed", "conflicts")
     rows = (
-        (each.name, *(getattr(each, title) for title in titles), number(each.lag_moved))
-        for each in shown.largest_topics(_ROWS)
+        (
+            topic.name,
+            *(getattr(topic, title) for title in titles),
+            number(topic.lag_moved),
+        )
+        for topic in shown.largest_topics(_ROWS)
     )
     page.table("Topics", ("topic", *titles, "lag moved"), rows, len(shown.topics), "topic")
 
@@ -95,15 +112,15 @@ def _partitions(shown: Shown, page: Page) -> None:
     because = ["because"] if shown.view.reasons else []
     rows = (
         (
-            each.topic,
-            each.partition,
-            each.action.label,
-            each.source or "nobody",
-            each.target or "nobody",
-            number(each.lag),
-            *([reason(each)] if because else []),
+            change.topic,
+            change.partition,
+            change.action.label,
+            change.source or "nobody",
+            change.target or "nobody",
+            number(change.lag),
+            *([reason(change)] if because else []),
         )
-        for each in shown.first_changes(_ROWS)
+        for change in shown.first_changes(_ROWS)
     )
     columns = ("topic", "partition", "change", "from", "to", "lag", *because)
     page.table("Partitions", columns, rows, shown.partitions, "partition")

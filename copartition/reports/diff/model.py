@@ -12,7 +12,7 @@ from assignors.partition_list import PartitionList
 from assignors.state import UNKNOWN_LAG
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
-from copartition.reports.words import partition_ranges
+from copartition.words import partition_ranges
 
 if TYPE_CHECKING:
     import re
@@ -119,12 +119,12 @@ class Shown:
     @cached_property
     def members(self) -> list[MemberChange]:
         """Members to list."""
-        return [each for each in self.chosen_members if self.view.every or _member_changed(each)]
+        return [member for member in self.chosen_members if self.view.every or _member_changed(member)]
 
     @cached_property
     def unchanged(self) -> int:
         """How many of the chosen members did not change."""
-        return sum(not _member_changed(each) for each in self.chosen_members)
+        return sum(not _member_changed(member) for member in self.chosen_members)
 
     @cached_property
     def topics(self) -> list[TopicChange]:
@@ -264,7 +264,9 @@ def _of_rows(diff: AssignmentDiff, rows: NDArray[np.bool_]) -> AssignmentDiff:
         source=diff.source[rows],
         target=diff.target[rows],
         lag=None if diff.lag is None else diff.lag[rows],
-        conflicts=tuple(each for each in diff.conflicts if (each.topic, each.partition) in places),
+        conflicts=tuple(
+            conflict for conflict in diff.conflicts if (conflict.topic, conflict.partition) in places
+        ),
     )
 
 

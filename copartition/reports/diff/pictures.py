@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from copartition.diff import Action, Presence
-from copartition.reports.axis import WIDTH, Tick, Window, number_ticks
 from copartition.reports.diff.model import presence
-from copartition.reports.page import LETTER
-from copartition.reports.words import count, shared_start, visible
+from copartition.reports.page import LETTER, WIDTH, Tick, Window, number_ticks
+from copartition.words import count, shared_start, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from copartition.reports.diff.model import (
 )
 from copartition.reports.diff.verdict import answer, heading, movement, reason_counts, stop_remark, stop_table
 from copartition.reports.grid import Column, Grid, cell
-from copartition.reports.words import (
+from copartition.words import (
     CUT,
     common_prefix,
     count,
@@ -83,14 +83,24 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
     console.print(cell(answer(diff), "bold"))
     if shown.view.by == "topic":
         sizes = [
-            (each.name, 0, each.changed - each.assigned - each.added, each.assigned + each.added)
-            for each in shown.largest_topics()
+            (
+                topic.name,
+                0,
+                topic.changed - topic.assigned - topic.added,
+                topic.assigned + topic.added,
+            )
+            for topic in shown.largest_topics()
         ]
         left_out = len(shown.topics) - len(sizes)
     else:
         sizes = [
-            (each.name, each.kept, each.before - each.kept, each.after - each.kept)
-            for each in shown.largest_members()
+            (
+                member.name,
+                member.kept,
+                member.before - member.kept,
+                member.after - member.kept,
+            )
+            for member in shown.largest_members()
         ]
         left_out = len(shown.members) - len(sizes)
     widest = max((lost + gained for _, _, lost, gained in sizes), default=0)
@@ -125,9 +135,9 @@ def _print_members(shown: Shown, console: Console) -> None:
     if members:
         names.tell(console)
     if members:
-        widest = max(1, *(each.before + each.after - each.kept for each in members))
-        longest = max(cell_len(names.short(each.name)) for each in members)
-        noted = max(len(presence(each)) for each in members)
+        widest = max(1, *(member.before + member.after - member.kept for member in members))
+        longest = max(cell_len(names.short(member.name)) for member in members)
+        noted = max(len(presence(member)) for member in members)
         room = min(BAR, console.width - longest - _BESIDE_BAR - (noted and noted + 2))
         scale = min(1.0, room / widest) if room >= _NARROWEST_BAR else 0.0
         columns = [Column("MEMBER", "name"), *map(Column, ("BEFORE", "AFTER", "DELTA", "KEPT"))]
@@ -171,16 +181,18 @@ def _member_row(member: MemberChange, names: _Names, scale: float) -> tuple[str,
 def _print_topics(shown: Shown, console: Console) -> None:
     topics = shown.largest_topics()
     titles = ("partitions", "kept", "moved", "assigned", "unassigned", "added", "removed", "conflicts")
-    used = [title for title in titles if title in titles[:3] or any(getattr(each, title) for each in topics)]
-    lag = any(each.lag_moved is not None for each in topics)
+    used = [
+        title for title in titles if title in titles[:3] or any(getattr(topic, title) for topic in topics)
+    ]
+    lag = any(topic.lag_moved is not None for topic in topics)
     columns = [Column("TOPIC", "name"), *(Column(title.upper()) for title in used)]
     rows = [
         (
-            visible(each.name),
-            *(f"{getattr(each, title):,}" for title in used),
-            *([number(each.lag_moved)] if lag else []),
+            visible(topic.name),
+            *(f"{getattr(topic, title):,}" for title in used),
+            *([number(topic.lag_moved)] if lag else []),
         )
-        for each in topics
+        for topic in topics
     ]
     if rows:
         _show(console, Grid([*columns, *([Column("LAG MOVED")] if lag else [])], rows))
@@ -192,9 +204,9 @@ def _print_partitions(shown: Shown, console: Console) -> None:
     names = _Names(shown.part.members, console.width)
     if changes:
         names.tell(console)
-    known = shown.part.lag is not None
+    with_lag = shown.part.lag is not None
     columns = [Column("TOPIC", "name"), Column("PARTITION"), Column("CHANGE", "word"), Column("FROM", "name")]
-    columns += [Column("TO", "name"), *([Column("LAG")] if known else [])]
+    columns += [Column("TO", "name"), *([Column("LAG")] if with_lag else [])]
     columns += [Column("BECAUSE", "word")] if shown.view.reasons else []
     rows = [
         (
@@ -203,7 +215,7 @@ def _print_partitions(shown: Shown, console: Console) -> None:
             change.action.label,
             names.short(change.source),
             names.short(change.target),
-            *([number(change.lag)] if known else []),
+            *([number(change.lag)] if with_lag else []),
             *([reason(change)] if shown.view.reasons else []),
         )
         for change in changes

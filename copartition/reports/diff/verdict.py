@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assignors.reasons import Reason
 from copartition.diff.needed import CO_PARTITIONED
 from copartition.reports.diff.model import renames
-from copartition.reports.words import Table, count, duration, list_names, number
+from copartition.words import Table, count, duration, list_names, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ _EXPLAINED = 20_000
 
 def verdict(diff: AssignmentDiff) -> str:
     """What moved, what is unknown, and what was taken for granted."""
-    return " ".join([answer(diff), *(f"Assumed: {each}." for each in diff.assumed)])
+    return " ".join([answer(diff), *(f"Assumed: {assumption}." for assumption in diff.assumed)])
 
 
 def answer(diff: AssignmentDiff) -> str:
@@ -80,17 +80,17 @@ def _consumption(diff: AssignmentDiff) -> list[str]:
     most = count(stops.stopped_at_once, "partition")
     rebalances = f"{count(stops.rebalances, 'rebalance')} ({stops.protocol})"
     when = " in each rolling bounce" if diff.new_strategy and diff.after.way else ""
-    told = [f"Consumption stops{when}: {rebalances}, at most {most} at once"]
+    phrases = [f"Consumption stops{when}: {rebalances}, at most {most} at once"]
     if stops.all_stopped:
         times = "once" if stops.all_stopped == 1 else f"{stops.all_stopped:,} times"
-        told.append(f"everything stopped {times}")
+        phrases.append(f"everything stopped {times}")
     if stops.partition_seconds:
-        told.append(f"longest pause {duration(stops.longest_ms)}")
-        told.append(f"{stops.partition_seconds:,.1f} partition-seconds")
+        phrases.append(f"longest pause {duration(stops.longest_ms)}")
+        phrases.append(f"{stops.partition_seconds:,.1f} partition-seconds")
     if stops.static_restarts:
         whose = count(stops.static_restarts, "static member")
-        told.append(f"{whose} restarting, whose partitions also wait while each is down")
-    return [f"{', '.join(told)}."]
+        phrases.append(f"{whose} restarting, whose partitions also wait while each is down")
+    return [f"{', '.join(phrases)}."]
 
 
 def separated_sentences(diff: AssignmentDiff) -> list[str]:
@@ -228,7 +228,7 @@ def heading(diff: AssignmentDiff) -> list[str]:
 
 
 def stop_table(diff: AssignmentDiff) -> Table:
-    """What the change costs, a row for each event and each protocol that the group may go by."""
+    """What the change costs, a row for each event and each protocol that the group may have."""
     titles = ("stop on", "protocol", "members", "partitions", "longest pause", "noticed after")
     rows = [
         (
@@ -301,9 +301,9 @@ def fates(diff: AssignmentDiff) -> list[Fate]:
 def notes(diff: AssignmentDiff) -> list[Note]:
     """What was assumed, what is doubtful, and who is taken for whom."""
     conflicts = [
-        f"{each.topic}-{each.partition} has two owners: before {', '.join(each.before) or 'nobody'}, "
-        f"after {', '.join(each.after) or 'nobody'}."
-        for each in diff.conflicts[:_NOTES]
+        f"{conflict.topic}-{conflict.partition} has two owners: "
+        f"before {', '.join(conflict.before) or 'nobody'}, after {', '.join(conflict.after) or 'nobody'}."
+        for conflict in diff.conflicts[:_NOTES]
     ]
     return [
         *_first_notes("Conflict", conflicts, len(diff.conflicts)),

@@ -20,8 +20,7 @@ from copartition.reports.join.model import (
     topic_table,
 )
 from copartition.reports.page import render
-from copartition.reports.words import count
-from copartition.topics.join.facts import listed
+from copartition.words import count, list_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,8 +101,8 @@ def join_picture(topics: Sequence[tuple[str, int]], pairs: Sequence[KeyPairs]) -
         topics: names and partition counts.
         pairs: of each topic but the last, where its keys are that the next one has, too.
     """
-    same = [int(each.keys[each.one == each.other].sum()) for each in pairs]
-    total = [int(each.keys.sum()) for each in pairs]
+    same = [int(pair.keys[pair.one == pair.other].sum()) for pair in pairs]
+    total = [int(pair.keys.sum()) for pair in pairs]
     return Picture(
         tuple(_row(*topic) for topic in topics),
         tuple(
@@ -222,14 +221,14 @@ def join_html(report: JoinReport) -> str:
     return render(
         "join.html.j2",
         report=report,
-        names=listed(verdict.topics),
+        names=list_names(verdict.topics),
         marks=MARKS,
         picture=picture,
         together=together,
         apart=apart,
         picture_height=HEIGHT,
         invented=not report.audits,
-        counts_unknown=any(each.code == "counts" and each.weight == "open" for each in verdict.reasons),
+        counts_unknown=any(reason.code == "counts" and reason.weight == "open" for reason in verdict.reasons),
         examples=example_table(verdict),
         topics=topic_table(report.audits),
     )

@@ -256,11 +256,12 @@ def _join(verdict: JoinVerdict, audits: Sequence[TopicAudit]) -> JoinData:
     return {
         "topics": [*verdict.topics],
         "reasons": [
-            {"code": each.code, "topics": [*each.topics], "text": each.text, "weight": each.weight}
-            for each in verdict.reasons
+            {"code": reason.code, "topics": [*reason.topics], "text": reason.text, "weight": reason.weight}
+            for reason in verdict.reasons
         ],
         "remedies": [
-            {"topic": each.topic, "text": each.text, "command": each.command} for each in verdict.remedies
+            {"topic": remedy.topic, "text": remedy.text, "command": remedy.command}
+            for remedy in verdict.remedies
         ],
         "assumed": [*verdict.assumed],
         "proof": None if verdict.proof is None else _proof(verdict.proof),
@@ -274,7 +275,7 @@ def _proof(proof: KeyProof) -> ProofData:
         "common": proof.common,
         "everywhere": proof.everywhere,
         "apart": proof.apart,
-        "examples": [{"key": _key(each.key), "places": [*each.places]} for each in proof.examples],
+        "examples": [{"key": _key(example.key), "places": [*example.places]} for example in proof.examples],
         "scattered": [*proof.scattered],
         "complete": proof.complete,
         "hashed": proof.hashed,

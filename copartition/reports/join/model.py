@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Literal
 
-from copartition.reports.words import Table
-from copartition.topics.join.facts import Topic, listed, spelled
+from copartition.topics.join.facts import Topic, key_text
+from copartition.words import Table, list_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +108,7 @@ class JoinReport:
         if self.plan is not None:
             return f"{self.plan.answer}, {plan_sentences(self.plan)[0]}"
         assert self.verdict is not None
-        names = listed(self.verdict.topics)
+        names = list_names(self.verdict.topics)
         if self.verdict.answer == "yes":
             return f"yes, {names} can be joined by partition"
         because = self.verdict.reasons[0].text
@@ -162,7 +162,7 @@ def example_table(verdict: JoinVerdict) -> Table:
     """A row a key that is apart: its partition in each topic."""
     titles = ("key", *(f"in {topic}" for topic in verdict.topics))
     rows = [
-        (spelled(key, EXAMPLE_BYTES), *("-" if place is None else str(place) for place in places))
+        (key_text(key, EXAMPLE_BYTES), *("-" if place is None else str(place) for place in places))
         for key, places in (verdict.proof.examples if verdict.proof else ())
     ]
     return Table(titles, rows, range(1, len(titles)))
@@ -185,15 +185,21 @@ def plan_table(plan: GrowthPlan) -> Table:
 def growth_table(plan: GrowthPlan) -> Table:
     """A row a topic that has to grow."""
     rows = [
-        (each.topic, f"{each.before:,}", f"{each.planned:,}", f"{each.needed:,}", f"{each.moved:.0%}")
-        for each in plan.grow
+        (
+            growth.topic,
+            f"{growth.before:,}",
+            f"{growth.planned:,}",
+            f"{growth.needed:,}",
+            f"{growth.moved:.0%}",
+        )
+        for growth in plan.grow
     ]
     return Table(("topic", "partitions now", "planned", "needed", "keys that move"), rows, range(1, 5))
 
 
 def plan_sentences(plan: GrowthPlan) -> list[str]:
     """The plan in sentences: what breaks, what must grow, and what stays behind."""
-    grown = listed([f"{topic} to {count:,}" for topic, count in plan.plan.items()])
+    grown = list_names([f"{topic} to {count:,}" for topic, count in plan.plan.items()])
     fates = {
         fate: [join for join in plan.joins if join.fate == fate] for fate in ("breaks", "broken", "moves")
     }
@@ -202,12 +208,12 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
         sentences.append(f"growing {grown} breaks {_joins(fates['breaks'])}: partition counts would differ")
     if fates["broken"]:
         sentences.append(f"{_joins(fates['broken'])}: partition counts differ now, and would then")
-    more = [each for each in plan.grow if each.needed > each.planned]
+    more = [growth for growth in plan.grow if growth.needed > growth.planned]
     if more:
-        needs = [f"{each.topic} to {each.needed:,} (now {each.before:,})" for each in more]
-        sentences.append(f"to keep counts equal, grow too: {listed(needs)}")
+        needs = [f"{join.topic} to {join.needed:,} (now {join.before:,})" for join in more]
+        sentences.append(f"to keep counts equal, grow too: {list_names(needs)}")
     if plan.grow:
-        shares = listed([f"{each.moved:.0%} of the keys of {each.topic}" for each in plan.grow])
+        shares = list_names([f"{growth.moved:.0%} of the keys of {growth.topic}" for growth in plan.grow])
         sentences.append(
             f"growth moves {shares}: their records to come do not meet those there are, until these are gone "
             "or are written anew"
@@ -216,4 +222,4 @@ def plan_sentences(plan: GrowthPlan) -> list[str]:
 
 
 def _joins(joins: Sequence[PlannedJoin]) -> str:
-    return listed([" with ".join(join.topics) for join in joins])
+    return list_names([" with ".join(join.topics) for join in joins])

@@ -14,7 +14,7 @@ from copartition.reports.join.model import (
     topic_table,
 )
 from copartition.reports.markdown import Page, markdown_text
-from copartition.reports.words import visible
+from copartition.words import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,8 +48,8 @@ def print_join(report: JoinReport, console: Console) -> None:
         print_table(examples, console)
     _print_remedies(verdict, console)
     console.print()
-    for each in verdict.assumed:
-        console.print(note(f"assumed: {each}"), soft_wrap=True)
+    for assumption in verdict.assumed:
+        console.print(note(f"assumed: {assumption}"), soft_wrap=True)
 
 
 def _print_remedies(verdict: JoinVerdict, console: Console) -> None:
@@ -101,7 +101,7 @@ def join_markdown(report: JoinReport) -> str:
     examples = example_table(verdict)
     if examples.rows:
         page.whole_table("Keys that are apart", examples, "key", share=2)
-    assumed = [markdown_text(f"assumed: {each}") for each in verdict.assumed]
+    assumed = [markdown_text(f"assumed: {assumption}") for assumption in verdict.assumed]
     page.items(assumed, len(assumed), "assumption")
     return page.ended
 

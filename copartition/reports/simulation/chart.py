@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.reports.axis import WIDTH, Tick, Window, ticks
-from copartition.reports.page import COLOURS, LETTER, SHADES
+from copartition.reports.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, ticks
 from copartition.reports.simulation.lanes import Lanes, Shape, Strip
-from copartition.reports.words import clock, count, duration, visible
+from copartition.words import clock, count, duration, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -348,7 +347,7 @@ def charts(results: Sequence[SimulationResult]) -> list[Chart]:
 def run_title(result: SimulationResult, results: Sequence[SimulationResult]) -> str:
     """What tells a run from the others."""
     title = f"{result.scenario.assignor}, {result.scenario.membership} members"
-    several = len({each.scenario.name for each in results}) > 1
+    several = len({run.scenario.name for run in results}) > 1
     return f"{result.scenario.name}: {title}" if several else title
 
 
@@ -407,7 +406,7 @@ def _chart(name: str, title: str, results: Sequence[SimulationResult], window: W
     styles = consumer_styles(results)
     most = int(np.clip(_SHAPES // len(results), *_SHAPES_EACH))
     loads = [result.records for result in results if result.records is not None and len(result.records.lag)]
-    top = max((most_lag(each, window) for each in loads), default=0.0)
+    top = max((most_lag(load, window) for load in loads), default=0.0)
     panels = tuple(_panel(result, results, window, styles, most, top) for result in results)
     return Chart(name, title, WIDTH, HEIGHTS, HEIGHTS.axis_y(lag=bool(loads)), panels, ticks(window))
 
@@ -447,7 +446,7 @@ def _facts(result: SimulationResult, window: Window) -> str:
     """The stretch in numbers."""
     _, opens, closes = result.timeline.pauses()
     lasted = np.maximum(0.0, np.minimum(closes, window.end) - np.maximum(opens, window.start))
-    rebalances = sum(window.start <= each.started_ms < window.end for each in result.rebalances)
+    rebalances = sum(window.start <= rebalance.started_ms < window.end for rebalance in result.rebalances)
     return (
         f"{count(rebalances, 'rebalance')}, {lasted.sum() / 1_000:,.1f} partition-seconds not read, "
         f"{duration(float(lasted.max(initial=0.0)))} at most"

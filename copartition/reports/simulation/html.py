@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from copartition.reports.axis import WIDTH
-from copartition.reports.page import render
+from copartition.reports.page import WIDTH, render
 from copartition.reports.simulation.chart import (
     DRAWN,
     charts,
@@ -15,7 +14,7 @@ from copartition.reports.simulation.chart import (
     whole_run,
 )
 from copartition.reports.simulation.model import REBALANCES, assumptions, causes, outage_rows
-from copartition.reports.words import count
+from copartition.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +63,7 @@ def _assumptions_by_run(results: Sequence[SimulationResult]) -> list[tuple[str, 
     """What the figures take for granted: of each run, or of all where it is the same."""
     said = {run_title(result, results): assumptions(result.scenario) for result in results}
     first = next(iter(said.values()))
-    return [("", first)] if all(each == first for each in said.values()) else list(said.items())
+    return [("", first)] if all(sentence == first for sentence in said.values()) else list(said.items())
 
 
 def _group(scenario: Scenario) -> str:

@@ -59,14 +59,14 @@ def _run(result: SimulationResult) -> dict[str, Any]:
         "outages": [{**asdict(outage), "pause_ms": outage.pause_ms} for outage in result.outages],
         "rebalances": [
             {
-                "generation": each.generation,
-                "started_ms": each.started_ms,
-                "completed_ms": each.completed_ms,
-                "causes": list(each.causes),
-                "moved": each.moved,
-                "members": len(each.consumers),
+                "generation": rebalance.generation,
+                "started_ms": rebalance.started_ms,
+                "completed_ms": rebalance.completed_ms,
+                "causes": list(rebalance.causes),
+                "moved": rebalance.moved,
+                "members": len(rebalance.consumers),
             }
-            for each in result.rebalances
+            for rebalance in result.rebalances
         ],
         "records": None if result.records is None else _records(result.records, result.timeline),
     }

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.partition_list import PartitionList
-from copartition.reports.axis import WIDTH
-from copartition.reports.page import DEPTHS
-from copartition.reports.words import clock, count, duration, partition_ranges
+from copartition.reports.page import DEPTHS, WIDTH
 from copartition.simulation import Phase
+from copartition.words import clock, count, duration, partition_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from copartition.reports.axis import Window
+    from copartition.reports.page import Window
     from copartition.simulation import Timeline
 
 
@@ -41,7 +40,7 @@ class Blocks(NamedTuple):
             self.top[which], self.bottom[which], self.start[which], self.end[which], self.row[which]
         )
 
-    def each(self) -> Iterator[tuple[int, int, float, float, int]]:
+    def rows(self) -> Iterator[tuple[int, int, float, float, int]]:
         """One after the other, in Python's numbers."""
         return zip(*(column.tolist() for column in self), strict=True)
 
@@ -209,7 +208,7 @@ class Lanes:
         )
         return "".join(
             self._path(window, self._count, top, bottom, start, end)
-            for top, bottom, start, end, _ in blocks.each()
+            for top, bottom, start, end, _ in blocks.rows()
         )
 
     def phases(self, window: Window, most: int) -> Strip:
@@ -221,7 +220,7 @@ class Lanes:
         if not self._exact(blocks, most):
             return self._shares(window, rows, most)
         shapes: dict[str, list[Shape]] = {STYLES[phase]: [] for phase in PHASES}
-        for top, bottom, since, until, row in blocks.each():
+        for top, bottom, since, until, row in blocks.rows():
             style, cause = STYLES[Phase(life.phase[rows[row]])], life.cause[rows[row]]
             because = f", {life.causes[cause]}" if cause >= 0 else ""
             thinnest = _HAIRLINE if style == "compute" else _THINNEST
@@ -242,7 +241,7 @@ class Lanes:
         if not self._exact(blocks, most):
             return self._sample(window, most, colours)
         shapes: dict[str, list[Shape]] = {}
-        for top, bottom, since, until, row in blocks.each():
+        for top, bottom, since, until, row in blocks.rows():
             reader = life.consumers[life.consumer[rows[row]]]
             shapes.setdefault(colours[reader], []).append(
                 Shape(
@@ -266,7 +265,7 @@ class Lanes:
                 f"{self._names(top, bottom)}: two readers {_stretch(since, until)}, "
                 f"{self.timeline.consumers[life.consumer[rows[row]]]} no longer owns it",
             )
-            for top, bottom, since, until, row in blocks.these(longest).each()
+            for top, bottom, since, until, row in blocks.these(longest).rows()
         )
 
     def _shares(self, window: Window, rows: NDArray[np.intp], most: int) -> Strip:
@@ -296,7 +295,7 @@ class Lanes:
             existing, standing = coarser(existing), coarser(standing)
         example = self._examples(window, rows, grid_lane[rows], label.shape)
         shapes: dict[str, list[Shape]] = {}
-        for top, bottom, since, until, row in blocks.each():
+        for top, bottom, since, until, row in blocks.rows():
             phase, depth = divmod(int(label.flat[row]) - 1, len(DEPTHS))
             area = (slice(top, bottom + 1), slice(int(since), int(until)))
             cause_here = int(example[area].max())
@@ -354,7 +353,7 @@ class Lanes:
             label = label[:, ::2]
             blocks = cells(label)
         shapes: dict[str, list[Shape]] = {}
-        for top, bottom, since, until, row in blocks.each():
+        for top, bottom, since, until, row in blocks.rows():
             reader = life.consumers[int(label.flat[row]) - 1]
             begins, ends = (window.at(column * WIDTH / label.shape[1]) for column in (since, until))
             names = self._list_partitions(chosen[top : bottom + 1])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.reports.words import duration
 from copartition.simulation import Exponential, LogNormal, Uniform
+from copartition.words import duration
 from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:

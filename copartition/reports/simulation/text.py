@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.reports.grid import cell, indent, note, table
 from copartition.reports.simulation.model import REBALANCES, assumptions, causes, outage_rows, titles
-from copartition.reports.words import count, duration
+from copartition.words import count, duration
 from partitioning.kit.extras import needs
 
 with needs("a text report", "cli"):
@@ -126,7 +126,9 @@ def _compare(title: str, columns: Sequence[_Column], console: Console) -> None:
 
 
 def _comparison(columns: Sequence[_Column]) -> Table:
-    headings = [Text("\n").join(map(cell, filter(None, (*each.name, each.heading)))) for each in columns]
+    headings = [
+        Text("\n").join(map(cell, filter(None, (*column.name, column.heading)))) for column in columns
+    ]
     shown = table(["", *headings], right=range(1, len(columns) + 1))
     for each in shown.columns[1:]:
         each.max_width = _NAME_WIDTH
@@ -157,13 +159,13 @@ def _seconds(milliseconds: float | None) -> str:
 
 def _rebalance_table(result: SimulationResult) -> Table:
     shown = table(["AT", "TOOK", "GENERATION", "MOVED", "BECAUSE"], right=range(4))
-    for each in result.rebalances[:REBALANCES]:
+    for rebalance in result.rebalances[:REBALANCES]:
         shown.add_row(
-            duration(each.started_ms),
-            duration(each.completed_ms - each.started_ms),
-            str(each.generation),
-            str(each.moved),
-            cell(causes(each.causes)),
+            duration(rebalance.started_ms),
+            duration(rebalance.completed_ms - rebalance.started_ms),
+            str(rebalance.generation),
+            str(rebalance.moved),
+            cell(causes(rebalance.causes)),
         )
     return shown
 
@@ -174,8 +176,8 @@ def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
     for whom, said in _by_scenario(columns, assumptions).items():
         console.print(note(f"assumed{whom}: {'; '.join(said)}"))
     for whom, said in _by_scenario(columns, lambda scenario: scenario.warnings).items():
-        for each in said:
-            console.print(note(f"warning{whom}: {each}", "yellow"))
+        for sentence in said:
+            console.print(note(f"warning{whom}: {sentence}", "yellow"))
 
 
 def _by_scenario(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.leader import Decisions
     from copartition.simulation.group.world import World
     from copartition.simulation.inputs.events import Consumer
 
@@ -80,13 +80,13 @@ class ClassicProtocol:
         if member is None or not self._members.alive[member]:
             return  # it is out already, or its session runs down
         configured = self._world.consumers[consumer]
-        heard = cleanly and now_ms >= self._group.down_ms
-        tells = heard and not configured.static
+        announced = cleanly and now_ms >= self._group.down_ms
+        tells = announced and not configured.static
         text = f"{configured.name} left" if tells else f"session of {configured.name} timed out"
         cause = self._world.partitions.cause(text)
         reads = len(self._world.partitions.owned(member)) > 0
         load = self._world.scenario.load
-        commits = heard and reads and (load is None or load.commit_on_revoke)
+        commits = announced and reads and (load is None or load.commit_on_revoke)
         self._stand_still(
             member, now_ms, Phase.PAUSED if tells else Phase.UNNOTICED, cause, committed=commits
         )
@@ -141,9 +141,9 @@ class ClassicProtocol:
         """Sessions begin anew when another broker has loaded the group."""
         self._group.failover(now_ms, until_ms)
 
-    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:
+    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:
         """Somebody notices at a metadata refresh."""
-        self._group.metadata.grown(topic, now_ms, created=created)
+        self._group.metadata.on_growth(topic, now_ms, created=created)
 
     def next_ms(self) -> float:
         """See `Engine`."""
@@ -179,7 +179,8 @@ class ClassicProtocol:
             )
         self._group.begin()
         self._members.base_ms[rows] = [
-            -scenario.settled_ms if each.beat_ms is None else each.beat_ms for each in scenario.consumers
+            -scenario.settled_ms if consumer.beat_ms is None else consumer.beat_ms
+            for consumer in scenario.consumers
         ]
 
     def hand_over(self) -> Handover:

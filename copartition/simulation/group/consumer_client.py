@@ -41,7 +41,7 @@ class Client:
         every_ms: the time between two of its heartbeats.
         session_ms: how long it may be silent.
         owned: the partitions it has.
-        told: the partitions it was told to have.
+        assigned: the partitions that the coordinator has assigned to it.
         stands_ms: since when it waits for its first partitions; None where it does not.
         busy_ms: until when its application does not poll.
         wakes_ms: until when it stands still, or did.
@@ -65,12 +65,12 @@ class Client:
         self._profile = PROFILES[self.configured.client]
         self._settings = world.scenario.settings
         self.every_ms, self.session_ms = self._intervals(world.random)
-        self.owned = self.told = NOTHING
+        self.owned = self.assigned = NOTHING
         self.stands_ms: float | None = None
         self.busy_ms = self.wakes_ms = self.joins_ms = -math.inf
         self.gone = False
-        self._unacknowledged = False  # whether it was told anything that it has not done, and said so
-        self._life = 0  # how often it has begun anew, by which old answers are told from new ones
+        self._unacknowledged = False  # whether an assignment is not acknowledged yet
+        self._life = 0  # how often it has begun anew, which tells old answers from new ones
         self._world = world
         self._coordinator = coordinator
         self._timers = timers
@@ -78,7 +78,7 @@ class Client:
         self._slept_ms = math.inf  # since when it has stood still
         self._beat: Timer | None = None  # a heartbeat that is simulated
         self._plans: list[Timer] = []  # what it will do by itself
-        self._step: Timer | None = None  # the next step of doing what it was told
+        self._step: Timer | None = None  # the next step towards what is assigned to it
         self._reconciling = False  # whether it is about to poll for that, or inside callbacks
         self._polled = False  # whether it is inside them
         self._had = rows_of(NOTHING)  # what it had when the coordinator dropped it
@@ -106,22 +106,22 @@ class Client:
         if not self._is_member or not coordinator.beats.speaks(self.member):
             return  # it is out already, or its session runs down
         name, static = self.configured.name, self.configured.static
-        heard = cleanly and now_ms >= coordinator.down_ms
-        tells = heard and not static
+        announced = cleanly and now_ms >= coordinator.down_ms
+        tells = announced and not static
         text = f"{name} left" if tells else f"session of {name} timed out"
         cause = partitions.cause(text)
         says_ms = now_ms + self._costs.network_ms / 2
-        if self.owned and heard:
+        if self.owned and announced:
             says_ms += draw(self._costs.revoke_ms, self._world.random)
         self._release(
-            self.owned | self.told, Phase.PAUSED if tells else Phase.UNNOTICED, cause, commits=heard
+            self.owned | self.assigned, Phase.PAUSED if tells else Phase.UNNOTICED, cause, commits=announced
         )
         if tells:
             coordinator.beats.silence(self.member)
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave(self.member, text, cause))
             return
         coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
-        if heard and not self.classic:
+        if announced and not self.classic:
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave_for_a_while(self.member))
 
     def slow(self, now_ms: float, until_ms: float) -> None:
@@ -150,14 +150,14 @@ class Client:
             return
         self._forget_plans()
         cause = partitions.cause(f"session of {self.configured.name} timed out")
-        self._release(self.owned | self.told, Phase.UNNOTICED, cause, commits=None)
+        self._release(self.owned | self.assigned, Phase.UNNOTICED, cause, commits=None)
         coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         self._plan(until_ms, self._wake)
 
     def expelled(self) -> None:
         """The coordinator has dropped the member; the client does not know."""
         self._had = rows_of(self.owned)
-        self.owned = self.told = NOTHING
+        self.owned = self.assigned = NOTHING
         self._unacknowledged = False
         if self.busy_ms > self._world.now_ms and not self.gone:
             self._world.partitions.zombie(
@@ -176,7 +176,7 @@ class Client:
         self._forget_beat()
         self._send(lambda: self._coordinator.heartbeat(self, None), self._hear)
 
-    # What it is told.
+    # What the coordinator answers.
 
     def _join(self) -> None:
         self.joins_ms = self._world.now_ms + self._costs.network_ms / 2
@@ -197,9 +197,9 @@ class Client:
         def answer() -> None:
             if self.gone or life != self._life:
                 return
-            told = request()
+            reply = request()
             answered_ms = max(self._world.now_ms, self._coordinator.busy_ms)
-            self._later(answered_ms + self._costs.network_ms / 2, lambda: self._receive(told, life, hear))
+            self._later(answered_ms + self._costs.network_ms / 2, lambda: self._receive(reply, life, hear))
 
         self._coordinator.take(answer)
 
@@ -214,8 +214,8 @@ class Client:
             hear(answer)
 
     def _hear(self, answer: Answer) -> None:
-        if answer.partitions is not None and answer.partitions != self.told:
-            self.told = answer.partitions
+        if answer.partitions is not None and answer.partitions != self.assigned:
+            self.assigned = answer.partitions
             self._unacknowledged = True
             self._await_partitions()
             self._catch_up()
@@ -224,8 +224,8 @@ class Client:
 
     def _await_partitions(self) -> None:
         """It knows what it is to have: from now on its partitions wait for it alone."""
-        self._world.partitions.stand(self.told - self.owned, self._world.now_ms, Phase.HANDOVER, None)
-        if self.told or self._coordinator.has_nothing_for(self.member):
+        self._world.partitions.stand(self.assigned - self.owned, self._world.now_ms, Phase.HANDOVER, None)
+        if self.assigned or self._coordinator.has_nothing_for(self.member):
             self._count_pause()
 
     def _hear_error(self, error: Error) -> None:
@@ -246,8 +246,8 @@ class Client:
         """The application polls: it gives up what it lost, and opens what it won."""
         now_ms, costs, random = self._world.now_ms, self._costs, self._world.random
         self._step, self._polled = None, True
-        told, done_ms = self.told, now_ms
-        lost, won = self.owned - told, told - self.owned
+        assigned, done_ms = self.assigned, now_ms
+        lost, won = self.owned - assigned, assigned - self.owned
         if lost:
             self._release(lost, Phase.PAUSED, self._coordinator.epochs.cause, commits=True)
             done_ms += draw(costs.revoke_ms, random)
@@ -256,21 +256,21 @@ class Client:
             begins_ms = done_ms + draw(costs.first_fetch_ms, random)
             starts_ms = begins_ms if begins_ms > now_ms else None
             self._world.partitions.hand(won, self.member, now_ms, starts_ms)
-        self.owned = told
-        self._do_at(done_ms, lambda: self._acknowledge(told))
+        self.owned = assigned
+        self._do_at(done_ms, lambda: self._acknowledge(assigned))
 
-    def _acknowledge(self, told: frozenset[int]) -> None:
+    def _acknowledge(self, assigned: frozenset[int]) -> None:
         """Tell the coordinator what it has now, in a heartbeat of its own."""
         self._step, self._polled, self._reconciling = None, False, False
-        self._unacknowledged = self.told != told
+        self._unacknowledged = self.assigned != assigned
         self._forget_beat()
         if self._is_member:
             self._coordinator.beats.restart(self.member, self._world.now_ms)
-        self._send(lambda: self._coordinator.heartbeat(self, told), self._hear)
+        self._send(lambda: self._coordinator.heartbeat(self, assigned), self._hear)
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """Do what it was told meanwhile."""
+        """Do what was assigned to it meanwhile."""
         if self._unacknowledged and not self._reconciling:
             self._reconciling = True
             self._do_at(self._polls_ms(), self._reconcile)
@@ -279,7 +279,7 @@ class Client:
         """It has heard that it is out, and has given everything up."""
         self._forget_plans()
         self._life += 1
-        self.owned = self.told = NOTHING
+        self.owned = self.assigned = NOTHING
         self._unacknowledged = False
         self.stands_ms = self._world.now_ms
         self._join()
@@ -292,7 +292,7 @@ class Client:
         if not self._costs.poll_ms or not self.owned:
             return now_ms  # without partitions there is no batch to work on
         whole_ms, left_ms = (
-            float(each[0]) for each in draw_batches(self._costs.poll_ms, self._world.random, 1)
+            float(batch[0]) for batch in draw_batches(self._costs.poll_ms, self._world.random, 1)
         )
         if whole_ms > self._settings.max_poll_interval_ms:
             self._leaves_when_overdue(now_ms + left_ms - whole_ms, now_ms + left_ms)
@@ -310,9 +310,9 @@ class Client:
         now_ms, world, coordinator = self._world.now_ms, self._world, self._coordinator
         self.busy_ms = -math.inf
         if not self._is_member:
-            told_ms = max(self._polls_ms(), now_ms + self._costs.network_ms)
-            world.partitions.zombie(self._had, self.member, now_ms, told_ms, reads=True)
-            self._plan(told_ms, self._return)
+            hears_ms = max(self._polls_ms(), now_ms + self._costs.network_ms)
+            world.partitions.zombie(self._had, self.member, now_ms, hears_ms, reads=True)
+            self._plan(hears_ms, self._return)
             return
         absence = coordinator.speaks(self.member)
         if absence is not None:
@@ -352,12 +352,12 @@ class Client:
         if tells and not self.configured.static:
             text = f"{name} did not poll in time"
             cause = partitions.cause(text)
-            self._release(self.owned | self.told, Phase.PAUSED, cause, commits=False)
+            self._release(self.owned | self.assigned, Phase.PAUSED, cause, commits=False)
             self.expelled()
             coordinator.leave(self.member, text, cause)
             return
         cause = partitions.cause(f"session of {name} timed out")
-        self._release(self.owned | self.told, Phase.UNNOTICED, cause, commits=False)
+        self._release(self.owned | self.assigned, Phase.UNNOTICED, cause, commits=False)
         coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         if tells and not self.classic:
             coordinator.leave_for_a_while(self.member)
@@ -480,7 +480,7 @@ class ClassicClient(Client):
     def go_on(self, process: Process) -> None:
         """It was a member of a classic group until now."""
         now_ms, coordinator = self._world.now_ms, self._coordinator
-        self.owned = self.told = process.owned
+        self.owned = self.assigned = process.owned
         self.every_ms, self.busy_ms = process.every_ms, process.busy_ms
         coordinator.beats.add(self.member, process.base_ms, self.every_ms, moves=False)
         if process.absence is not None:
@@ -538,7 +538,7 @@ class ClassicClient(Client):
         if self._eager and self.owned:
             self._release(self.owned, Phase.PAUSED, self._coordinator.epochs.cause, commits=True)
             done_ms += draw(self._costs.revoke_ms, self._world.random)
-            self.owned = self.told = NOTHING
+            self.owned = self.assigned = NOTHING
             self.stands_ms = now_ms
         self._do_at(done_ms, self._join)
 
@@ -560,9 +560,9 @@ class ClassicClient(Client):
         if answer.partitions is None:
             self._join_again()
             return
-        self.told = answer.partitions
+        self.assigned = answer.partitions
         self._await_partitions()
-        if self.told == self.owned:
+        if self.assigned == self.owned:
             self.expects_news()
         elif self._in_background:
             self._catch_up()
@@ -571,15 +571,15 @@ class ClassicClient(Client):
             self._reconcile()
 
     def _catch_up(self) -> None:
-        if self.told != self.owned and not self._reconciling:
+        if self.assigned != self.owned and not self._reconciling:
             self._reconciling = True
             self._do_at(self._polls_ms(), self._reconcile)
 
     def _reconcile(self) -> None:
-        self._revoked = not self.owned <= self.told
+        self._revoked = not self.owned <= self.assigned
         super()._reconcile()
 
-    def _acknowledge(self, told: frozenset[int]) -> None:  # noqa: ARG002 - it acknowledges by joining
+    def _acknowledge(self, assigned: frozenset[int]) -> None:  # noqa: ARG002 - it acknowledges by joining
         """What it gave up is free when it has joined again, which it does at once."""
         self._step, self._polled, self._reconciling = None, False, False
         if self._revoked:

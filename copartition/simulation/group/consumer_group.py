@@ -5,8 +5,8 @@ next heartbeat of any member computes the target assignment of that epoch, unles
 (`group.consumer.assignment.interval.ms`). Every member is then led to its target at its own heartbeats, and
 gets a partition only when its last owner has said that it no longer has it, or is gone.
 
-Members of the classic protocol may be in such a group while it is migrated. They are told to join again where
-a member of the consumer protocol would be told its partitions, and nobody waits for them either.
+Members of the classic protocol may be in such a group while it is migrated. The coordinator lets
+them join again where a member of the consumer protocol would get its partitions, and nobody waits for them.
 
 Sources: GroupMetadataManager, ConsumerGroup and CurrentAssignmentBuilder of Kafka 4.4, to whose answers
 `tests/golden/assignors/coordinator` holds this module.
@@ -87,7 +87,7 @@ class GroupMember:
         revoking: partitions it must give up and may still have.
         deadline_ms: when it is expelled unless it has given them up; a classic one, unless it has joined and
             asked for its partitions.
-        join_by_ms: when it is expelled unless it has joined again, as it was told (classic only).
+        join_by_ms: when it is expelled unless it joins again, as the coordinator demanded (classic only).
         replaces: the static member whose place it took; whoever looks at it forgets it.
     """
 
@@ -287,7 +287,7 @@ class ConsumerGroup:
 
     @property
     def listed(self) -> list[int]:
-        """The members as the assignor is told of them: in the coordinator's order, one that joins last."""
+        """The members as the assignor gets them: in the coordinator's order, one that joins last."""
         listed = list(self.order)
         return listed if len(listed) == len(self.members) else [*listed, next(reversed(self.members))]
 
@@ -395,7 +395,9 @@ class ConsumerGroup:
             self._hold(member, kept, lost)
             return
         wanted = target - kept
-        free = {each for each in wanted if self.holder[each] < 0 or each in member.revoking}
+        free = {
+            partition for partition in wanted if self.holder[partition] < 0 or partition in member.revoking
+        }
         member.state = State.STABLE if len(free) == len(wanted) else State.UNRELEASED
         member.move(self.target_epoch)
         member.deadline_ms = math.inf

@@ -24,7 +24,7 @@ from partitioning.errors import ScenarioError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.leader import Decisions
     from copartition.simulation.group.world import World
 
 
@@ -97,9 +97,9 @@ class ConsumerProtocol:
         """Sessions begin anew when another broker has loaded the group."""
         self._coordinator.failover(now_ms, until_ms)
 
-    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:  # noqa: ARG002 - whenever it is
+    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:  # noqa: ARG002 - whenever it is
         """The coordinator sees it at the next heartbeat."""
-        self._coordinator.grown(topic, created=created)
+        self._coordinator.on_growth(topic, created=created)
 
     def next_ms(self) -> float:
         """See `Engine`."""
@@ -110,7 +110,7 @@ class ConsumerProtocol:
         self._timers.run()
 
     def settle(self, now_ms: float) -> None:
-        """Nothing is told late."""
+        """No call comes late."""
 
     def begin(self) -> None:
         """The consumers at time 0 are a stable group, each with a heartbeat timer of its own."""
@@ -154,8 +154,8 @@ class ConsumerProtocol:
         coordinator = self._coordinator
         coordinator.down_ms, coordinator.member_pause_ms = handover.down_ms, handover.member_pause_ms
         clients = [
-            ClassicClient(self._world, coordinator, self._timers, each.consumer, each.member)
-            for each in handover.members
+            ClassicClient(self._world, coordinator, self._timers, member.consumer, member.member)
+            for member in handover.members
         ]
         self._clients.update((client.consumer, client) for client in clients)
         coordinator.adopt(clients, handover.generation)

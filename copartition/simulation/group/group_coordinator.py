@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
@@ -25,13 +25,40 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.group import Topic
-    from copartition.simulation.group.consumer_client import ClassicClient, Client
-    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.leader import Decisions
     from copartition.simulation.group.timers import Timer, Timers
     from copartition.simulation.group.world import World
+    from copartition.simulation.inputs.events import Consumer
 
 DEFAULT = "uniform"
 """The assignor of a group whose members name none: the first of `group.consumer.assignors`."""
+
+
+class Client(Protocol):
+    """The client of a member, as its coordinator sees it; see `consumer_client.Client`."""
+
+    classic: ClassVar[bool]
+    consumer: int
+    configured: Consumer
+    member: int
+    every_ms: float
+    session_ms: float
+    owned: frozenset[int]
+    assigned: frozenset[int]
+    gone: bool
+
+    @property
+    def leaving(self) -> bool:
+        """Whether its process has ended and said so, which the coordinator has not heard yet."""
+
+    def beat(self) -> None:
+        """Send the next heartbeat, which is simulated."""
+
+    def expelled(self) -> None:
+        """The coordinator has dropped the member."""
+
+    def expects_news(self) -> None:
+        """The next heartbeat has an answer that matters."""
 
 
 class GroupCoordinator:
@@ -105,7 +132,7 @@ class GroupCoordinator:
             return Error.INCONSISTENT_GROUP_PROTOCOL
         member = self._member(client)
         before = None if member.instance is None else group.static.get(member.instance)
-        known = client.member in group.members
+        is_member = client.member in group.members
         migrates = before is not None and not group.members[before].classic
         answer = group.join(member, now_ms, owned)
         if isinstance(answer, Error):
@@ -117,10 +144,10 @@ class GroupCoordinator:
                 world.partitions.causes[absence] = f"{client.configured.name} was away"
             self._watch_deadline(before, math.inf)
             self.beats.remove(before)
-        if before is not None or not known:
+        if before is not None or not is_member:
             self.beats.add(client.member, now_ms, client.every_ms, moves=not client.classic)
         text = f"{client.configured.name} joined"
-        self._follow(text, None, client.member, certain=before is None and not known)
+        self._follow(text, None, client.member, certain=before is None and not is_member)
         if migrates and group.only_classic:
             self._downgrade(None)
         return answer
@@ -151,7 +178,7 @@ class GroupCoordinator:
             if each.classic and number in self.group.members and each is not client
         )
         mine = set(strategies_of(client.configured, self._world))
-        return bool(mine.intersection(*(strategies_of(each, self._world) for each in others)))
+        return bool(mine.intersection(*(strategies_of(other, self._world) for other in others)))
 
     def _member(self, client: Client) -> GroupMember:
         consumer = client.configured
@@ -165,7 +192,7 @@ class GroupCoordinator:
         )
 
     def heartbeat(self, client: Client, owned: Collection[int] | None) -> Answer | Error:
-        """A member is alive, or has done what it was told."""
+        """A member is alive, or has reached its assignment."""
         member = self.group.members.get(client.member)
         if member is None:
             return Error.UNKNOWN_MEMBER_ID
@@ -225,7 +252,7 @@ class GroupCoordinator:
             self._watch_session(member, until_ms, absence)
         self._look_ahead()
 
-    def grown(self, topic: int, *, created: bool) -> None:
+    def on_growth(self, topic: int, *, created: bool) -> None:
         """A topic has more partitions, or is there at last."""
         self.group.topic_changed(self._world.partitions.topics[topic], created=created)
         self._look_ahead()
@@ -247,9 +274,9 @@ class GroupCoordinator:
         world.partitions.give(owner, self._targets.position, 0.0, self.epochs.cause)
         world.partitions.start(0.0)
         for number, client in self.clients.items():
-            client.owned = client.told = group.members[number].assigned
+            client.owned = client.assigned = group.members[number].assigned
 
-    def adopt(self, clients: Iterable[ClassicClient], generation: int) -> None:
+    def adopt(self, clients: Iterable[Client], generation: int) -> None:
         """These were the members of a classic group, and are those of this one, which has none yet."""
         group, partitions = self.group, self._world.partitions
         members = []
@@ -281,14 +308,14 @@ class GroupCoordinator:
                 self.epochs.asked(reason, number)
         if self._computed:
             self._computed = False
-            self._target_made()
+            self._on_new_target()
             if group.epoch > group.target_epoch:
                 self.epochs.asked(text, self.epochs.cause)
-        known = group.members.get(member)
-        if known is not None:
-            if group.reconciled(known):
+        present = group.members.get(member)
+        if present is not None:
+            if group.reconciled(present):
                 self.epochs.reached(member)
-            self._watch_deadline(member, min(known.deadline_ms, known.join_by_ms))
+            self._watch_deadline(member, min(present.deadline_ms, present.join_by_ms))
         news, group.news = group.news, set()
         for number in news & group.members.keys():
             self.clients[number].expects_news()
@@ -301,10 +328,12 @@ class GroupCoordinator:
         noticed, self.group.noticed = sorted(self.group.noticed), set()
         if noticed:
             numbers = [partitions.topic(name) for name in noticed]
-            what = ", ".join(f"{partitions.topics[each]} to {partitions.counts[each]}" for each in numbers)
+            what = ", ".join(
+                f"{partitions.topics[number]} to {partitions.counts[number]}" for number in numbers
+            )
             added = partitions.cause(f"partitions added ({what})")
-            for each in numbers:
-                rows = np.arange(partitions.first[each], partitions.first[each + 1], dtype=np.int32)
+            for number in numbers:
+                rows = np.arange(partitions.first[number], partitions.first[number + 1], dtype=np.int32)
                 new = (partitions.now.phase[rows] == Phase.UNNOTICED) & (partitions.now.owner[rows] < 0)
                 partitions.stand(rows[new].tolist(), now_ms, Phase.PAUSED, added)
             reasons.append((partitions.causes[added], added))
@@ -312,11 +341,11 @@ class GroupCoordinator:
             reasons.append((text, partitions.cause(text) if cause is None else cause))
         return reasons
 
-    def _target_made(self) -> None:
+    def _on_new_target(self) -> None:
         world, partitions = self._world, self._world.partitions
         # A member of the classic protocol joins again for every target.
         self.group.news |= {number for number, each in self.group.members.items() if each.classic}
-        change = self.epochs.made(self._targets.position, self.group.news)
+        change = self.epochs.replace_target(self._targets.position, self.group.news)
         if self.busy_ms <= world.now_ms:
             return
         waiting = change.partitions[partitions.now.phase[change.partitions] == Phase.PAUSED]

@@ -1,34 +1,108 @@
-"""The leader of a classic group, what it knows and decides, and the generations that come of it."""
+"""The leader of a classic group, what it knows and decides, and the generations that follow from it.
+
+Runs of one scenario differ in time, seldom in who joins and leaves between two rebalances. An assignor gives
+the same answer to the same history, so it is asked once and its decisions are kept for other runs.
+"""
 
 from __future__ import annotations
 
 import re
 import time
 from collections import Counter
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.answers import ask
 from assignors.assignment import Assignment
 from assignors.group import Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.simulation.group.clients import PROFILES
-from copartition.simulation.group.decisions import Decision
 from copartition.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from copartition.simulation.group.decisions import Decisions
+    from assignors.interface import Assignor
     from copartition.simulation.group.members import Members, RebalanceNotifier
     from copartition.simulation.group.world import World
     from copartition.simulation.inputs.events import Consumer
     from copartition.simulation.outcome.history import Rebalance
     from partitioning.topic_partition import TopicPartition
+
+
+LIMIT = 2**26
+"""Bytes of decisions kept at a time."""
+
+_BYTES_PER_MEMBER = 600
+_BYTES_PER_PARTITION = 40
+
+
+@dataclass(slots=True, eq=False)
+class Decision:
+    """A rebalance and everything that led to it.
+
+    Attributes:
+        group: the members and topics that the leader got; None before the first rebalance.
+        assignment: what it answered.
+        assignor: the leader's, as this decision left it.
+        next: decisions that followed, by what changed.
+    """
+
+    group: Group | None = None
+    assignment: Assignment | None = None
+    assignor: Assignor | None = None
+    next: dict[Hashable, Decision] = field(default_factory=dict)
+
+
+class Decisions:
+    """The decisions for one scenario, as a tree of histories.
+
+    Args:
+        shared: whether other runs will come; a single one keeps only the last decision.
+    """
+
+    def __init__(self, *, shared: bool) -> None:
+        self.start = Decision()
+        self._shared = shared
+        self._kept = 0
+
+    def decide(
+        self, before: Decision, change: Hashable, name: str, group: Callable[[], Group], *, new_leader: bool
+    ) -> Decision:
+        """The decision after `before` where the group changes so.
+
+        Args:
+            before: the last decision.
+            change: everything in which the next group can differ from another one after the same history.
+            name: the strategy.
+            group: makes the group.
+            new_leader: whether its leader starts without a memory.
+        """
+        key = (change, name, new_leader)
+        earlier = before.next.get(key)
+        if earlier is not None:
+            return earlier
+        if new_leader or before.assignor is None:
+            assignor = get_assignor(name)
+        else:
+            assignor = deepcopy(before.assignor) if self._shared else before.assignor
+        asked = group()
+        decision = Decision(asked, ask(assignor, asked), assignor)
+        if self._shared:
+            partitions = sum(topic.partitions for topic in asked.topics)
+            size = _BYTES_PER_MEMBER * len(asked.members) + _BYTES_PER_PARTITION * partitions
+            if self._kept + size > LIMIT:
+                self.start.next.clear()
+                self._kept = 0
+            before.next[key] = decision
+            self._kept += size
+        return decision
 
 
 FORGETFUL = frozenset({"range", "roundrobin"})
@@ -84,10 +158,10 @@ class Leader:
         """These come from another kind of group, with what they own."""
         memberships, counts = self._world.memberships, self._world.partitions.counts
         ids = [memberships.ids[member] for member in members]
-        told = Group(
+        group = Group(
             topics_with(self._world, counts), self._newcomers(members, counts), generation=generation
         )
-        self._decision = Decision(told, Assignment.of(dict(zip(ids, owned, strict=True))))
+        self._decision = Decision(group, Assignment.of(dict(zip(ids, owned, strict=True))))
         self.strategy, self.counts, self.over = self.choose(members), list(counts), False
 
     def decide(
@@ -98,7 +172,7 @@ class Leader:
         generation: int,
         bare: Collection[int],
     ) -> Answer:
-        """What the leader makes of the members.
+        """The assignment that the leader computes.
 
         Args:
             members: the memberships of the group, in order.
@@ -114,10 +188,10 @@ class Leader:
         if self._holds(memberships.consumers[members[0]], strategy, fresh=fresh):
             last = self._decision.assignment
             assert last is not None
-            told = self._group(strategy, joining, self.counts, generation, ())
-            kept = {member.id: last[member.id] for member in told.members if member.id in last}
+            asked = self._group(strategy, joining, self.counts, generation, ())
+            kept = {member.id: last[member.id] for member in asked.members if member.id in last}
             return Answer(
-                Assignment.for_group(told, kept), 0.0, strategy, self.counts, self._decision, held=True
+                Assignment.for_group(asked, kept), 0.0, strategy, self.counts, self._decision, held=True
             )
         # Nothing else tells the next group from another one with the same history.
         change = (
@@ -141,7 +215,7 @@ class Leader:
         return Answer(decision.assignment, took_ms, strategy, counts, decision)
 
     def settle(self, answer: Answer) -> None:
-        """The group goes by this answer; one that came too late is forgotten."""
+        """The group takes this answer; one that came too late is dropped."""
         if answer.held:
             return
         self._decision, self.strategy, self.counts = answer.decision, answer.strategy, answer.counts
@@ -153,9 +227,9 @@ class Leader:
         if not self._world.varied:
             return self._world.scenario.assignor
         lists = Counter(
-            strategies_of(self._world.memberships.consumers[each], self._world) for each in members
+            strategies_of(self._world.memberships.consumers[member], self._world) for member in members
         )
-        common = set.intersection(*(set(each) for each in lists))
+        common = set.intersection(*(set(strategies) for strategies in lists))
         votes: Counter[str] = Counter()
         for strategies, count in lists.items():
             votes[next(name for name in strategies if name in common)] += count
@@ -165,7 +239,7 @@ class Leader:
         """Whether a consumer has a strategy that all of these have."""
         if not self._world.varied:
             return True
-        lists = {strategies_of(self._world.memberships.consumers[each], self._world) for each in members}
+        lists = {strategies_of(self._world.memberships.consumers[member], self._world) for member in members}
         return bool(set(strategies_of(consumer, self._world)).intersection(*lists))
 
     def _holds(self, consumer: Consumer, strategy: str, *, fresh: bool) -> bool:
@@ -201,21 +275,21 @@ class Leader:
             return Group(topics, newcomers, generation=generation)
         if strategy in FORGETFUL:
             staying = [member for member in group.members if member.id not in self.gone]
-            told = Group(topics, [*staying, *newcomers], generation=group.generation + 1)
+            following = Group(topics, [*staying, *newcomers], generation=group.generation + 1)
         else:
-            told = group.next(assignment, join=newcomers, leave=self.gone, topics=topics)
+            following = group.next(assignment, join=newcomers, leave=self.gone, topics=topics)
         if not bare and len(names) == len(self._world.scenario.topics):
-            return told
+            return following
         consumers = dict(zip(memberships.ids, memberships.consumers, strict=True))
         return replace(
-            told,
+            following,
             members=[
                 replace(
                     member,
                     topics=subscription(consumers[member.id], self._world, counts),
                     owned=() if member.id in bare else member.owned,
                 )
-                for member in told.members
+                for member in following.members
             ],
         )
 
@@ -223,12 +297,12 @@ class Leader:
         memberships = self._world.memberships
         return [
             Member(
-                memberships.ids[each],
-                subscription(consumer := memberships.consumers[each], self._world, counts),
+                memberships.ids[member],
+                subscription(consumer := memberships.consumers[member], self._world, counts),
                 instance_id=consumer.name if consumer.static else None,
                 rack=consumer.rack,
             )
-            for each in members
+            for member in members
         ]
 
 
@@ -239,10 +313,10 @@ def speaks_consumer_protocol(consumer: Consumer, world: World) -> bool:
 
 def topics_with(world: World, counts: Sequence[int]) -> list[Topic]:
     """The topics that exist where they have so many partitions; what has grown has no racks."""
-    known = {topic.name: topic for topic in world.scenario.topics}
+    by_name = {topic.name: topic for topic in world.scenario.topics}
     topics = []
     for name, count in zip(world.partitions.topics, counts, strict=True):
-        topic = known.get(name)
+        topic = by_name.get(name)
         if topic is None or topic.partitions != count:
             topic = Topic(name, count, id=None if topic is None else topic.id)
         if count:
@@ -355,7 +429,7 @@ class Generations:
         self._count_pauses(living, owner)
         members.carries[rows] |= not answer.held
         world.note("generation", number=self.number, members=len(rows), moved=moved, causes=list(causes))
-        return world.history.made(
+        return world.history.record(
             self.number,
             started_ms,
             now_ms,
@@ -392,4 +466,4 @@ class Generations:
                 (consumers[row].topics, consumers[row].pattern): consumers[row]
                 for row in self._members.rows.tolist()
             }
-        return frozenset().union(*(subscription(each, world, counts) for each in kinds.values()))
+        return frozenset().union(*(subscription(kind, world, counts) for kind in kinds.values()))

@@ -45,13 +45,13 @@ def rows_of(partitions: Collection[int]) -> NDArray[np.int32]:
 
 @dataclass(slots=True)
 class Zombie:
-    """A consumer that reads on what is no longer its own; `told` is its number in the flow."""
+    """A consumer that reads on what is no longer its own; `flow_number` is its number in the flow."""
 
     partitions: NDArray[np.int32]
     start_ms: float
     end_ms: float
     consumer: int
-    told: int | None = None
+    flow_number: int | None = None
 
 
 class Partitions:
@@ -96,19 +96,19 @@ class Partitions:
 
     @property
     def now(self) -> Phases:
-        """What every partition is doing, after all that was told."""
+        """What every partition is doing by now."""
         self._catch_up()
         return self._phases
 
     @property
     def flow(self) -> Flow | None:
-        """The records, after all that was told; None without a load."""
+        """The records by now; None without a load."""
         self._catch_up()
         return self._flow
 
     @property
     def unread(self) -> int:
-        """Partitions that exist and nobody reads, as far as it was told."""
+        """Partitions that exist and nobody reads by now."""
         return self.now.unread
 
     def topic(self, name: str) -> int:
@@ -233,18 +233,18 @@ class Partitions:
             return
         consumer = int(self._memberships.consumer[member])
         self.now.watch(partitions)
-        told = None
+        flow_number = None
         if reads and self.flow is not None:
-            told = self.flow.zombie(partitions, consumer, start_ms, end_ms)
-        self._zombies.append(Zombie(partitions, start_ms, end_ms, consumer, told))
+            flow_number = self.flow.zombie(partitions, consumer, start_ms, end_ms)
+        self._zombies.append(Zombie(partitions, start_ms, end_ms, consumer, flow_number))
 
     def gone(self, consumer: int, at_ms: float) -> None:
         """The consumer's process has ended: what it read on, it no longer does."""
         for zombie in self._zombies:
             if zombie.consumer == consumer and zombie.end_ms > at_ms:
                 zombie.end_ms = at_ms
-                if zombie.told is not None and self.flow is not None:
-                    self.flow.lay(zombie.told, at_ms)
+                if zombie.flow_number is not None and self.flow is not None:
+                    self.flow.lay(zombie.flow_number, at_ms)
 
     def settle(self, now_ms: float) -> None:
         """Let handovers that are over be over, and the records know."""
@@ -260,7 +260,7 @@ class Partitions:
         if len(member):
             rows = self.first[[self._number[name] for name in topics]][topic]
             rows += partition
-            serials = np.array([self._memberships.serials[each] for each in ids], np.int32)
+            serials = np.array([self._memberships.serials[id_] for id_ in ids], np.int32)
             owner[rows] = serials[member]
             starts = member.searchsorted(np.arange(len(ids), dtype=np.int32))
             position[rows] = np.arange(len(member)) - starts[member]

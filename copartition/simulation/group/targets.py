@@ -12,7 +12,7 @@ import numpy as np
 
 from assignors.group import Group, Member
 from assignors.partition_list import PartitionColumns, PartitionList
-from copartition.simulation.group.decisions import Decision
+from copartition.simulation.group.leader import Decision
 from copartition.simulation.group.partitions import Change
 from partitioning.kit.columns import bounds
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from assignors.assignment import Assignment
     from assignors.group import Topic
     from copartition.simulation.group.consumer_group import ConsumerGroup
-    from copartition.simulation.group.decisions import Decisions
+    from copartition.simulation.group.leader import Decisions
     from copartition.simulation.group.timers import Beats, Timer, Timers
     from copartition.simulation.group.world import World
     from copartition.simulation.outcome.history import Rebalance
@@ -127,7 +127,7 @@ class Targets:
         expected = tuple(self._members[number].id for number in listed)
         if ids != expected:  # a strategy that is not ours may list the members in its own order
             place = {name: row for row, name in enumerate(expected)}
-            numbers = numbers[[place[each] for each in ids]]
+            numbers = numbers[[place[id_] for id_ in ids]]
         rows = self._first[[self._row[name] for name in names]][topic] + partition if len(topic) else topic
         owner = np.full(len(self.position), -1, np.int64)
         owner[rows] = numbers[member]
@@ -254,11 +254,11 @@ class Epochs:
         self._causes = [(text, self._world.partitions.cause(text))]
         target = self._new_target(position, ())
         self._note(target)
-        self._world.history.begin(self._made(target))
+        self._world.history.begin(self._record(target))
 
-    def made(self, position: NDArray[np.int32], touched: Iterable[int]) -> Change:
+    def replace_target(self, position: NDArray[np.int32], touched: Iterable[int]) -> Change:
         """The group has another target, which changes something for these members; the last is history."""
-        self.replaced()
+        self.retire_target()
         target = self._target = self._new_target(position, touched)
         self._note(target)
         self._look()
@@ -270,10 +270,10 @@ class Epochs:
             self._target.waits_for.remove(member)
             self._look()
 
-    def replaced(self) -> None:
+    def retire_target(self) -> None:
         """There is another target, or nobody is left: the present one has had its time."""
         if self._target is not None:
-            self._world.history.add(self._made(self._target))
+            self._world.history.add(self._record(self._target))
             self._target = None
         if self._completion is not None:
             self._completion.cancel()
@@ -281,13 +281,13 @@ class Epochs:
 
     def emptied(self) -> None:
         """Nobody is left who could ask for anything."""
-        self.replaced()
+        self.retire_target()
         self._causes.clear()
         self._world.note("empty")
 
     def end(self) -> None:
         """The group goes on as a classic one, which begins with who has what, not with a target."""
-        self.replaced()
+        self.retire_target()
         now = self._world.partitions.now
         target = np.flatnonzero((now.owner != self._owner) | (now.position != self._position)).astype(
             np.int32
@@ -332,10 +332,10 @@ class Epochs:
 
     def _complete(self) -> None:
         self._completion = None
-        self.replaced()
+        self.retire_target()
 
-    def _made(self, target: _Target) -> Rebalance:
-        return self._world.history.made(
+    def _record(self, target: _Target) -> Rebalance:
+        return self._world.history.record(
             target.epoch,
             target.started_ms,
             self._world.now_ms,

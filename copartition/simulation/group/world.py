@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Engine(Protocol):
     """A group coordinator and its members.
 
-    It begins with the consumers at time 0 as a stable group. Consumers are told by their number in
+    It begins with the consumers at time 0 as a stable group. Consumers are named by their number in
     `World.consumers`; times are milliseconds and never go back.
     """
 
@@ -66,7 +66,7 @@ class Engine(Protocol):
         """The coordinator answers nobody until then."""
         ...
 
-    def grown(self, topic: int, now_ms: float, *, created: bool) -> None:
+    def on_growth(self, topic: int, now_ms: float, *, created: bool) -> None:
         """A topic has got more partitions, or was created; `World.partitions` knows already."""
         ...
 

@@ -1,1 +1,1 @@
-"""What a simulation is told: topics, consumers, settings, work, and what happens to them."""
+"""The inputs of a simulation: topics, consumers, settings, work, and what happens to them."""

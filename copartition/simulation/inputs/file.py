@@ -32,13 +32,13 @@ from copartition.simulation.inputs.kinds import (
     DURATION,
     MEMBERS,
     RACKS,
+    excerpt,
     kind_of,
     kinds_of,
     near,
     object_of,
     read_condition,
-    refused,
-    shown,
+    refusal,
     write_condition,
 )
 from copartition.simulation.inputs.scenario import Scenario
@@ -101,7 +101,7 @@ def scenario_from_dict(values: Any, name: str = "scenario") -> Scenario:
     _check_keys(values, [*kinds, "static"], ("topics", "consumers"), "$")
     static = values.get("static", False)
     if not isinstance(static, bool):
-        raise refused("static", static, kind_of(bool), "$")
+        raise refusal("static", static, kind_of(bool), "$")
     consumers, places = _consumers(values["consumers"], static=static)
     read: dict[str, Any] = {
         "topics": _topics(values["topics"]),
@@ -136,7 +136,7 @@ def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
     values = scenario_to_dict(scenario)
     for key, value in changes.items():
         if key.removeprefix("settings.") not in _SETTINGS and not key.startswith("costs."):
-            raise ScenarioError(f"no setting {shown(key)}; {near(key, _SETTINGS)}")
+            raise ScenarioError(f"no setting {excerpt(key)}; {near(key, _SETTINGS)}")
         _change(values, key, value)
     return scenario_from_dict(values)
 
@@ -164,15 +164,15 @@ def _change(values: Any, key: str, text: str) -> None:
     """Let the values of a file say something else for one key."""
     setting = key.removeprefix("settings.")
     *path, last = ("settings", setting) if setting in _SETTINGS else key.split(".")
-    known = [*kinds_of(Scenario), "static"]
-    if [*path, last][0] not in known:
-        raise ScenarioError(f"no setting or field {shown(key)}; {near(key, [*_SETTINGS, *known])}")
+    names = [*kinds_of(Scenario), "static"]
+    if [*path, last][0] not in names:
+        raise ScenarioError(f"no setting or field {excerpt(key)}; {near(key, [*_SETTINGS, *names])}")
     for name in path:
         if isinstance(values, dict) and values.get(name) is None:
             values[name] = {}
         values = values.get(name) if isinstance(values, dict) else None
     if not isinstance(values, dict):
-        raise ScenarioError(f"{shown(key)} cannot be set: {shown('.'.join(path))} holds no fields")
+        raise ScenarioError(f"{excerpt(key)} cannot be set: {excerpt('.'.join(path))} holds no fields")
     try:
         values[last] = decode_json(text)
     except ValueError:
@@ -181,11 +181,11 @@ def _change(values: Any, key: str, text: str) -> None:
 
 def _check_keys(values: Any, known: Iterable[str], required: Iterable[str], path: str) -> None:
     if not isinstance(values, Mapping):
-        raise ScenarioError(f"{shown(values)} is no mapping of names to values", path=path)
+        raise ScenarioError(f"{excerpt(values)} is no mapping of names to values", path=path)
     names = list(known)
     for key in values:
         if key not in names:
-            raise ScenarioError(f"no field {shown(key)} here; {near(key, names)}", path=path)
+            raise ScenarioError(f"no field {excerpt(key)} here; {near(key, names)}", path=path)
     for name in required:
         if name not in values:
             raise ScenarioError(f"{name} is missing", path=path)
@@ -202,26 +202,26 @@ def _fields(type_: Any, values: Any, path: str, names: Mapping[str, str] | None 
 
 def _topics(values: Any) -> tuple[Topic, ...]:
     if not isinstance(values, Mapping):
-        raise ScenarioError(f"{shown(values)} is no mapping of topics to partitions", path="$.topics")
+        raise ScenarioError(f"{excerpt(values)} is no mapping of topics to partitions", path="$.topics")
     return tuple(_topic(name, value) for name, value in values.items())
 
 
 def _topic(name: Any, value: Any) -> Topic:
     if not _TEXT.fits(name):
-        raise ScenarioError(f"{shown(name)} is no name of a topic; give {_TEXT.expected}", path="$.topics")
+        raise ScenarioError(f"{excerpt(name)} is no name of a topic; give {_TEXT.expected}", path="$.topics")
     path = f"$.topics.{name}"
     racks = id_ = None
     if isinstance(value, Mapping):
         _check_keys(value, ("partitions", "racks", "id"), ("partitions",), path)
         partitions, racks, id_ = value["partitions"], RACKS.read(value.get("racks")), value.get("id")
         if not _COUNT.fits(partitions):
-            raise refused("partitions", partitions, _COUNT, path)
+            raise refusal("partitions", partitions, _COUNT, path)
         if not RACKS.fits(racks):
-            raise refused("racks", racks, RACKS, path)
+            raise refusal("racks", racks, RACKS, path)
         if id_ is not None and not _TEXT.fits(id_):
-            raise refused("id", id_, _TEXT, path)
+            raise refusal("id", id_, _TEXT, path)
     elif not _COUNT.fits(partitions := value):
-        raise refused(name, partitions, _COUNT, "$.topics")
+        raise refusal(name, partitions, _COUNT, "$.topics")
     try:
         return Topic(name, partitions, racks, None if id_ is None else uuid.UUID(id_))
     except ValueError as error:  # InvalidGroupError is one
@@ -237,7 +237,7 @@ def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
     elif MEMBERS.fits(value):
         entries = [({"count": value}, "$.consumers")]
     else:
-        raise refused("consumers", value, MEMBERS, "$")
+        raise refusal("consumers", value, MEMBERS, "$")
     consumers: list[Consumer] = []
     places: list[str] = []
     for entry, path in entries:
@@ -257,7 +257,7 @@ def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) 
     _check_keys(entry, [*numbered, *alike], (), path)
     for name, kind in numbered.items():
         if name in entry and not kind.fits(entry[name]):
-            raise refused(name, entry[name], kind, path)
+            raise refusal(name, entry[name], kind, path)
     check_members(others + entry["count"], partial(ScenarioError, path=path), "the scenario")
     shared = {key: value for key, value in entry.items() if key in alike}
     given = {"static": static, **_fields(Consumer, shared, path, alike)}
@@ -270,13 +270,13 @@ def _consumer(entry: Any, path: str, *, static: bool) -> Consumer:
         return Consumer(entry, static)
     given = {"static": static, **_fields(Consumer, entry, path)}
     if not _TEXT.fits(given["name"]):
-        raise refused("name", given["name"], _TEXT, path)
+        raise refusal("name", given["name"], _TEXT, path)
     return Consumer(**given)
 
 
 def _events(values: Any, consumers: list[Consumer], *, static: bool) -> tuple[Event, ...]:
     if not isinstance(values, list):
-        raise ScenarioError(f"{shown(values)} is no list of events", path="$.events")
+        raise ScenarioError(f"{excerpt(values)} is no list of events", path="$.events")
     people = {consumer.name: consumer for consumer in consumers}
     return tuple(
         _event(each, people, f"$.events[{number}]", static=static) for number, each in enumerate(values)
@@ -287,7 +287,7 @@ def _event(values: Any, people: dict[str, Consumer], path: str, *, static: bool)
     """One event; `people` are the consumers known by name, to which a join adds its own."""
     name = values.get("event") if isinstance(values, Mapping) else None
     if not isinstance(name, str) or name not in EVENTS:
-        raise ScenarioError(f"no event {shown(name)}; {near(name, EVENTS)}", path=f"{path}.event")
+        raise ScenarioError(f"no event {excerpt(name)}; {near(name, EVENTS)}", path=f"{path}.event")
     type_ = EVENTS[name]
     _check_keys(values, ["event", "when", *kinds_of(type_)], (), path)
     given = {key: value for key, value in values.items() if key != "event"}
@@ -301,8 +301,8 @@ def _event(values: Any, people: dict[str, Consumer], path: str, *, static: bool)
             raise ScenarioError(str(error), path=f"{path}.when") from error
     if type_ is Join and "consumer" in given:
         entry = given["consumer"]
-        known = people.get(entry) if isinstance(entry, str) else None
-        joining = known or _consumer(entry, f"{path}.consumer", static=static)
+        consumer = people.get(entry) if isinstance(entry, str) else None
+        joining = consumer or _consumer(entry, f"{path}.consumer", static=static)
         given["consumer"] = people[joining.name] = joining
     return type_(**_fields(type_, given, path))
 
@@ -315,14 +315,14 @@ def _check_strategies(scenario: Scenario) -> None:
             inner = each.consumer if isinstance(each, Join) else each
             for turn, name in enumerate(getattr(inner, "assignors", None) or ()):
                 named.append((f"{path}[{number}].assignors[{turn}]", name))
-    known: set[str] = set()
+    checked: set[str] = set()
     for path, name in named:
-        if name not in known:
+        if name not in checked:
             try:
                 get_assignor(name)
             except UnknownStrategyError as error:
                 raise ScenarioError(str(error), path=path) from error
-            known.add(name)
+            checked.add(name)
 
 
 def _written(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:

@@ -48,7 +48,7 @@ _NAMES: dict[str, Any] = {**vars(durations), **vars(events), "Mapping": Mapping,
 _KINDS: dict[type[Any], dict[str, Kind]] = {}
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """A value for a message, cut where it is long."""
     try:
         return _REPR.repr(value)
@@ -338,15 +338,15 @@ def check_fields(value: object, path: str, name: Callable[[str], str] = str) -> 
     for field, kind in kinds_of(type(value)).items():
         given = getattr(value, field)
         if not kind.fits(given):
-            raise refused(name(field), given, kind, path)
+            raise refusal(name(field), given, kind, path)
 
 
-def refused(name: str, value: Any, kind: Kind, path: str) -> ScenarioError:
+def refusal(name: str, value: Any, kind: Kind, path: str) -> ScenarioError:
     """The error for a field whose value is of another kind; `path` is where that is whose field it is."""
     if isinstance(kind, _Many) and isinstance(value, tuple):
         number = next(number for number, each in enumerate(value) if not kind.item.fits(each))
-        return refused(f"{name}[{number}]", value[number], kind.item, path)
-    return ScenarioError(f"{name} is {shown(value)}; {kind.advice(value)}", path=f"{path}.{name}")
+        return refusal(f"{name}[{number}]", value[number], kind.item, path)
+    return ScenarioError(f"{name} is {excerpt(value)}; {kind.advice(value)}", path=f"{path}.{name}")
 
 
 FIGURES: tuple[Any, ...] = tuple(kinds_of(Condition)["figure"].schema["enum"])
@@ -367,7 +367,7 @@ def read_condition(text: object) -> Condition:
     said = _TEXT.fullmatch(text) if isinstance(text, str) else None
     if said is None:
         raise ValueError(
-            f"{shown(text)} is no condition; write a figure ({', '.join(FIGURES)}), > or <, a number, and "
+            f"{excerpt(text)} is no condition; write a figure ({', '.join(FIGURES)}), > or <, a number, and "
             "for how long if you like: 'lag > 5000 for 30 s'"
         )
     sign, limit, time = said.groups()[1:]

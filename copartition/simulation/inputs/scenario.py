@@ -36,7 +36,7 @@ from copartition.simulation.inputs.events import (
     Restart,
     ScaleTo,
 )
-from copartition.simulation.inputs.kinds import check_fields, kind_of, near, plain, refused, write_condition
+from copartition.simulation.inputs.kinds import check_fields, kind_of, near, plain, refusal, write_condition
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_SCENARIO_EVENTS, MAX_SCENARIO_LOOKS, check_members, check_partitions
@@ -157,7 +157,7 @@ def _topics(scenario: Scenario) -> dict[str, int]:
     for topic in scenario.topics:
         for name, kind in _TOPIC.items():
             if not kind.fits(given := getattr(topic, name)):
-                raise refused(name, given, kind, f"$.topics.{topic.name}")
+                raise refusal(name, given, kind, f"$.topics.{topic.name}")
         if topic.name in counts:
             raise ScenarioError(
                 f"topic {topic.name!r} is in the scenario twice; name each topic once",
@@ -276,7 +276,7 @@ def find_warnings(scenario: Scenario) -> tuple[str, ...]:
         ("heartbeat_interval_ms", "session_timeout_ms"),
         ("group_consumer_heartbeat_interval_ms", "group_consumer_session_timeout_ms"),
     )
-    found = [
+    warnings = [
         f"{dotted(beat)} is {plain(getattr(settings, beat))}, more than a third of {dotted(session)}, "
         f"{plain(getattr(settings, session))}: few lost heartbeats expel a member"
         for beat, session in pairs
@@ -289,11 +289,11 @@ def find_warnings(scenario: Scenario) -> tuple[str, ...]:
             if not isinstance(event.at_ms, Condition) and event.at_ms >= scenario.until_ms
         ]
         if late:
-            found.append(
+            warnings.append(
                 f"the run ends at until_ms, {plain(scenario.until_ms)}, before {len(late):,} of its events, "
                 f"the first of them {occurrence(late[0])}"
             )
-    return tuple(found)
+    return tuple(warnings)
 
 
 def occurrence(event: Event) -> str:
@@ -405,10 +405,10 @@ class _Course:
     def _check_names(self) -> None:
         for number, event in enumerate(self._events):
             if isinstance(event, Join):
-                known = self._consumers.setdefault(event.consumer.name, event.consumer)
-                if known != event.consumer:
+                first = self._consumers.setdefault(event.consumer.name, event.consumer)
+                if first != event.consumer:
                     raise ScenarioError(
-                        f"{occurrence(event)}: consumer {known.name!r} was {known} before; give a new name",
+                        f"{occurrence(event)}: consumer {first.name!r} was {first} before; give a new name",
                         path=f"$.events[{number}].consumer",
                     )
         makes_names = any(isinstance(event, Deployment | ScaleTo | Autoscaler) for event in self._events)

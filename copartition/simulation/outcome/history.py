@@ -75,7 +75,7 @@ class History:
         self._at = -1  # the step that `_owner` and `_position` show
         self._owner = self._position = np.empty(0, np.int32)
 
-    def made(
+    def record(
         self,
         generation: int,
         started_ms: float,
@@ -104,14 +104,14 @@ class History:
             transferring: what it holds back, and the member id that will get each.
         """
         before = self._steps[-1].counts if self._steps else ()
-        known = before if before == tuple(counts) else tuple(counts)
-        self._steps.append(_Step(members, change, known, subscribed, transferring))
+        counts_kept = before if before == tuple(counts) else tuple(counts)
+        self._steps.append(_Step(members, change, counts_kept, subscribed, transferring))
         return Rebalance(
             generation, started_ms, completed_ms, tuple(causes), moved, self, len(self._steps) - 1
         )
 
     def goes_on(self, change: Change) -> None:
-        """What the next rebalance changes is told of from here on; no rebalance has made it so."""
+        """What the next rebalance changes counts from here; no rebalance caused this change."""
         counts = self._steps[-1].counts if self._steps else ()
         self._steps.append(_Step(np.empty(0, np.int32), change, counts, frozenset(), {}))
 

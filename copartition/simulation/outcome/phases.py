@@ -436,15 +436,15 @@ def _do_together(told: Sequence[Told], phases: Phases, flow: Flow | None) -> Non
 
 def _merged(told: Sequence[Told]) -> Iterator[_Together]:
     """Fewer calls that do the same, if made in this order."""
-    sizes = np.array([len(each.partitions) for each in told])
+    sizes = np.array([len(call.partitions) for call in told])
     turn = np.repeat(np.arange(len(told)), sizes)
-    partitions = np.fromiter(chain.from_iterable(each.partitions for each in told), np.int32, len(turn))
+    partitions = np.fromiter(chain.from_iterable(call.partitions for call in told), np.int32, len(turn))
     partitions, place = partitions[np.lexsort((partitions, turn))], ranks(turn)
-    at_ms = np.array([each.at_ms for each in told])
-    member = np.array([each.member for each in told], np.int32)
-    begins_ms = np.array([each.begins_ms for each in told], np.float64)
+    at_ms = np.array([call.at_ms for call in told])
+    member = np.array([call.member for call in told], np.int32)
+    begins_ms = np.array([call.begins_ms for call in told], np.float64)
     numbers: dict[tuple[object, ...], int] = {}
-    kind = np.array([numbers.setdefault((each.what, each.same), len(numbers)) for each in told])
+    kind = np.array([numbers.setdefault((call.what, call.same), len(numbers)) for call in told])
     step = _occurrence(partitions) * len(numbers) + kind[turn]
     order = step.argsort(kind="stable")
     for rows in np.split(order, run_starts(step[order])[1:]):

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from assignors.comparison import COMPARISON, COMPARISONS
-from copartition.reports.words import count, duration
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.outcome.history import Rebalance
 from copartition.simulation.outcome.timeline import Timeline
 from copartition.simulation.records.flow import RecordsResult
+from copartition.words import count, duration
 from partitioning.errors import ScenarioError
 
 
@@ -217,10 +217,10 @@ def _limit(name: str, asked: str | float, summary: RunSummary) -> _Limit:
         raise ScenarioError(f"a run has no figure {name!r}; did you mean {', '.join(close)}?")
     if getattr(summary, figure) is None:
         raise ScenarioError(f"{name} needs records; give the scenario a load")
-    found = _LIMIT.fullmatch(str(asked))
-    if found is None:
+    match = _LIMIT.fullmatch(str(asked))
+    if match is None:
         raise ScenarioError(f"{name}={asked!r} is no limit; give one such as '<5s', '<=10' or 0")
-    comparison, digits, unit = found.groups()
+    comparison, digits, unit = match.groups()
     value = float(digits) * _UNITS.get(unit, 1.0)
     if figure.endswith("_ms") and value and unit is None:
         raise ScenarioError(f"{name}={asked!r}: {name} is a time; give a unit, {', '.join(_UNITS)}")

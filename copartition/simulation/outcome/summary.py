@@ -36,7 +36,7 @@ def sum_up(world: World) -> SimulationResult:
         seed=scenario.seed,
         duration_ms=float(now_ms),
         rebalances=len(rebalances),
-        rebalancing_ms=float(sum(each.completed_ms - each.started_ms for each in rebalances)),
+        rebalancing_ms=float(sum(rebalance.completed_ms - rebalance.started_ms for rebalance in rebalances)),
         member_pause_ms=float(world.engine.member_pause_ms),
         partition_pause_ms=float(by_phase.sum()),
         longest_pause_ms=math.inf if forsaken else partitions.now.longest_ms,
@@ -44,7 +44,7 @@ def sum_up(world: World) -> SimulationResult:
         barrier_ms=float(by_phase[Phase.PAUSED]),
         compute_ms=float(by_phase[Phase.COMPUTING]),
         handover_ms=float(by_phase[Phase.HANDOVER]),
-        moved_partitions=sum(each.moved for each in rebalances),
+        moved_partitions=sum(rebalance.moved for rebalance in rebalances),
         unassigned_partitions=partitions.unread,
         double_read_ms=double_read_ms,
         peak_lag=None if records is None else float(records.lag.max(initial=0)),
@@ -100,7 +100,9 @@ def _is_forsaken(world: World) -> bool:
     partitions = world.partitions
     if not partitions.unread:
         return False
-    wanted = {name for each in world.consumers for name in subscription(each, world, partitions.counts)}
+    wanted = {
+        name for consumer in world.consumers for name in subscription(consumer, world, partitions.counts)
+    }
     unread = partitions.now.phase > Phase.CONSUMING
     return any(
         unread[start:end].any()

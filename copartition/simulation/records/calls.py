@@ -57,8 +57,8 @@ class _Rows(NamedTuple):
 class Calls:
     """What is to happen when its time comes.
 
-    Consumers affect each other only through partitions that one gives up and another reads. So what is told
-    about different consumers can happen together, stops before reads, and in the order in which it was told
+    Consumers affect each other only through partitions that one gives up and another reads. So calls
+    about different consumers can happen together, stops before reads, and in the order in which they came
     if that is in the order of time for each consumer. Only who wakes up without its partitions is alone.
     """
 
@@ -66,7 +66,7 @@ class Calls:
         self._waiting: list[tuple[float, Round | _Rows]] = []  # each with the last of its times
         self._sorted = True  # whether these are all rounds, told in the order of time
         self._out_of_turn: list[tuple[NDArray[Any], ...]] = []  # columns of rows, the last one their turns
-        # By consumer: the latest time it was told about, the round it was in last, when, and with what.
+        # By consumer: the latest time of a call, the round it was in last, when, and with what.
         self._latest = np.zeros(64)
         self._round = np.full(64, -1)
         self._at = np.zeros(64)
@@ -83,7 +83,7 @@ class Calls:
     ) -> None:
         """Told: this happens to these partitions, each of which is named once.
 
-        With a turn for each, `put_in_turn` is to follow before anything is told without.
+        With a turn for each, `put_in_turn` is to follow before any call without one.
         """
         if not len(partition):
             return
@@ -97,13 +97,13 @@ class Calls:
         self._sorted = self._sorted and self._follows(consumers, times)
 
     def put_in_turn(self) -> None:
-        """What was told with turns has been told, in their order."""
+        """All calls with turns have been made; put them in order."""
         if not self._out_of_turn:
             return
-        told = list(map(np.concatenate, zip(*self._out_of_turn, strict=True)))
+        calls = list(map(np.concatenate, zip(*self._out_of_turn, strict=True)))
         self._out_of_turn = []
-        order = told.pop().argsort(kind="stable")
-        rows = _Rows(*(column[order] for column in told))
+        order = calls.pop().argsort(kind="stable")
+        rows = _Rows(*(column[order] for column in calls))
         self._waiting.append((float(rows.at.max()), rows))
         self._sorted = False
 
@@ -111,16 +111,16 @@ class Calls:
         """Everything up to then, in rounds."""
         due = []
         later = []
-        for last, told in self._waiting:
+        for last, calls in self._waiting:
             if last <= at:
-                due.append(told)
+                due.append(calls)
                 continue
-            now = told.at <= at
+            now = calls.at <= at
             if now.any():
-                due.append(told.take(now))
-                later.append((last, told.take(~now)))
+                due.append(calls.take(now))
+                later.append((last, calls.take(~now)))
             else:
-                later.append((last, told))
+                later.append((last, calls))
         self._waiting = later
         if self._sorted:
             yield from self._together(cast("list[Round]", due))
@@ -140,20 +140,20 @@ class Calls:
         return bool(((before <= at) & (self._latest[consumer] == at)).all())
 
     def _together(self, told: list[Round]) -> Iterator[Round]:
-        """What is told in the order of time, in rounds as long as no consumer comes to a second time.
+        """Calls in the order of time, in rounds as long as no consumer comes to a second time.
 
         At one time a consumer may give up and then read: that is their order within a round.
         """
         parts: dict[int, list[Round]] = {}
-        for each in told:
-            alone = each.kind >= HAUNTED
-            if alone or not self._fits(each):
+        for call in told:
+            alone = call.kind >= HAUNTED
+            if alone or not self._fits(call):
                 yield from _merged(parts)
                 parts = {}
                 self._rounds += 1
-            parts.setdefault(each.kind, []).append(each)
-            self._round[each.consumer] = self._rounds
-            self._at[each.consumer], self._kind[each.consumer] = each.at, each.kind
+            parts.setdefault(call.kind, []).append(call)
+            self._round[call.consumer] = self._rounds
+            self._at[call.consumer], self._kind[call.consumer] = call.at, call.kind
             if alone:
                 yield from _merged(parts)
                 parts = {}
@@ -180,7 +180,7 @@ def _merged(parts: dict[int, list[Round]]) -> Iterator[Round]:
 def _sort(told: list[Round | _Rows]) -> Iterator[Round]:
     """Rounds in the order of time, as long as no consumer comes to a second time."""
     partition, consumer, times = (np.concatenate(column) for column in list(zip(*told, strict=True))[:3])
-    kind = np.concatenate([np.broadcast_to(each.kind, each.at.shape) for each in told])
+    kind = np.concatenate([np.broadcast_to(call.kind, call.at.shape) for call in told])
     order = np.argsort(times, kind="stable")
     partition, consumer, times, kind = partition[order], consumer[order], times[order], kind[order]
     waits = np.full(len(order), -1)

@@ -276,7 +276,7 @@ class _Stretches(NamedTuple):
 
 
 class PartitionCurves:
-    """Lag over time of each partition, drawn when asked for from what was told between two changes."""
+    """Lag over time of each partition, drawn when asked for, from the calls between two changes."""
 
     def __init__(self, capacity: float) -> None:
         self._capacity = capacity
@@ -335,7 +335,7 @@ class PartitionCurves:
         elapsed = np.unique(np.concatenate([[0.0, until - since], drained[drained < until - since]]))
         group = np.zeros(len(among), np.intp)
         own = among == row
-        levels = [behind_at(each, behind, rate, group, drained, self._capacity)[own] for each in elapsed]
+        levels = [behind_at(time, behind, rate, group, drained, self._capacity)[own] for time in elapsed]
         return np.stack([since + elapsed, np.concatenate(levels)])
 
     @cached_property

@@ -62,10 +62,10 @@ class RecordsResult:
 class Flow:
     """The records of a group: told who reads what, it knows what is behind, read twice and lost.
 
-    Calls are about partitions by index; each partition is named once in a call, and is told about in the
+    Calls are about partitions by index; each partition is named once in a call, and is named in calls in the
     order of time. `at` is one time or one for each partition. Different partitions may be told about in any
-    order, as long as nothing is told for a time before the last `advance`; what is told for the same time
-    happens in the order in which it is told.
+    order, as long as no call is for a time before the last `advance`; calls for the same time
+    happen in the order in which they were made.
     """
 
     def __init__(self, scenario: Scenario, first: NDArray[np.int64], topics: Sequence[str]) -> None:
@@ -76,7 +76,7 @@ class Flow:
         self._transactional = load.transactions
         self._readers = Readers(scenario, np.repeat(rates, np.diff(first)))
         self._calls = Calls()
-        # Who reads each partition by what was told, happened or not, and whether that one stands still.
+        # Who reads each partition after all calls, happened or not, and whether that one stands still.
         self._told = np.full(int(first[-1]), -1)
         self._stands = np.zeros(int(first[-1]), np.bool_)
         self._turns: NDArray[np.intp] | None = None
@@ -84,9 +84,9 @@ class Flow:
 
     @contextmanager
     def out_of_turn(self) -> Iterator[NDArray[np.intp]]:
-        """What is told inside happens as if it had been told in the order of turns.
+        """Calls inside happen as if they had been made in the order of turns.
 
-        Gives a column with the turn of what is told next of each partition, to be written to.
+        Gives a column with the turn of the next call about each partition, to be written to.
         """
         self._turns = np.zeros(len(self._told), np.intp)
         yield self._turns
@@ -165,8 +165,8 @@ class Flow:
     def advance(self, at: float) -> None:
         """Everything up to this time has been told."""
         self._now = at
-        for each in self._calls.until(at):
-            self._readers.happen(each)
+        for call in self._calls.until(at):
+            self._readers.happen(call)
 
     def lag(self) -> float:
         """Records behind at the time of the last `advance`, over all partitions."""
@@ -177,7 +177,7 @@ class Flow:
         return float(self._readers.levels(self._now).max(initial=0.0)) / 1000
 
     def caught_up_ms(self) -> float:
-        """When the last partition that is catching up will have done so, if nothing else is told."""
+        """When the last partition that is catching up will have done so, without further calls."""
         return max(self._now, self._readers.caught_up_ms())
 
     def result(self, at: float) -> RecordsResult:

@@ -42,7 +42,7 @@ class Readers:
     """The state of every partition at its last change, `since`, and of every consumer.
 
     Between two changes a consumer needs no computing: what it has left to do, and when each partition is
-    drained, follows from the last change (`records.sharing`). Amounts are thousandths of records, rates
+    drained, follows from the last change (`records.curves`). Amounts are thousandths of records, rates
     records a second and times milliseconds, so that whole numbers stay whole.
     """
 

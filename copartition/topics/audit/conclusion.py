@@ -80,20 +80,20 @@ def _spans(tally: Tally, rivals: dict[Writer, tuple[Writer, ...]]) -> list[Span]
     if not counts:
         return _nobodys(tally)
     spans = []
-    for each in ranges(tally.blocks, counts):
-        writer = tally.writers[each.candidate] if each.explained else None
+    for range_ in ranges(tally.blocks, counts):
+        writer = tally.writers[range_.candidate] if range_.explained else None
         spans.append(
             Span(
-                partition=each.partition,
-                first=each.first,
-                last=each.last,
-                first_ms=None if each.first_ms == NEVER else each.first_ms,
-                last_ms=None if each.last_ms < 0 else each.last_ms,
+                partition=range_.partition,
+                first=range_.first,
+                last=range_.last,
+                first_ms=None if range_.first_ms == NEVER else range_.first_ms,
+                last_ms=None if range_.last_ms < 0 else range_.last_ms,
                 writer=writer,
-                rows=each.rows,
-                keyless=each.keyless,
-                explained=each.explained,
-                missed=tuple(each.missed),
+                rows=range_.rows,
+                keyless=range_.keyless,
+                explained=range_.explained,
+                missed=tuple(range_.missed),
                 rivals=() if writer is None else rivals[writer],
             )
         )
@@ -128,11 +128,11 @@ def _certainty(tally: Tally, spans: Sequence[Span], shares: Sequence[Share]) -> 
         return "unknown"
     explained = sum(span.explained for span in spans)
     used = {span.writer for span in spans if span.explained}
-    groups = [group for group in tally.groups if used & {tally.writers[each] for each in group.writers}]
-    told = [tally.enough(len(group.proof), tally.writers[tally.best(group)]) for group in groups]
-    if not any(told):
+    groups = [group for group in tally.groups if used & {tally.writers[writer] for writer in group.writers}]
+    convincing = [tally.enough(len(group.proof), tally.writers[tally.best(group)]) for group in groups]
+    if not any(convincing):
         return "none" if tally.vain else "unknown"
-    if not all(told) or any(span.rivals for span in spans):
+    if not all(convincing) or any(span.rivals for span in spans):
         return "unknown"
     beside = sum(share.rows for share in shares) - explained
     if explained < LIKELY * keyed or beside >= MIXED * keyed:

@@ -115,7 +115,7 @@ def _deserializer(key_format: str, registry: Any) -> Any:
 
 
 def _raise_if_of_registry(error: Exception) -> None:
-    """Raise where the registry is the trouble, and not the key."""
+    """Raise where the registry fails, not the key."""
     status = getattr(error, "http_status_code", None)
     # Its HTTP client has one of two names.
     unreachable = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in {

@@ -1,7 +1,7 @@
 """Forms of keys: what serializer made them, as far as their bytes tell.
 
-A key's form is told from all keys, not from the key alone: eight printable bytes are text among texts, and a
-long among longs. So shapes are counted by size, batch by batch, and named at the end.
+The form of a key follows from all keys, not from the key alone: eight printable bytes are text among texts,
+and a long among longs. So shapes are counted by size, batch by batch, and named at the end.
 """
 
 from __future__ import annotations
@@ -135,17 +135,17 @@ class FormCounts:
             (shape, size if size in WIDTHS else 0)
             for shape, size in zip(look(spans)[0].tolist(), spans.sizes.tolist(), strict=True)
         ]
-        found = []
-        for form in dict.fromkeys(each.form for each in named.values()):
-            own = [cell for cell, each in named.items() if each.form == form]
+        forms = []
+        for form in dict.fromkeys(looks.form for looks in named.values()):
+            own = [cell for cell, looks in named.items() if looks.form == form]
             rows = sum(self._rows[cell] for cell in own)
             ids = set().union(*(self._ids[size] for _, size in own)) if form == "registry" else ()
             example = self._examples[max(own, key=lambda cell: self._rows[cell])]
             maybe = {other for cell in own for other in named[cell].maybe} - {form}
             sample = tuple(key for key, cell in zip(sampled, cells, strict=True) if cell in own)
             said = tuple(decode(key, form) for key in sample) if decode else ()
-            found.append(KeyForm(form, rows, tuple(sorted(ids)), example, tuple(sorted(maybe)), sample, said))
-        return tuple(sorted(found, key=lambda form: (-form.rows, form.name)))
+            forms.append(KeyForm(form, rows, tuple(sorted(ids)), example, tuple(sorted(maybe)), sample, said))
+        return tuple(sorted(forms, key=lambda form: (-form.rows, form.name)))
 
     def dump(self) -> bytes:
         """All of it, for another process."""

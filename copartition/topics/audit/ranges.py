@@ -148,7 +148,7 @@ def count_hits(rows: Rows, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
     )
 
 
-def merged(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Blocks, int]:
+def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Blocks, int]:
     """The blocks of all parts, at most `limit` of them, and their shift: the given one or a greater.
 
     Args:
@@ -185,19 +185,19 @@ def ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
     # growth. High partitions know better, so they come first: what none of them needed must spare more than
     # cuts between what they did need, and a smaller count than theirs says less about a row.
     size = np.log2(counts)
-    known = np.zeros(len(total), np.bool_)
+    explained = np.zeros(len(total), np.bool_)
     turned: list[list[Range]] = []
     for rows in reversed(np.split(np.arange(len(blocks.rows)), bounds)):
         own = Blocks(*(column[rows] for column in blocks))
-        vague = VAGUE * np.maximum(max(size[known], default=0) - size, 0)
-        found = _cut(own, bias + np.where(known, 0, SWITCH * known.sum()), vague)
-        if any(each.explained < WELL_EXPLAINED * (each.rows - each.keyless) for each in found):
+        vague = VAGUE * np.maximum(max(size[explained], default=0) - size, 0)
+        pieces = _cut(own, bias + np.where(explained, 0, SWITCH * explained.sum()), vague)
+        if any(piece.explained < WELL_EXPLAINED * (piece.rows - piece.keyless) for piece in pieces):
             best = int(np.argmin(own.missed.sum(axis=0) + bias))
-            found = [_range(own, 0, len(own.rows), best)]
-        known[[each.candidate for each in found if each.explained]] = True
-        turned.append(found)
-    for found in reversed(turned):
-        yield from found
+            pieces = [_range(own, 0, len(own.rows), best)]
+        explained[[piece.candidate for piece in pieces if piece.explained]] = True
+        turned.append(pieces)
+    for pieces in reversed(turned):
+        yield from pieces
 
 
 def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) -> list[Range]:
@@ -218,17 +218,17 @@ def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) 
         switch = cost[cheapest] + SWITCH + bias < cost
         came_from[turn, switch] = cheapest
         cost = np.where(switch, cost[cheapest] + SWITCH + bias, cost) + missed[turn]
-    candidate, end, found = int(np.argmin(cost)), len(missed), []
+    candidate, end, cuts = int(np.argmin(cost)), len(missed), []
     for turn in range(len(missed) - 1, -1, -1):
         before = int(came_from[turn, candidate])
         if turn == 0 or before != candidate:
-            found.append((turn, end, candidate))
+            cuts.append((turn, end, candidate))
             candidate, end = before, turn
-    found.reverse()
-    for number in range(1, len(found)):
-        found[number - 1 : number + 1] = _parted(blocks.missed, missed, *found[number - 1 : number + 1])
-    whole = [_range(blocks, *each) for each in found]
-    for number, ((_, middle, old), (_, _, new)) in enumerate(pairwise(found)):
+    cuts.reverse()
+    for number in range(1, len(cuts)):
+        cuts[number - 1 : number + 1] = _parted(blocks.missed, missed, *cuts[number - 1 : number + 1])
+    whole = [_range(blocks, *cut) for cut in cuts]
+    for number, ((_, middle, old), (_, _, new)) in enumerate(pairwise(cuts)):
         whole[number : number + 2] = _meet(blocks, middle, old, new, *whole[number : number + 2])
     return whole
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from copartition.topics.audit.topic_audit import Coverage, Records, joined, picked
+from copartition.topics.audit.topic_audit import Coverage, Records, concatenate, pick_records
 from copartition.topics.audit.topic_state import QUIET, TopicState, refusal
 from partitioning.errors import (
     BrokerUnreachableError,
@@ -78,7 +78,7 @@ class Messages:
         records = Records(partition, offset, timestamp_ms, column)
         kept = offset < self._ends[partition]
         if not kept.all():
-            records = picked(records, np.flatnonzero(kept))
+            records = pick_records(records, np.flatnonzero(kept))
         return records, finished, errors
 
     def _faults(
@@ -104,7 +104,7 @@ class Messages:
         """Ask for no more at a time than memory holds, values included."""
         few = messages[:: max(1, len(messages) // 50)]
         if few:
-            mean = sum(len(each) + len(each.key() or b"") for each in few) / len(few)
+            mean = sum(len(message) + len(message.key() or b"") for message in few) / len(few)
             most = int(_MOST_BYTES / max(mean, 1))
             self.next_count = max(1, min(_MOST_MESSAGES, most, 4 * self.next_count))
 
@@ -316,10 +316,11 @@ class Reading:
     def _chosen(self) -> list[int]:
         if self._selection.partitions is None:
             return [*range(self.num_partitions)]
-        for each in self._selection.partitions:
-            if not 0 <= each < self.num_partitions:
+        for partition in self._selection.partitions:
+            if not 0 <= partition < self.num_partitions:
                 raise InvalidConfigError(
-                    f"topic {self.topic!r} has no partition {each}: it has 0 to {self.num_partitions - 1}"
+                    f"topic {self.topic!r} has no partition {partition}: "
+                    f"it has 0 to {self.num_partitions - 1}"
                 )
         if not self._selection.partitions:
             raise InvalidConfigError(f"topic {self.topic!r}: no partitions are selected; give one at least")
@@ -329,11 +330,11 @@ class Reading:
         if (last := self._selection.last) is not None:
             return {each: (max(start, end - last), end) for each, (start, end) in self._whole.items()}
         if (since_ms := self._selection.since_ms) is not None:
-            found = self._state.ends(self._partitions, committed=committed, since_ms=since_ms)
+            bounds = self._state.ends(self._partitions, committed=committed, since_ms=since_ms)
             # What came since the ends were asked for is none of ours.
             return {
                 each: (min(max(start, self._whole[each][0]), self._whole[each][1]), self._whole[each][1])
-                for each, (start, _) in found.items()
+                for each, (start, _) in bounds.items()
             }
         return self._whole
 
@@ -354,7 +355,7 @@ class Reading:
         left = {each: end for each, (start, end) in bounds.items() if start < end}
         ends = np.zeros(self.num_partitions, np.int64)
         ends[[*left]] = [*left.values()]
-        places = [TopicPartition(self.topic, each, bounds[each][0]) for each in left]
+        places = [TopicPartition(self.topic, partition, bounds[partition][0]) for partition in left]
         self._consumer.assign(places)
         self._consumer.resume(places)  # those that came to their end before are paused still
         messages = Messages(ends)
@@ -369,7 +370,7 @@ class Reading:
                 for error, partition in errors:
                     self._refused(error, partition)
                 if done := left.keys() & finished:
-                    self._consumer.pause([TopicPartition(self.topic, each) for each in done])
+                    self._consumer.pause([TopicPartition(self.topic, partition) for partition in done])
                     for each in done:
                         del left[each]
                 if len(records.offset):
@@ -380,17 +381,17 @@ class Reading:
                 self._ask_why(left, time.monotonic() - answered)
             if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
                 self._read += rows
-                yield joined(held)
+                yield concatenate(held)
                 held, rows, size = [], 0, 0
         if held:
             self._read += rows
-            yield joined(held)
+            yield concatenate(held)
         self._consumer.unassign()
 
     def _refused(self, error: KafkaError, partition: int) -> None:
         """An error that comes instead of records; librdkafka mends some of them itself."""
         if error.name() == "TOPIC_AUTHORIZATION_FAILED":
-            raise self._state.refused(error, "READ", partition)
+            raise self._state.error_of(error, "READ", partition)
         if error.name() in {
             "UNKNOWN_TOPIC_OR_PART",
             "_UNKNOWN_TOPIC",
@@ -440,8 +441,8 @@ def read_records(
         committed: leave out records of transactions that are open or were aborted.
 
     Raises:
-        UnknownTopicError: there is no such topic; names near it are told.
-        TopicAccessError: we may not read or describe it; the ACL that is missing is told.
+        UnknownTopicError: there is no such topic; the message proposes near names.
+        TopicAccessError: we may not read or describe it; the message names the missing ACL.
         BrokerUnreachableError: no broker answers, and why.
         InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
     """

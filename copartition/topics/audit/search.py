@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.topics.audit.topic_audit import Writer, picked_keys
+from copartition.topics.audit.topic_audit import Writer, pick_keys
 from partitioning.errors import InvalidConfigError
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import partitions_of
@@ -97,9 +97,9 @@ class Trials:
         same = _same(rule, num_partitions)
         names = [
             name
-            for other, found in self._names.items()
+            for other, names_of_rule in self._names.items()
             if _same(other, num_partitions) == same
-            for name in found
+            for name in names_of_rule
         ]
         return Writer(names[0], tuple(names), num_partitions)
 
@@ -268,7 +268,7 @@ def find_writer(keys: KeyColumn, places: NDArray[np.integer], trials: Trials, *,
     first = best[0]
     # A divisor of a count explains its low partitions, too: a rival until enough keys speak against it.
     least = first.evidence + math.log(RISK)
-    rivals = [each.writer for each in best if each.evidence >= least and each.hits[first.hits].all()]
+    rivals = [tried.writer for tried in best if tried.evidence >= least and tried.hits[first.hits].all()]
     return Found(
         tuple(rivals), len(places), int(np.count_nonzero(first.hits)), by_chance=first.evidence < needed
     )
@@ -287,7 +287,7 @@ def _distinct(
     most = max(FEWEST_KEYS, min(MOST_KEYS, MOST_TESTS // len(trials)))
     if len(places) > _ROWS:
         rows = np.linspace(0, len(places) - 1, _ROWS).astype(np.intp)
-        keys, places = picked_keys(keys, rows), places[rows]
+        keys, places = pick_keys(keys, rows), places[rows]
     # Two hashes tell keys apart; that a pair of keys has both in common does no harm.
     first, second = (HASHES[name].column(keys.offsets, keys.data) for name in ("murmur2", "crc32"))
     marks = (first.astype(np.int64) << 32) ^ second.view(np.uint32) ^ (places.astype(np.int64) << 20)
@@ -295,7 +295,7 @@ def _distinct(
     rows = np.sort(rows)
     if len(rows) > most:
         rows = rows[np.linspace(0, len(rows) - 1, most).astype(np.intp)]
-    chosen = picked_keys(keys, rows)
+    chosen = pick_keys(keys, rows)
     hashes: dict[HashName, NDArray[np.int32]] = {}
     for name in trials.hashes:
         try:

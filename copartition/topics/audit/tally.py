@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.topics.audit.ranges import NEVER, Blocks, Rows, count_hits, merged
+from copartition.topics.audit.ranges import NEVER, Blocks, Rows, count_hits, merge_blocks
 from copartition.topics.audit.search import Trials, find_writer, keys_needed, rule_of, surprise
-from copartition.topics.audit.topic_audit import Records, Writer, joined, picked
+from copartition.topics.audit.topic_audit import Records, Writer, concatenate, pick_records
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import partitions_of
 from partitioning.keys import KeyColumn
@@ -136,17 +136,17 @@ class Tally:
         self._unexplained += int(np.count_nonzero(self._recent[-1].unexplained))
         while self._unexplained >= self._next_try and self._look():
             pass
-        while _many([each.records for each in self._recent[1:]], RECENT, RECENT_BYTES):
+        while _many([batch.records for batch in self._recent[1:]], RECENT, RECENT_BYTES):
             self._pass(self._recent.pop(0))
         self._forget()
 
     def merge(self, other: Tally) -> None:
         """Count what the other one has counted: other records of the same topic."""
-        numbers = [self.writers.index(each) if each in self.writers else -1 for each in other.writers]
+        numbers = [self.writers.index(writer) if writer in self.writers else -1 for writer in other.writers]
         for group in other.groups:
-            known = [numbers[each] for each in group.writers if numbers[each] >= 0]
-            new = [each for each in group.writers if numbers[each] < 0]
-            mine = next((each for each in self.groups if {*known} & {*each.writers}), None)
+            shared = [numbers[writer] for writer in group.writers if numbers[writer] >= 0]
+            new = [writer for writer in group.writers if numbers[writer] < 0]
+            mine = next((group for group in self.groups if {*shared} & {*group.writers}), None)
             if mine is None:
                 mine = Group([], group.found)
                 self.groups.append(mine)
@@ -160,7 +160,7 @@ class Tally:
         width = len(self.writers)
         own = _widened(self.blocks, range(self.blocks.explained.shape[1]), width)
         theirs = _widened(other.blocks, numbers, width)
-        self.blocks, self._shift = merged([own, theirs], max(self._shift, other._shift), MOST_BLOCKS)
+        self.blocks, self._shift = merge_blocks([own, theirs], max(self._shift, other._shift), MOST_BLOCKS)
         self.in_vain = max(self.in_vain, other.in_vain)
         self._next_try = min(self._next_try, other._next_try)
         # Each may know what explains the other's.
@@ -181,7 +181,7 @@ class Tally:
         """Hold no records but those nothing explains, and no more blocks than these, but one a partition."""
         while self._recent:
             self._pass(self._recent.pop(0))
-        self.blocks, self._shift = merged([self.blocks], self._shift, most_blocks)
+        self.blocks, self._shift = merge_blocks([self.blocks], self._shift, most_blocks)
 
     def settle(self) -> None:
         """Look for a writer of the last records that nothing explains yet, and count them."""
@@ -231,7 +231,7 @@ class Tally:
         for number, group in enumerate(self.groups):
             kept[f"proof_{number}"] = group.proof
         if held := self._held():
-            partition, offset, timestamp_ms, keys = joined(held)
+            partition, offset, timestamp_ms, keys = concatenate(held)
             kept |= {"partition": partition, "offset": offset, "timestamp_ms": timestamp_ms}
             kept |= {"ends": keys.offsets, "data": keys.data}
         file = io.BytesIO()
@@ -257,8 +257,8 @@ class Tally:
         with np.load(io.BytesIO(body), allow_pickle=False) as kept:
             tally.blocks = Blocks(*(kept[f"blocks_{name}"] for name in Blocks._fields))
             tally.groups = [
-                Group(writers, found, rows, kept[f"proof_{number}"])
-                for number, (writers, found, rows) in enumerate(plain["groups"])
+                Group(writers, asked_for, rows, kept[f"proof_{number}"])
+                for number, (writers, asked_for, rows) in enumerate(plain["groups"])
             ]
             if "ends" in kept:
                 keys = KeyColumn(kept["ends"], kept["data"], None)
@@ -290,11 +290,11 @@ class Tally:
         if not batch.unexplained.any():
             self._count(batch)
             return
-        self._pending.append(picked(batch.records, np.flatnonzero(batch.unexplained)))
+        self._pending.append(pick_records(batch.records, np.flatnonzero(batch.unexplained)))
         rows = np.flatnonzero(~batch.unexplained)
         if len(rows):
             hashes = {name: column[rows] for name, column in batch.hashes.items()}
-            records = picked(batch.records, rows)
+            records = pick_records(batch.records, rows)
             self._count(_Batch(records, batch.keyed[rows], batch.hits[rows], batch.unexplained[rows], hashes))
         if _many(self._pending, MOST_PENDING, MOST_PENDING_BYTES) and (
             self.groups or not self._look(vaguely=True)
@@ -313,7 +313,7 @@ class Tally:
         partition, offset, timestamp_ms, _ = batch.records
         rows = Rows(partition, offset, timestamp_ms, batch.keyed)
         part = count_hits(rows, batch.hits, self._shift)
-        self.blocks, self._shift = merged([self.blocks, part], self._shift, MOST_BLOCKS)
+        self.blocks, self._shift = merge_blocks([self.blocks, part], self._shift, MOST_BLOCKS)
 
     def _look(self, *, vaguely: bool = False, last: bool = False) -> bool:
         """Whether a writer is found of what nothing explains.
@@ -323,30 +323,32 @@ class Tally:
                 never says more.
             last: whether all records have been added, those of other parts of the topic, too.
         """
-        recent = [picked(each.records, np.flatnonzero(each.unexplained)) for each in self._recent]
-        unexplained = joined([*self._pending, *recent])
-        elsewhere = self.blocks.partition.any() or any(each.records.partition.any() for each in self._recent)
-        found = find_writer(
+        recent = [pick_records(batch.records, np.flatnonzero(batch.unexplained)) for batch in self._recent]
+        unexplained = concatenate([*self._pending, *recent])
+        elsewhere = self.blocks.partition.any() or any(
+            batch.records.partition.any() for batch in self._recent
+        )
+        search = find_writer(
             unexplained.keys, unexplained.partition, self.trials, alone=last or bool(elsewhere)
         )
-        if not found.writers or (found.by_chance and not (vaguely and found.explained == found.keys)):
-            self.in_vain = max(self.in_vain, found.keys)
+        if not search.writers or (search.by_chance and not (vaguely and search.explained == search.keys)):
+            self.in_vain = max(self.in_vain, search.keys)
             self._next_try = 2 * self._unexplained
             return False
-        self._learn(found.writers)
+        self._learn(search.writers)
         pending, self._pending = self._pending, []
-        self._recent = [self._batch(each.records) for each in self._recent]
+        self._recent = [self._batch(batch.records) for batch in self._recent]
         for records in pending:
             self._pass(self._batch(records))
-        self._unexplained = sum(len(each.offset) for each in self._pending) + sum(
-            int(np.count_nonzero(each.unexplained)) for each in self._recent
+        self._unexplained = sum(len(records.offset) for records in self._pending) + sum(
+            int(np.count_nonzero(batch.unexplained)) for batch in self._recent
         )
         self._next_try = FIRST_TRY
         return True
 
     def _give_up(self) -> None:
         """Count what is pending as explained by nobody."""
-        batch = self._batch(joined(self._pending))
+        batch = self._batch(concatenate(self._pending))
         self._pending = []
         self._count(batch)
 
@@ -358,13 +360,13 @@ class Tally:
         for group in self.groups:
             best = self.best(group)
             least = BEHIND * total[best] - FIRST_TRY
-            group.writers = [each for each in group.writers if total[each] >= least]
-        kept = sorted(each for group in self.groups for each in group.writers)
+            group.writers = [writer for writer in group.writers if total[writer] >= least]
+        kept = sorted(writer for group in self.groups for writer in group.writers)
         if len(kept) < len(self.writers):
-            self._recent = [each._replace(hits=each.hits[:, kept]) for each in self._recent]
-            self.writers = [self.writers[each] for each in kept]
+            self._recent = [batch._replace(hits=batch.hits[:, kept]) for batch in self._recent]
+            self.writers = [self.writers[number] for number in kept]
             for group in self.groups:
-                group.writers = [kept.index(each) for each in group.writers]
+                group.writers = [kept.index(writer) for writer in group.writers]
             explained, first, last = (
                 column[:, kept]
                 for column in (self.blocks.explained, self.blocks.first_missed, self.blocks.last_missed)
@@ -374,7 +376,7 @@ class Tally:
     def _learn(self, writers: Sequence[Writer]) -> None:
         """Count these writers from now on, and the best one's rule over the topic's own count."""
         own = self.trials.writer(rule_of(writers[0]), self.num_partitions)
-        new = [each for each in writers if each not in self.writers]
+        new = [writer for writer in writers if writer not in self.writers]
         if len(self.writers) + len(new) >= MOST_WRITERS:
             new = new[:1]
         self._grow_groups(new, found=True)
@@ -390,7 +392,7 @@ class Tally:
 
 def _many(parts: Sequence[Records], rows: int, size: int) -> bool:
     """Whether these are more records, or more bytes of keys, than that."""
-    return sum(len(each.offset) for each in parts) > rows or sum(len(each.keys.data) for each in parts) > size
+    return sum(len(part.offset) for part in parts) > rows or sum(len(part.keys.data) for part in parts) > size
 
 
 def _widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:

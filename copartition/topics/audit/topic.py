@@ -45,8 +45,8 @@ def audit_topic(
         decode: what a key of a form says, such as a `decoding.KeyDecoder`; by default what its bytes tell.
 
     Raises:
-        UnknownTopicError: there is no such topic; names near it are told.
-        TopicAccessError: we may not read or describe it; the ACL that is missing is told.
+        UnknownTopicError: there is no such topic; the message proposes near names.
+        TopicAccessError: we may not read or describe it; the message names the missing ACL.
         TopicChangedError: the topic was deleted or made anew while it was read.
         BrokerUnreachableError: no broker answers, and why.
         InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.

@@ -36,7 +36,7 @@ class Records(NamedTuple):
         partition: where each record is; shape (n,).
         offset: at which offset; shape (n,).
         timestamp_ms: Kafka's timestamp, -1 where the record has none; shape (n,).
-        keys: the keys as they are in the topic; a null one and an empty one are told apart.
+        keys: the keys as they are in the topic; null and empty are different.
     """
 
     partition: NDArray[np.int32]
@@ -177,7 +177,7 @@ class TopicAudit:
     shares: tuple[Share, ...] = ()
 
 
-def picked_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:
+def pick_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:
     """The keys of these rows, in their order; their bytes are copied."""
     starts, sizes = keys.offsets[rows], np.diff(keys.offsets)[rows]
     offsets = np.zeros(len(rows) + 1, np.int64)
@@ -187,27 +187,27 @@ def picked_keys(keys: KeyColumn, rows: NDArray[np.intp]) -> KeyColumn:
     )
 
 
-def picked(records: Records, rows: NDArray[np.intp]) -> Records:
+def pick_records(records: Records, rows: NDArray[np.intp]) -> Records:
     """The records of these rows, in their order."""
     return Records(
         records.partition[rows],
         records.offset[rows],
         records.timestamp_ms[rows],
-        picked_keys(records.keys, rows),
+        pick_keys(records.keys, rows),
     )
 
 
-def joined(parts: Sequence[Records]) -> Records:
+def concatenate(parts: Sequence[Records]) -> Records:
     """The records of all parts, one part after the other; at least one part."""
     if len(parts) == 1:
         return parts[0]
-    columns = [each.keys for each in parts]
+    columns = [part.keys for part in parts]
     sizes = np.concatenate([np.diff(column.offsets) for column in columns])
     nulls = [np.zeros(len(column), np.bool_) if column.nulls is None else column.nulls for column in columns]
     return Records(
-        np.concatenate([each.partition for each in parts]),
-        np.concatenate([each.offset for each in parts]),
-        np.concatenate([each.timestamp_ms for each in parts]),
+        np.concatenate([part.partition for part in parts]),
+        np.concatenate([part.offset for part in parts]),
+        np.concatenate([part.timestamp_ms for part in parts]),
         KeyColumn(
             np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]),
             np.concatenate([column.data[column.offsets[0] : column.offsets[-1]] for column in columns]),

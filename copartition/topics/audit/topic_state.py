@@ -50,7 +50,7 @@ class TopicState:
         id: what tells it from a later topic of that name; None where the cluster does not say.
 
     Raises:
-        UnknownTopicError: there is no such topic; names near it are told.
+        UnknownTopicError: there is no such topic; the message proposes near names.
         TopicAccessError: we may not describe it.
         BrokerUnreachableError: no broker answers, and why.
         InvalidConfigError: librdkafka refuses the settings.
@@ -95,16 +95,16 @@ class TopicState:
                 f"topic {self.topic!r}: no broker answers at {self._servers}: {error}. Is the address right, "
                 "the broker up, and do the security settings fit, security.protocol first?"
             ) from error
-        found = metadata.topics.get(self.topic)
-        if found is None:
+        description = metadata.topics.get(self.topic)
+        if description is None:
             if self._refusal() == "TOPIC_AUTHORIZATION_FAILED":
                 raise self._no_right("DESCRIBE")
             close = get_close_matches(self.topic, metadata.topics, n=3)
             near = f"did you mean {', '.join(close)}?" if close else "and no name near that"
             raise UnknownTopicError(f"the cluster at {self._servers} has no topic {self.topic!r}; {near}")
-        if found.error is not None:
-            raise self.refused(found.error, "DESCRIBE")
-        return len(found.partitions)
+        if description.error is not None:
+            raise self.error_of(description.error, "DESCRIBE")
+        return len(description.partitions)
 
     def compacted(self) -> bool | None:
         """Whether its cleanup.policy has "compact"; None where the cluster does not let us ask."""
@@ -136,22 +136,25 @@ class TopicState:
         starts = self._offsets(numbers, first, level)
         ends = self._offsets(numbers, latest, level)
         return {
-            each: (ends[each] if starts[each] == _NO_TIMES else min(starts[each], ends[each]), ends[each])
-            for each in numbers
+            number: (
+                ends[number] if starts[number] == _NO_TIMES else min(starts[number], ends[number]),
+                ends[number],
+            )
+            for number in numbers
         }
 
     def _offsets(self, partitions: list[int], which: OffsetSpec, level: IsolationLevel) -> dict[int, int]:
-        asked = {TopicPartition(self.topic, each): which for each in partitions}
-        found = {}
+        asked = {TopicPartition(self.topic, partition): which for partition in partitions}
+        offsets = {}
         answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=TIMEOUT_S)
         for each, answer in answers.items():
             try:
-                found[each.partition] = answer.result().offset
+                offsets[each.partition] = answer.result().offset
             except KafkaException as error:
-                raise self.refused(error.args[0], "DESCRIBE", each.partition) from error
-        return found
+                raise self.error_of(error.args[0], "DESCRIBE", each.partition) from error
+        return offsets
 
-    def refused(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
+    def error_of(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
         """The typed error for what the cluster refuses.
 
         Args:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from copartition.topics.audit.topic_audit import Records
-from copartition.topics.join.facts import checked_topics, listed, number
+from copartition.topics.join.facts import checked_topics
 from copartition.topics.join.proof import KeyComparison, KeyPairs
 from copartition.topics.join.verdict import WEIGHTS, JoinVerdict, Reason, Remedy, answer_of
 from copartition.topics.join.writers import Placement, placement, rule_name, seniority, setting_for
+from copartition.words import count, list_names
 from partitioning.keys import key_column
 from partitioning.placement import partition_batch
 from partitioning.topic_partition import checked_partition_count
@@ -46,10 +47,10 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     topics = tuple(dict.fromkeys(writer.topic for writer in writers))
     checked_topics(topics)
     given = counts or {}
-    known = {topic: checked_partition_count(given[topic]) for topic in topics if topic in given}
-    different = len({*known.values()}) > 1
-    count = next(iter(known.values())) if known and not different else None
-    reasons = [*_counts(topics, known), *_rules(topics, writers, count)]
+    counts_by_topic = {topic: checked_partition_count(given[topic]) for topic in topics if topic in given}
+    different = len({*counts_by_topic.values()}) > 1
+    count = next(iter(counts_by_topic.values())) if counts_by_topic and not different else None
+    reasons = [*_counts(topics, counts_by_topic), *_rules(topics, writers, count)]
     reasons.sort(key=lambda reason: WEIGHTS.index(reason.weight))
     assumed = [*_ASSUMED]
     if any(writer.profile and writer.profile.empty == "unkeyed" for writer in writers):
@@ -57,7 +58,9 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     if count is None:
         assumed.append(_MANY_PARTITIONS)
     answer = answer_of(reasons)
-    ways = () if answer == "yes" else (*_settings(writers, count), *_grow(known if different else {}))
+    ways = (
+        () if answer == "yes" else (*_settings(writers, count), *_grow(counts_by_topic if different else {}))
+    )
     return JoinVerdict(topics, answer, tuple(reasons), ways, tuple(assumed), None)
 
 
@@ -76,48 +79,52 @@ def invented_pairs(
     profiles = {writer.topic: writer.profile for writer in writers}
     if len(profiles) < len(writers) or None in profiles.values():
         return (), ()
-    known = [counts[topic] for topic in profiles if topic in counts]
-    shown = tuple(counts.get(topic, known[0] if known else _SHOWN_COUNT) for topic in profiles)
+    given = [counts[topic] for topic in profiles if topic in counts]
+    shown = tuple(counts.get(topic, given[0] if given else _SHOWN_COUNT) for topic in profiles)
     keys = key_column([b"key-%d" % number for number in range(_SHOWN_KEYS)])
     comparison = KeyComparison(len(profiles))
     number = np.arange(_SHOWN_KEYS)
-    for topic, (profile, count) in enumerate(zip(profiles.values(), shown, strict=True)):
+    for topic, (profile, partitions) in enumerate(zip(profiles.values(), shown, strict=True)):
         assert profile is not None
-        places = partition_batch(keys, count, profile=profile.name)
+        places = partition_batch(keys, partitions, profile=profile.name)
         comparison.add(topic, Records(places, number, number, keys))
     return shown, tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(profiles))))
 
 
 def _counts(topics: tuple[str, ...], known: Mapping[str, int]) -> Iterator[Reason]:
-    told = listed([f"{topic} has {number(count, 'partition')}" for topic, count in known.items()] or ["-"])
+    text = list_names(
+        [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in known.items()] or ["-"]
+    )
     if len({*known.values()}) > 1:
-        yield Reason("counts", tuple(known), f"{told}; a join by partition needs as many in each", "against")
+        yield Reason("counts", tuple(known), f"{text}; a join by partition needs as many in each", "against")
     elif len(known) == len(topics):
-        yield Reason("counts", topics, told)
+        yield Reason("counts", topics, text)
     else:
         silent = tuple(topic for topic in topics if topic not in known)
-        told = f"how many partitions {listed(silent)} {'has' if len(silent) == 1 else 'have'} was not given"
-        yield Reason("counts", silent, told, "open")
+        text = (
+            f"how many partitions {list_names(silent)} {'has' if len(silent) == 1 else 'have'} was not given"
+        )
+        yield Reason("counts", silent, text, "open")
 
 
 def _rules(topics: tuple[str, ...], writers: Sequence[ClientWriter], count: int | None) -> Iterator[Reason]:
     for writer in writers:
         if writer.profile is None:
-            told = f"{writer.topic} is written by {writer}, which does not look at keys"
-            yield Reason("rules", (writer.topic,), told, "against" if count != 1 else "for")
+            text = f"{writer.topic} is written by {writer}, which does not look at keys"
+            yield Reason("rules", (writer.topic,), text, "against" if count != 1 else "for")
     rules = [(writer, placement(writer.profile, count)) for writer in writers if writer.profile is not None]
     different = dict.fromkeys(rule for _, rule in rules)
     if len(different) == 1 and len(rules) == len(writers):
-        yield Reason("rules", topics, f"{listed(topics)} are placed by {rule_name(*different)}")
+        yield Reason("rules", topics, f"{list_names(topics)} are placed by {rule_name(*different)}")
     elif len(different) > 1:
-        told = "keys are placed " + listed(
+        text = "keys are placed " + list_names(
             [f"in {writer.topic} by {writer} ({rule.hash}, {rule.sign})" for writer, rule in rules]
         )
         alike = count is None and len({rule.hash for rule in different}) == 1
         if alike:
-            told += "; they differ in the sign of a hash, which matters for most partition counts"
+            text += "; they differ in the sign of a hash, which matters for most partition counts"
         names = tuple(dict.fromkeys(writer.topic for writer, _ in rules))
-        yield Reason("rules", names, told, "open" if alike else "against")
+        yield Reason("rules", names, text, "open" if alike else "against")
 
 
 def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Remedy]:
@@ -130,7 +137,7 @@ def _settings(writers: Sequence[ClientWriter], count: int | None) -> Iterator[Re
 
 
 def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None) -> list[Remedy]:
-    found = []
+    remedies = []
     for writer in writers:
         if writer.profile is not None and placement(writer.profile, count) == rule:
             continue
@@ -139,13 +146,13 @@ def _changes(writers: Sequence[ClientWriter], rule: Placement, count: int | None
         text += (
             "" if setting else "; no setting of its own that is known does so, a partitioner must be written"
         )
-        found.append(Remedy(writer.topic, text, setting))
-    return found
+        remedies.append(Remedy(writer.topic, text, setting))
+    return remedies
 
 
 def _grow(counts: Mapping[str, int]) -> Iterator[Remedy]:
     most = max(counts.values(), default=0)
-    for topic, count in counts.items():
-        if count < most:
+    for topic, partitions in counts.items():
+        if partitions < most:
             text = f"give {topic} {most} partitions; records that it has already stay where they are"
             yield Remedy(topic, text, f"kafka-topics.sh --alter --topic {topic} --partitions {most}")

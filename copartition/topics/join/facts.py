@@ -9,7 +9,7 @@ from copartition.topics.join.writers import placement_of
 from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from copartition.topics.audit.topic_audit import Span, TopicAudit
     from copartition.topics.join.writers import Placement
@@ -94,17 +94,7 @@ def checked_topics(names: Iterable[str]) -> tuple[str, ...]:
     return topics
 
 
-def number(amount: int, noun: str) -> str:
-    """An amount with its noun: 1 key, 1,200 keys."""
-    return f"{amount:,} {noun}{'' if amount == 1 else 's'}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words as a list in a sentence."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def spelled(key: bytes, most: int = 60) -> str:
+def key_text(key: bytes, most: int = 60) -> str:
     """A key as people can read it: its text in quotes, else its bytes; of a long one, its beginning."""
     shown = key[:most]
     try:

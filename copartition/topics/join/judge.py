@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from copartition.topics.audit.logical import respelled
-from copartition.topics.join.facts import Topic, checked_topics, listed, number, spelled
+from copartition.topics.join.facts import Topic, checked_topics, key_text
 from copartition.topics.join.remedies import remedies
 from copartition.topics.join.verdict import WEIGHTS, JoinVerdict, Reason, answer_of
 from copartition.topics.join.writers import rule_name
+from copartition.words import count, list_names
 from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
@@ -38,21 +39,24 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
     yield from _respelled(audits)
     ids = sorted({number for audit in audits for form in audit.forms for number in form.schema_ids})
     if len(ids) > 1:
-        told = (
-            f"keys of {listed(names)} carry the schema ids {listed([str(each) for each in ids])}; "
+        text = (
+            f"keys of {list_names(names)} carry the schema ids {list_names([str(id_) for id_ in ids])}; "
             "a key under two ids has other bytes, and so another partition"
         )
-        yield Reason("forms", names, told, "open")
+        yield Reason("forms", names, text, "open")
     forms = [{form.name for form in audit.forms} for audit in audits]
     for number_, (name, mine) in enumerate(zip(names, forms, strict=True)):
         for other, its in zip(names[number_ + 1 :], forms[number_ + 1 :], strict=True):
             if mine and its and _differ(mine, its):
-                told = f"keys of {name} are {listed(sorted(mine))}, those of {other} {listed(sorted(its))}"
+                text = (
+                    f"keys of {name} are {list_names(sorted(mine))}, "
+                    f"those of {other} {list_names(sorted(its))}"
+                )
                 proved = not mine & its and proof is not None and proof.complete and not proof.common
                 because = (
                     "; no two are the same bytes" if proved else "; the same value in both has other bytes"
                 )
-                yield Reason("forms", (name, other), told + because, "against" if proved else "open")
+                yield Reason("forms", (name, other), text + because, "against" if proved else "open")
 
 
 def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
@@ -63,12 +67,14 @@ def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
     }
     for weight, forms in weighed.items():
         everywhere = [*zip(audits, forms, strict=True)]
-        for group in (everywhere, *([each] for each in everywhere)):
-            found = respelled(*(its for _, its in group))
-            if found.respelled:
+        for group in (everywhere, *([meaning] for meaning in everywhere)):
+            respelling = respelled(*(its for _, its in group))
+            if respelling.respelled:
                 names = tuple(audit.topic for audit, _ in group)
-                told = _told(names, found) + "; so their bytes seem to say" * (weight == "open")
-                yield Reason("respelled", names, told, weight)
+                text = _respelled_text(names, respelling) + "; so their bytes seem to say" * (
+                    weight == "open"
+                )
+                yield Reason("respelled", names, text, weight)
                 return
 
 
@@ -77,16 +83,16 @@ def _is_sure(form: KeyForm) -> bool:
     return bool(form.said) or not (form.maybe or form.name in _SEEMING)
 
 
-def _told(names: Sequence[str], found: Respelled) -> str:
+def _respelled_text(names: Sequence[str], found: Respelled) -> str:
     said, spellings = found.examples[0]
     written = [
-        f"{listed([spelled(key) for key in keys])} in {name}"
+        f"{list_names([key_text(key) for key in keys])} in {name}"
         for name, keys in zip(names, spellings, strict=True)
         if keys
     ]
     return (
-        f"{found.respelled:,} of {number(found.compared, 'sampled key')} of {listed(names)} say the same "
-        f"in other bytes: the {said.kind} {said.value} is {listed(written)}"
+        f"{found.respelled:,} of {count(found.compared, 'sampled key')} of {list_names(names)} say the same "
+        f"in other bytes: the {said.kind} {said.value} is {list_names(written)}"
     )
 
 
@@ -119,7 +125,9 @@ def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVe
     """
     names = checked_topics(audit.topic for audit in audits)
     if proof is not None and len(proof.keys) != len(names):
-        raise InvalidConfigError(f"the keys are those of {len(proof.keys)} topics, not of {listed(names)}")
+        raise InvalidConfigError(
+            f"the keys are those of {len(proof.keys)} topics, not of {list_names(names)}"
+        )
     topics = [Topic(audit) for audit in audits]
     compared = proof is not None and _convinces(proof)
     explained = _all_explained(topics)
@@ -181,32 +189,34 @@ def _counts(topics: Sequence[Topic]) -> Iterator[Reason]:
     names = tuple(topic.name for topic in topics)
     counts = [topic.count for topic in topics]
     if len({*counts}) == 1:
-        yield Reason("counts", names, f"each has {number(counts[0], 'partition')}")
+        yield Reason("counts", names, f"each has {count(counts[0], 'partition')}")
         return
-    told = listed([f"{topic.name} has {number(topic.count, 'partition')}" for topic in topics])
-    yield Reason("counts", names, f"{told}; a join by partition needs as many in each", "against")
+    text = list_names([f"{topic.name} has {count(topic.count, 'partition')}" for topic in topics])
+    yield Reason("counts", names, f"{text}; a join by partition needs as many in each", "against")
 
 
 def _rules(topics: Sequence[Topic], *, convinced: bool) -> Iterator[Reason]:
     """Whether one rule over the count of today explains all topics that any rule explains."""
-    known = [topic for topic in topics if topic.trusted and topic.today]
-    names = tuple(topic.name for topic in known)
-    if len(known) < 2 or len({topic.count for topic in known}) > 1:
+    sure = [topic for topic in topics if topic.trusted and topic.today]
+    names = tuple(topic.name for topic in sure)
+    if len(sure) < 2 or len({topic.count for topic in sure}) > 1:
         return
-    rules = {rule for topic in known for rule in topic.today}
+    rules = {rule for topic in sure for rule in topic.today}
     if len(rules) == 1:
-        yield Reason("rules", names, f"keys of {listed(names)} are placed by {rule_name(*rules)}")
+        yield Reason("rules", names, f"keys of {list_names(names)} are placed by {rule_name(*rules)}")
         return
     by_rules: dict[frozenset[Placement], list[str]] = {}
-    for topic in known:
+    for topic in sure:
         by_rules.setdefault(topic.today, []).append(topic.name)
-    told = "; ".join(f"keys of {listed(those)} are placed by {_all(of)}" for of, those in by_rules.items())
-    apart = any(not one.possible & other.possible for one in known for other in known)
+    text = "; ".join(
+        f"keys of {list_names(those)} are placed by {_all(of)}" for of, those in by_rules.items()
+    )
+    apart = any(not one.possible & other.possible for one in sure for other in sure)
     if apart and not convinced:
-        share = f"of keys under different rules one in {known[0].count} is at the same partition number"
-        yield Reason("rules", names, f"{told}; {share}, by chance", "against")
-    elif all(len(topic.today) == 1 for topic in known):
-        yield Reason("rules", names, f"{told}; what was read does not tell whether they differ", "open")
+        share = f"of keys under different rules one in {sure[0].count} is at the same partition number"
+        yield Reason("rules", names, f"{text}; {share}, by chance", "against")
+    elif all(len(topic.today) == 1 for topic in sure):
+        yield Reason("rules", names, f"{text}; what was read does not tell whether they differ", "open")
 
 
 def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -> Iterator[Reason]:
@@ -214,9 +224,9 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
     if proof is None:
         return
     names = tuple(topic.name for topic in topics)
-    keys = number(proof.common, "key")
+    keys = count(proof.common, "key")
     if proof.apart:
-        told = f"{proof.apart:,} of {keys} that are in more than one topic are at different partition numbers"
+        text = f"{proof.apart:,} of {keys} that are in more than one topic are at different partition numbers"
         if proof.examples:
             example = proof.examples[0]
             places = [
@@ -224,31 +234,31 @@ def _keys(topics: Sequence[Topic], proof: KeyProof | None, *, explained: bool) -
                 for name, place in zip(names, example.places, strict=True)
                 if place is not None
             ]
-            told += f", such as {spelled(example.key)}, {listed(places)}"
-        yield Reason("keys-apart", names, told, "against")
+            text += f", such as {key_text(example.key)}, {list_names(places)}"
+        yield Reason("keys-apart", names, text, "against")
     elif not proof.common:
-        told = (
+        text = (
             "no key is in more than one topic, so nothing meets in a join"
             if proof.complete
             else "of the keys that were read none is in more than one topic, which says nothing of the others"
         )
-        yield Reason("no-common-key", names, told, "open")
+        yield Reason("no-common-key", names, text, "open")
     else:
-        told = f"{keys} that were read in more than one topic are each at one partition number"
-        yield Reason("keys", names, told)
+        text = f"{keys} that were read in more than one topic are each at one partition number"
+        yield Reason("keys", names, text)
     if proof.common and proof.everywhere == 0:
         yield Reason("no-common-key", names, "no key that was read is in every topic", "open")
     for name, scattered in zip(names, proof.scattered, strict=True):
         if scattered and not proof.apart:
-            told = f"{number(scattered, 'key')} of {name} are in several partitions of {name} itself"
-            yield Reason("scattered", (name,), f"{told}; a record with such a key misses some", "open")
+            text = f"{count(scattered, 'key')} of {name} are in several partitions of {name} itself"
+            yield Reason("scattered", (name,), f"{text}; a record with such a key misses some", "open")
     full = all(topic.full for topic in topics)
     if full and not proof.complete and not proof.apart and not (explained and proof.share < 1):
-        told = (
+        text = (
             "not all keys were compared" if proof.share == 1 else f"{proof.share:.2%} of keys were compared"
         )
         yield Reason(
-            "sample", names, f"{told}; one that was not may be at different partition numbers", "open"
+            "sample", names, f"{text}; one that was not may be at different partition numbers", "open"
         )
 
 
@@ -265,25 +275,25 @@ def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Re
         yield Reason("no-records", name, f"nothing was read of {topic.name}", "open")
         return
     if not topic.keyed:
-        told = f"none of {number(topic.rows, 'record')} of {topic.name} has a key to join by"
-        yield Reason("keyless", name, told, "against" if topic.full else "open")
+        text = f"none of {count(topic.rows, 'record')} of {topic.name} has a key to join by"
+        yield Reason("keyless", name, text, "against" if topic.full else "open")
         return
     certainty = topic.audit.certainty
     if certainty == "mixed":
         share = 1 - topic.missed / topic.keyed
-        told = (
+        text = (
             f"the best rules explain {share:.1%} of the records of {topic.name}: several clients write it at "
             "the same time, or one with a partitioner of its own"
         )
         if convinced and alone:
-            told += f"; {number(alone, 'key')} of it are not in every topic, so nothing shows who places them"
-        yield Reason("mixed", name, told, "for" if convinced and alone == 0 else "open")
+            text += f"; {count(alone, 'key')} of it are not in every topic, so nothing shows who places them"
+        yield Reason("mixed", name, text, "for" if convinced and alone == 0 else "open")
     elif certainty == "none":
-        told = f"no known rule explains where the records of {topic.name} are"
-        yield Reason("unexplained", name, told, "for" if convinced else "open")
+        text = f"no known rule explains where the records of {topic.name} are"
+        yield Reason("unexplained", name, text, "for" if convinced else "open")
     elif certainty == "unknown":
-        told = f"{topic.name} has too few keys to tell by which rule they are placed"
-        yield Reason("too-few-keys", name, told, "for" if convinced else "open")
+        text = f"{topic.name} has too few keys to tell by which rule they are placed"
+        yield Reason("too-few-keys", name, text, "for" if convinced else "open")
     else:
         yield from _trusted(topic, settled=convinced and alone == 0)
 
@@ -291,44 +301,44 @@ def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Re
 def _trusted(topic: Topic, *, settled: bool) -> Iterator[Reason]:
     name = (topic.name,)
     if topic.old_counts:
-        counts = listed([str(count) for count in topic.old_counts])
-        told = (
-            f"{topic.name} has grown: {number(topic.old_rows, 'keyed record')} were placed over {counts} "
+        counts = list_names([str(count) for count in topic.old_counts])
+        text = (
+            f"{topic.name} has grown: {count(topic.old_rows, 'keyed record')} were placed over {counts} "
             f"partitions, not {topic.count}, and stay where they are"
         )
-        yield Reason("epochs", name, told, "open")
+        yield Reason("epochs", name, text, "open")
     if len(topic.today) > 1:
-        told = f"{topic.name} was written by one rule after another: {_all(topic.today)}"
-        yield Reason("changed-rule", name, told, "open")
+        text = f"{topic.name} was written by one rule after another: {_all(topic.today)}"
+        yield Reason("changed-rule", name, text, "open")
     if topic.missed:
-        told = f"{number(topic.missed, 'keyed record')} of {topic.name} are where no known rule puts them"
-        yield Reason("strays", name, told, "for" if settled else "open")
+        text = f"{count(topic.missed, 'keyed record')} of {topic.name} are where no known rule puts them"
+        yield Reason("strays", name, text, "for" if settled else "open")
 
 
 def _coverage(topics: Sequence[Topic]) -> Iterator[Reason]:
     for topic in topics:
         if not topic.full:
             read = f"of {topic.name} {topic.audit.coverage.said} were read"
-            told = (
+            text = (
                 f"{read}, {topic.audit.coverage.read:,} of at most {topic.audit.coverage.present:,} records"
             )
-            yield Reason("sample", (topic.name,), f"{told}; others may be placed otherwise", "open")
+            yield Reason("sample", (topic.name,), f"{text}; others may be placed otherwise", "open")
 
 
 def _keyless(topics: Sequence[Topic], proof: KeyProof | None) -> Iterator[Reason]:
     """Records without a key do not join, but an empty key is a key that some clients place by chance."""
     having = [topic for topic in topics if topic.keyless and topic.keyed]
     for topic in having:
-        told = (
-            f"{topic.keyless:,} of {number(topic.rows, 'record')} of {topic.name} have no key or an empty one"
+        text = (
+            f"{topic.keyless:,} of {count(topic.rows, 'record')} of {topic.name} have no key or an empty one"
         )
         unsure = len(having) > 1 and (proof is None or not proof.complete)
         weight = "; an empty key in both may be at different partition numbers" if unsure else ""
-        yield Reason("keyless", (topic.name,), told + weight, "open" if unsure else "for")
+        yield Reason("keyless", (topic.name,), text + weight, "open" if unsure else "for")
 
 
 def _all(rules: frozenset[Placement]) -> str:
-    return listed(sorted(map(rule_name, rules)))
+    return list_names(sorted(map(rule_name, rules)))
 
 
 def _collisions(proof: KeyProof) -> str:

@@ -1,10 +1,10 @@
 """Which keys several topics share, and whether each is at one partition number: hashes by columns.
 
-A key is known by 64 bits: murmur3 above, murmur2 below. Two keys that share them can only make a key seem
-to be at more partitions than it is, never at fewer, so no collision hides a key that is apart.
+A key is identified by 64 bits: murmur3 above, murmur2 below. Two keys that share them can only make a key
+seem to be at more partitions than it is, never at fewer, so no collision hides a key that is apart.
 
 What is kept is bounded: of a topic with more keys than fit, those with the lowest hashes are kept, of all
-topics by the same bound, so that a key is known of every topic or of none.
+topics by the same bound, so that each key is compared in every topic or in none.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ class KeyPlaces(NamedTuple):
     low: NDArray[np.int32]
     high: NDArray[np.int32]
 
-    def found(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def locate(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Where each of some ascending hashes is in these places, and whether it is there at all."""
         at = np.searchsorted(self.hashes, hashes)
-        known = at < len(self.hashes)
-        known[known] = self.hashes[at[known]] == hashes[known]
-        return at, known
+        present = at < len(self.hashes)
+        present[present] = self.hashes[at[present]] == hashes[present]
+        return at, present
 
-    def joined(self, more: KeyPlaces) -> KeyPlaces:
+    def merge(self, more: KeyPlaces) -> KeyPlaces:
         """These and more places; the columns of these may be changed."""
-        at, known = self.found(more.hashes)
-        old, new = at[known], ~known
-        self.low[old] = np.minimum(self.low[old], more.low[known])
-        self.high[old] = np.maximum(self.high[old], more.high[known])
+        at, present = self.locate(more.hashes)
+        old, new = at[present], ~present
+        self.low[old] = np.minimum(self.low[old], more.low[present])
+        self.high[old] = np.maximum(self.high[old], more.high[present])
         inserted = at[new] + np.arange(np.count_nonzero(new))
         stays = np.ones(len(self.hashes) + len(inserted), np.bool_)
         stays[inserted] = False
@@ -157,9 +157,9 @@ class KeyComparison:
             waiting = self._waiting[topic]
             waiting.append(_Waiting(hashes[rows], records.partition[rows], keys, rows))
             if (
-                sum(len(each.rows) for each in waiting)
+                sum(len(batch.rows) for batch in waiting)
                 >= max(_WAITING_ROWS, len(self._places[topic][0]) // 4)
-                or sum(len(each.keys.data) for each in waiting) >= _WAITING_BYTES
+                or sum(len(batch.keys.data) for batch in waiting) >= _WAITING_BYTES
             ):
                 self._count(topic)
 
@@ -171,7 +171,7 @@ class KeyComparison:
         self._examples = {**other._examples, **self._examples}
         self.ceiling = min(self.ceiling, other.ceiling)
         self._places = [
-            mine.up_to(self.ceiling).joined(its.up_to(self.ceiling))
+            mine.up_to(self.ceiling).merge(its.up_to(self.ceiling))
             for mine, its in zip(self._places, other._places, strict=True)
         ]
         self._bound()
@@ -191,7 +191,7 @@ class KeyComparison:
                 shared = self._shared(hashes)
                 counted = np.zeros(len(hashes), np.bool_)
                 for earlier in self._places[:topic]:
-                    counted |= earlier.found(hashes)[1]
+                    counted |= earlier.locate(hashes)[1]
                 common += int(np.count_nonzero((shared.topics > 1) & ~counted))
                 apart += int(np.count_nonzero(shared.apart & ~counted))
                 if not topic:
@@ -229,10 +229,10 @@ class KeyComparison:
         found: dict[int, int] = {}
         for begin in range(0, len(first.hashes), _BLOCK):
             block = slice(begin, begin + _BLOCK)
-            at, known = second.found(first.hashes[block])
-            at = at[known]
+            at, present = second.locate(first.hashes[block])
+            at = at[present]
             low, high = (
-                mine[block][known].astype(np.int64) * most + its[at]
+                mine[block][present].astype(np.int64) * most + its[at]
                 for mine, its in ((first.low, second.low), (first.high, second.high))
             )
             pairs, keys = np.unique(np.append(low, high[high != low]), return_counts=True)
@@ -248,17 +248,17 @@ class KeyComparison:
         if not waiting:
             return
         self._waiting[topic] = []
-        hashes = np.concatenate([each.hashes for each in waiting])
+        hashes = np.concatenate([batch.hashes for batch in waiting])
         order = np.argsort(hashes)
         hashes = hashes[order]
         order = order[: np.searchsorted(hashes, self.ceiling, side="right")]  # it may be lower by now
         hashes = hashes[: len(order)]
-        partition = np.concatenate([each.partition for each in waiting])[order]
+        partition = np.concatenate([batch.partition for batch in waiting])[order]
         starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
         low = np.minimum.reduceat(partition, starts) if len(starts) else partition
         high = np.maximum.reduceat(partition, starts) if len(starts) else partition
         fresh = KeyPlaces(hashes[starts], low, high)
-        self._places[topic] = self._places[topic].joined(fresh)
+        self._places[topic] = self._places[topic].merge(fresh)
         if len(self._examples) < EXAMPLES:
             self._keep_examples(hashes[starts], order[starts], waiting)
         self._bound()
@@ -273,7 +273,7 @@ class KeyComparison:
             rows: a record of each, a number in all that waited.
             waiting: the batches that waited.
         """
-        bounds = np.cumsum([len(each.rows) for each in waiting])
+        bounds = np.cumsum([len(batch.rows) for batch in waiting])
         apart = np.flatnonzero(self._shared(hashes).apart)
         for number in apart[:EXAMPLES].tolist():
             batch = int(np.searchsorted(bounds, rows[number], side="right"))
@@ -295,11 +295,11 @@ class KeyComparison:
         low = np.full(len(hashes), np.iinfo(np.int32).max, np.int32)
         high = np.full(len(hashes), -1, np.int32)
         for places in self._places:
-            at, known = places.found(hashes)
-            at = at[known]
-            low[known] = np.minimum(low[known], places.low[at])
-            high[known] = np.maximum(high[known], places.high[at])
-            topics += known
+            at, present = places.locate(hashes)
+            at = at[present]
+            low[present] = np.minimum(low[present], places.low[at])
+            high[present] = np.maximum(high[present], places.high[at])
+            topics += present
         return _Shared(topics, (topics > 1) & (low != high))
 
     def _places_of(self, number: NDArray[np.uint64]) -> tuple[int | None, ...]:
@@ -307,9 +307,9 @@ class KeyComparison:
         low: list[int | None] = []
         high: list[int | None] = []
         for places in self._places:
-            at, known = places.found(number)
-            low.append(int(places.low[at[0]]) if known[0] else None)
-            high.append(int(places.high[at[0]]) if known[0] else None)
+            at, present = places.locate(number)
+            low.append(int(places.low[at[0]]) if present[0] else None)
+            high.append(int(places.high[at[0]]) if present[0] else None)
         for answer in (low, high):
             if len({*answer} - {None}) > 1:
                 return tuple(answer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from copartition.topics.join.facts import listed, number
 from copartition.topics.join.verdict import Remedy
 from copartition.topics.join.writers import (
     Placement,
@@ -14,6 +13,7 @@ from copartition.topics.join.writers import (
     seniority,
     setting_for,
 )
+from copartition.words import count, list_names
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _PLACING = {"counts", "rules", "changed-rule", "keys-apart", "scattered", "epoch
 """Reasons that go away once records are placed anew."""
 
 _BY_HAND = ("java", "librdkafka")
-"""Clients whose setting is told where nobody knows which client writes."""
+"""Clients whose settings are listed where the writer is unknown."""
 
 
 class _Target(NamedTuple):
@@ -46,22 +46,22 @@ def remedies(
 ) -> tuple[Remedy, ...]:
     """Ways out of what speaks against a join or leaves it open, the cheapest first."""
     codes = {reason.code for reason in reasons if reason.weight != "for"}
-    found: list[Remedy] = []
+    ways: list[Remedy] = []
     if codes & _PLACING:
         target = _cheapest(topics, proof)
-        found += [remedy for topic in target.anew for remedy in _settings(topic, target)]
-        found += [_anew(topic, target) for topic in sorted(target.anew, key=lambda topic: topic.records)]
+        ways += [remedy for topic in target.anew for remedy in _settings(topic, target)]
+        ways += [_anew(topic, target) for topic in sorted(target.anew, key=lambda topic: topic.records)]
     elif "sample" in codes:
-        found += _read(topics)
+        ways += _read(topics)
     if codes & {"forms", "respelled"}:
-        ids = {each for topic in topics for form in topic.audit.forms for each in form.schema_ids}
+        ids = {schema_id for topic in topics for form in topic.audit.forms for schema_id in form.schema_ids}
         text = "write the keys of all topics with one serializer and one schema id, and the old records anew"
         command = "auto.register.schemas=false use.schema.id=N" if len(ids) > 1 else None
-        found.append(Remedy(topics[-1].name, text, command))
+        ways.append(Remedy(topics[-1].name, text, command))
     for topic in topics:
         if topic.rows and not topic.keyed:
-            found.append(Remedy(topic.name, f"write {topic.name} anew with the keys to join by", None))
-    return tuple(found)
+            ways.append(Remedy(topic.name, f"write {topic.name} anew with the keys to join by", None))
+    return tuple(ways)
 
 
 def _read(topics: Sequence[Topic]) -> Iterator[Remedy]:
@@ -70,7 +70,7 @@ def _read(topics: Sequence[Topic]) -> Iterator[Remedy]:
     if partial:
         records = sum(topic.records for topic in topics)
         names = [topic.name for topic in topics]
-        text = f"read every record of {listed(names)}, {number(records, 'record')} at most"
+        text = f"read every record of {list_names(names)}, {count(records, 'record')} at most"
         yield Remedy(partial[0].name, text, f"copartition check {' '.join(names)} --full")
 
 
@@ -105,8 +105,8 @@ def _anew(topic: Topic, target: _Target) -> Remedy:
     """To copy a topic into one that is placed as wanted."""
     name = f"{topic.name}-by-{target.partitions}"
     text = (
-        f"write {topic.name} anew into a topic with {number(target.partitions, 'partition')}, placed by "
-        f"{rule_name(target.rule)}: {number(topic.records, 'record')} at most"
+        f"write {topic.name} anew into a topic with {count(target.partitions, 'partition')}, placed by "
+        f"{rule_name(target.rule)}: {count(topic.records, 'record')} at most"
     )
     if topic.count < target.partitions:
         text += f"; to let {topic.name} grow is not enough, its records stay where they are"
@@ -121,11 +121,11 @@ def _settings(topic: Topic, target: _Target) -> Iterator[Remedy]:
     placed = {placement(PROFILES[name], target.partitions) for name in topic.profiles}
     if topic.trusted and placed == {wanted}:
         return
-    told = [
+    settings = [
         f"{client}: {setting}"
         for client in clients_of(topic.profiles) or _BY_HAND
         if (setting := setting_for(client, wanted)) is not None
     ]
-    if told:
+    if settings:
         text = f"set the writers of {topic.name} to {rule_name(wanted)}, for the records to come"
-        yield Remedy(topic.name, text, "; ".join(told))
+        yield Remedy(topic.name, text, "; ".join(settings))

@@ -93,7 +93,11 @@ class ClientWriter(NamedTuple):
 
     def __str__(self) -> str:
         """The client, and how it is set."""
-        return f"{self.client} with {_told(self.settings)}" if self.settings else f"{self.client}'s default"
+        return (
+            f"{self.client} with {_settings_text(self.settings)}"
+            if self.settings
+            else f"{self.client}'s default"
+        )
 
 
 def _ways(default: str | None, name: str = "", **values: str | None) -> tuple[Setting, ...]:
@@ -207,7 +211,7 @@ def parse_writer(text: str) -> ClientWriter:
     Raises:
         InvalidConfigError: the text is no such thing, or the client has no such setting or value; near ones
             are told.
-        UnknownStrategyError: no client of that name is known; near ones are told.
+        UnknownStrategyError: no client of that name is known; the message proposes near names.
     """
     topic, separator, rest = text.partition("=")
     client, *pairs = rest.split(",")
@@ -252,24 +256,24 @@ def setting_for(client: str, wanted: Placement) -> str | None:
     for way in CLIENTS[client]:
         profile = _profile(way)
         if profile is not None and placement(profile, wanted.num_partitions) == wanted:
-            return _told(way.settings) or "the default partitioner"
+            return _settings_text(way.settings) or "the default partitioner"
     return None
 
 
 def clients_of(profiles: Collection[str]) -> list[str]:
     """Clients that have one of these profiles in some setting, one of each that are set alike."""
-    found: dict[int, str] = {}
+    clients: dict[int, str] = {}
     for client, ways in CLIENTS.items():
         if any(way.profile in profiles for way in ways):
-            found.setdefault(id(ways), client)
-    return [*found.values()]
+            clients.setdefault(id(ways), client)
+    return [*clients.values()]
 
 
 def _profile(way: Setting) -> Profile | None:
     return None if way.profile is None else PROFILES[way.profile]
 
 
-def _told(settings: Mapping[str, str]) -> str:
+def _settings_text(settings: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in settings.items())
 
 

@@ -70,8 +70,8 @@ class ProducerByHand:
 def _ask(broker: socket.socket, request: Any, error: Callable[[Any], int]) -> Any:
     """The answer; asked again while the coordinator loads or still ends the transaction before."""
 
-    def answered() -> Any:
+    def try_once() -> Any:
         answer = ask(broker, request)
         return None if error(answer) else answer
 
-    return seg.until(answered, f"an answer without an error to {type(request).__name__}")
+    return seg.until(try_once, f"an answer without an error to {type(request).__name__}")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from copartition.groups.record import Step, record_line
+from copartition.groups.snapshot import Step, record_line
 from copartition.simulation.ready import ready_scenarios
 from tests.copartition.watch.groups import group
 

@@ -9,7 +9,7 @@ import pytest
 
 from copartition.groups import read_pair
 from copartition.groups.live import reader
-from copartition.groups.record import Step, record_line
+from copartition.groups.snapshot import Step, record_line
 from partitioning.errors import SourceError
 from tests.copartition.groups.worker import wait_for
 from tests.copartition.watch.groups import group

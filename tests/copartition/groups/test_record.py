@@ -6,7 +6,7 @@ import pytest
 
 from copartition.diff import diff
 from copartition.groups import parse_snapshot, read_pair, read_source
-from copartition.groups.record import Step, read_record, record_line
+from copartition.groups.snapshot import Step, read_record, record_line
 from partitioning.errors import SourceError
 from tests.copartition.watch.groups import group
 

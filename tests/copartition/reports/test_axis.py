@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from copartition.reports.axis import Window, number_ticks, ticks
-from copartition.reports.words import clock
+from copartition.reports.page import Window, number_ticks, ticks
+from copartition.words import clock
 
 STEPS = {
     *(1, 2, 5, 10, 20, 50, 100, 200, 500),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from copartition.reports.words import common_prefix, without_ids
+from copartition.words import common_prefix, without_ids
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from assignors.partition_list import PartitionList
-from copartition.reports.words import duration, partition_ranges, ranges
+from copartition.words import duration, partition_ranges, ranges
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from assignors.group import Topic
-from copartition.reports.axis import WIDTH
+from copartition.reports.page import WIDTH
 from copartition.reports.simulation.chart import DRAWN, HEIGHTS, charts, first_disturbance, whole_run
 from copartition.reports.simulation.html import availability_svg, simulation_html
 from copartition.reports.simulation.lanes import GRID_LANES

@@ -23,8 +23,8 @@ from copartition.reports.diff.text import print_diff, print_stat
 from copartition.reports.simulation.html import availability_svg, simulation_html
 from copartition.reports.simulation.json import simulation_json
 from copartition.reports.simulation.text import print_runs, print_simulation
-from copartition.reports.words import visible
 from copartition.simulation import Consumer, Crash, Runs, Scenario, simulate
+from copartition.words import visible
 from tests.support.tiers import sample
 
 ESCAPED = {

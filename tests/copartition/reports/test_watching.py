@@ -5,7 +5,7 @@ import json
 import pytest
 
 from copartition.groups.live.reader import no_group
-from copartition.groups.record import Step
+from copartition.groups.snapshot import Step
 from copartition.reports.watch import WatchReport
 from tests.copartition.watch.groups import group
 

@@ -9,7 +9,6 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from copartition.simulation import simulate, simulate_seeds
-from copartition.simulation.group import decisions
 from copartition.simulation.inputs.events import Join
 from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
 from copartition.simulation.outcome.log import log_lines, replay
@@ -94,7 +93,7 @@ def test_a_scenario_that_is_written_down_is_the_same_one(scenario):
 def test_runs_that_share_decisions_are_the_runs_alone(scenario, limit):
     seeds = (7, 3, 11, 3)
     alone = [run(replace(scenario, seed=seed)) for seed in seeds]
-    with mock.patch.object(decisions, "LIMIT", limit):
+    with mock.patch("copartition.simulation.group.leader.LIMIT", limit):
         shared = list(simulate_seeds(scenario, seeds))
     for one, other in zip(shared, alone, strict=True):
         assert (one.summary, one.outages, one.log) == (other.summary, other.outages, other.log)

@@ -3,7 +3,7 @@
 import pytest
 
 from assignors.state import MemberIdentity
-from copartition.groups.record import Step
+from copartition.groups.snapshot import Step
 from copartition.watch import Kind, Watch
 from copartition.watch.changes import Names
 from tests.copartition.watch.groups import group

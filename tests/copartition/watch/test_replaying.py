@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from copartition.groups.record import Step, record_line
+from copartition.groups.snapshot import Step, record_line
 from copartition.watch.replay import replay_record
 from partitioning.errors import ScenarioError, SourceError, UnknownStrategyError
 from tests.copartition.watch.groups import group

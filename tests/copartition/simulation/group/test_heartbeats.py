@@ -128,7 +128,7 @@ def test_a_member_hears_after_half_an_interval_on_average_whenever_it_was_last_q
     ],
 )
 def test_silent_members_are_missed_when_their_sessions_are_over(silent, settings, noticed_ms):
-    barrier = mean_barrier(4, settings, silent=silent, told=False)
+    barrier = mean_barrier(4, settings, silent=silent, announced=False)
     assert barrier.noticed_ms == pytest.approx(noticed_ms, rel=0.005)
     assert barrier.passed_ms > barrier.heard_ms > noticed_ms
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from copartition.topics.audit.tally import Tally
-from copartition.topics.audit.topic_audit import picked
+from copartition.topics.audit.topic_audit import pick_records
 from partitioning import partition_batch
 from partitioning.profiles import PROFILES
 from tests.copartition.topics.audit.written import HAND, Written, concluded, turns
@@ -156,7 +156,7 @@ def test_tallies_of_tasks_are_merged(parts: int) -> None:
     tally = Tally(12)
     for part in range(parts):
         own = Tally(12)
-        own.add(picked(records, np.flatnonzero(records.partition % parts == part)))
+        own.add(pick_records(records, np.flatnonzero(records.partition % parts == part)))
         tally.merge(Tally.load(own.dump()))
     audit = concluded(tally)
     assert (audit.certainty, turns(audit)) == ("sure", {("java", 12)})

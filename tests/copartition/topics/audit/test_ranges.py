@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from copartition.topics.audit.ranges import Rows, count_hits, merged, ranges
+from copartition.topics.audit.ranges import Rows, count_hits, merge_blocks, ranges
 from partitioning import partition_batch
 from tests.support.tiers import sample
 
@@ -44,7 +44,7 @@ class Topic:
             hits = [keyed & (partition_batch(keys, n, profile=name) == places) for name, n in CANDIDATES]
             records = Rows(places, np.array(self.offset)[rows], np.full(len(rows), -1), keyed)
             part = count_hits(records, np.stack(hits, axis=1))
-            found, shift = merged([part] if found is None else [found, part], shift, limit)
+            found, shift = merge_blocks([part] if found is None else [found, part], shift, limit)
         return found
 
     def ranges(self, limit: int = 1000):

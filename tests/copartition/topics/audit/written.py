@@ -6,7 +6,7 @@ import numpy as np
 
 from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.tally import Tally
-from copartition.topics.audit.topic_audit import Coverage, Records, TopicAudit, picked
+from copartition.topics.audit.topic_audit import Coverage, Records, TopicAudit, pick_records
 from partitioning import key_column, partition_batch
 
 HAND = "hand"
@@ -61,7 +61,7 @@ class Written:
         order = np.argsort(records.partition, kind="stable") if by_partition else np.arange(len(self._places))
         tally = Tally(self.num_partitions) if tally is None else tally
         for rows in np.split(order, range(batch, len(order), batch)):
-            tally.add(picked(records, rows))
+            tally.add(pick_records(records, rows))
         return tally
 
     def audit(self, **how: int) -> TopicAudit:

@@ -26,7 +26,8 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
     )
 
 
@@ -109,8 +110,9 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def list_names(names: Sequence[str], most: int) -> str:
+def list_names(names: Sequence[str], most: int | None = None) -> str:
     """A and b, or a, b and c; the first of them where they are more than `most`."""
+    most = len(names) if most is None else most
     if not 1 < len(names) <= most:
         return first_of(names, most)
     return f"{', '.join(names[:-1])} and {names[-1]}"
