@@ -18,6 +18,11 @@ from tests.support.warm_python import warm_python
 left_out: Counter[str] = Counter()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    finds = "finds what may differ between versions of Spark, or between classic and Connect"
+    config.addinivalue_line("markers", f"every_spark: {finds}")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what needs Spark, and leave out what this Spark cannot do."""
     for item in list(items):
