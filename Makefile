@@ -88,7 +88,7 @@ faults: $(READY)  ## kill, stop and cut Spark's sinks on a real broker and count
 loop-faults: $(READY)  ## kill, freeze and cut a loop that reads and writes in transactions; half an hour; SEED=1
 	@$(BIN)/python -m benchmarks.loop_faults --seeds $(SEED)
 
-test-matrix: $(READY)  ## run Spark's tests on every PySpark, others on the lowest versions and newer Pythons
+test-matrix: $(READY)  ## run what may differ on every PySpark, other tests on the lowest versions and newer Pythons
 	@$(BIN)/python -m tools.matrix $(MATRIX)
 
 TAG ?= v

@@ -25,7 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(second_tries, "second tries")
     config.pluginmanager.register(OneOfEach(config, starts), "servers")
     if (
-        config.pluginmanager.hasplugin("dsession")
+        config.pluginmanager.hasplugin("xdist")
         and config.getoption("tx")
         and not hasattr(config, "workerinput")
     ):

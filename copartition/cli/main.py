@@ -31,7 +31,8 @@ SECTIONS = {
     "Cluster": {
         "ledger": "What exactly-once writes from Spark have noted on a cluster.",
     },
-    "Shell": {
+    "Others": {
+        "vectors": "Exact answers to test a broker or a client against, and what differs.",
         "completion": "A script that lets a shell complete commands and options.",
     },
 }

@@ -1,6 +1,7 @@
 """The guide shows what the assignors decide and tell today."""
 
 import re
+from functools import cache
 
 import pytest
 
@@ -8,16 +9,17 @@ from assignors import list_assignors
 from docs.worked_groups.page import FOLDER, PAGE, files
 from docs.worked_groups.stories import stories
 
-MADE = files()
+PICTURES = sorted(FOLDER.glob("*.svg"))
+made = cache(files)
 
 
-@pytest.mark.parametrize("path", MADE, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [PAGE, *PICTURES], ids=lambda path: path.name)
 def test_a_file_is_what_the_assignors_say_today(path):
-    assert path.read_text(encoding="utf-8") == MADE[path], "python -m docs.worked_groups makes it again"
+    assert path.read_text(encoding="utf-8") == made()[path], "python -m docs.worked_groups makes it again"
 
 
-def test_there_are_no_other_pictures():
-    assert set(FOLDER.glob("*.svg")) == MADE.keys() - {PAGE}
+def test_every_picture_is_there_and_no_other():
+    assert set(PICTURES) == made().keys() - {PAGE}
 
 
 def test_every_story_is_in_the_page():
@@ -29,9 +31,9 @@ def test_every_strategy_of_ours_has_a_story():
     assert {story.assignor for story in stories().values()} == ours
 
 
-@pytest.mark.parametrize("path", sorted(MADE.keys() - {PAGE}), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.name)
 def test_a_picture_is_small(path):
-    assert len(MADE[path].encode()) < 20_000
+    assert len(path.read_bytes()) < 20_000
 
 
 def test_the_example_says_why(capsys):

@@ -12,9 +12,15 @@ from pyspark.sql import SparkSession
 from tests.support.jars import missing_tools
 from tests.support.spark import start_spark
 from tests.support.spark_features import FEATURES, MISSING
+from tests.support.tiers import tier
 from tests.support.warm_python import warm_python
 
 left_out: Counter[str] = Counter()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    finds = "finds what may differ between versions of Spark, or between classic and Connect"
+    config.addinivalue_line("markers", f"every_spark: {finds}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -40,9 +46,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Local Spark, with Spark's Kafka connector where it can be fetched."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java: install Java 17, and put java on the PATH or set JAVA_HOME")
-    # One run uses Python as everybody does; the many of the matrix save its start.
-    many = "SPARK_TEST_MATRIX" in os.environ
-    python = warm_python(tmp_path_factory.mktemp("python")) if many else nullcontext()
+    # What is slow uses Python as everybody does. All else saves its start, for which Spark waits 10 s only.
+    plain = tier() == "ci" or "SPARK_TEST_PYTHON" in os.environ
+    python = nullcontext() if plain else warm_python(tmp_path_factory.mktemp("python"))
     with python as workers:
         session = start_spark(tmp_path_factory.mktemp("spark"), python=workers)
         yield session

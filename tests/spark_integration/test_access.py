@@ -242,6 +242,7 @@ def event_log(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[], str]
     scala.removeSparkListener(listener)
 
 
+@pytest.mark.every_spark
 @with_data_sources
 @pytest.mark.needs("classic")
 def test_no_secret_is_in_sparks_event_log(

@@ -73,6 +73,7 @@ def test_keys_in_both_topics_and_those_apart_are_counted(spark: SparkSession, na
     assert proof.keys == tuple(len({key for key, _ in records} - {None}) for records in topics)
 
 
+@pytest.mark.every_spark
 def test_the_counts_are_those_of_looking_at_every_key(spark: SparkSession) -> None:
     random = Random(5)
     frames, at = [], []
@@ -100,6 +101,7 @@ def test_the_counts_are_those_of_looking_at_every_key(spark: SparkSession) -> No
         assert len({*partitions} - {None}) > 1
 
 
+@pytest.mark.every_spark
 def test_keys_are_compared_in_the_jvm_after_one_shuffle(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +120,7 @@ def test_a_single_key_apart_is_enough_for_a_no(spark: SparkSession) -> None:
     assert "user-7" in verdict.reasons[0].text
 
 
+@pytest.mark.every_spark
 def test_a_pipeline_goes_on_where_topics_join(spark: SparkSession) -> None:
     assert_co_partitioned(topic(spark, "orders", JAVA), topic(spark, "payments", JAVA), num_partitions=(6, 6))
 

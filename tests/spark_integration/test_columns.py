@@ -52,6 +52,7 @@ def expected(key: bytes | None, num_partitions: int, profile: str) -> int | None
     return partition_for_key(None if key is None else bytes(key), num_partitions, profile=profile)
 
 
+@pytest.mark.every_spark
 def test_text_and_bytes_go_where_the_java_client_puts_them(keys: DataFrame, engine: str) -> None:
     counts = (1, 12, 1000, 2**31 - 1)
     placed = keys.select(
@@ -88,6 +89,7 @@ def test_keyless_rows_are_spread_evenly_and_the_same_each_time(spark: SparkSessi
     assert max(sizes.values()) < 1.2 * min(sizes.values())
 
 
+@pytest.mark.every_spark
 def test_keyless_rows_are_spread_by_the_columns_named(spark: SparkSession) -> None:
     rows = spark.range(600).select(
         sf.lit(None).cast("string").alias("key"), "id", sf.pmod("id", sf.lit(40)).alias("group")
@@ -104,6 +106,7 @@ def test_a_grouping_takes_named_columns(spark: SparkSession) -> None:
     assert max(row["count"] for row in grouped) == 2
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("profile", ["java", "librdkafka"])
 def test_keyless_rows_fail_the_job_where_asked(spark: SparkSession, profile: str) -> None:
     rows = spark.createDataFrame([("a",), (None,)], "key string")
@@ -122,6 +125,7 @@ def test_an_empty_key_is_keyless_to_librdkafkas_default_and_not_to_java(spark: S
     assert rows.select(*both).collect() == [(275646681 % 12, None)]
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize(("key", "named"), [("text", {KEY: "text"}), (None, {})])
 def test_the_column_is_an_int_named_partition_that_knows_how_it_came_about(
     keys: DataFrame, key: str | None, named: dict[str, str]
@@ -132,10 +136,12 @@ def test_the_column_is_an_int_named_partition_that_knows_how_it_came_about(
     assert field.metadata == {PARTITIONS: 12, PROFILE: "sarama", NULLS: "error", **named}
 
 
+@pytest.mark.every_spark
 def test_an_empty_frame_has_no_partitions(keys: DataFrame, engine: str) -> None:
     assert keys.where("1 = 0").select(kafka_partition("text", 12)).collect() == []
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("engine", [KAFKA_IN_THE_JVM], indirect=True)
 def test_the_connector_makes_murmur2_native(
     keys: DataFrame, engine: str, capsys: pytest.CaptureFixture[str]
@@ -146,6 +152,7 @@ def test_the_connector_makes_murmur2_native(
     assert "Python" not in plan
 
 
+@pytest.mark.every_spark
 def test_without_kafkas_classes_python_hashes(
     keys: DataFrame, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -173,6 +180,7 @@ def test_the_engine_in_the_jvm_stays_out_where_spark_came_as_the_package_pyspark
     assert (done.stdout, done.stderr) == ("None\n", "")
 
 
+@pytest.mark.every_spark
 def test_crc32_needs_no_python(keys: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
     keys.select(kafka_partition("binary", 12, profile="librdkafka-consistent")).explain()
     assert "Python" not in capsys.readouterr().out

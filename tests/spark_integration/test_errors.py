@@ -67,6 +67,7 @@ def test_an_error_that_is_ours_already_is_itself() -> None:
     assert typed_error(own) is own
 
 
+@pytest.mark.every_spark
 def test_a_key_that_is_a_number_gets_our_advice(spark: SparkSession) -> None:
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", "true")  # off before Spark 4
@@ -83,6 +84,7 @@ def test_a_key_that_is_a_number_gets_our_advice(spark: SparkSession) -> None:
     assert advised != hasattr(type(sf.col("id")), "try_cast")
 
 
+@pytest.mark.every_spark
 @pytest.mark.needs("data sources")
 @pytest.mark.needs("classic")
 def test_a_thread_that_writes_registers_first(spark: SparkSession, mock_cluster: MockCluster) -> None:
@@ -128,6 +130,7 @@ def write(spark: SparkSession, servers: str, way: str, folder: Path) -> None:
     placed.write.format("copartition").options(**options).mode("append").save()
 
 
+@pytest.mark.every_spark
 @pytest.mark.needs("data sources")
 @pytest.mark.parametrize(
     ("way", "kind", "message"),

@@ -21,6 +21,7 @@ def serialized(spark: SparkSession, serializer, values: list, spark_type: str) -
     return [row.key and bytes(row.key) for row in rows.select(serializer("value").alias("key")).collect()]
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize(
     ("serializer", "spark_type", "values", "java"),
     [
@@ -44,6 +45,7 @@ def test_keys_are_what_the_java_serializers_make_of_them(
     assert serialized(spark, serializer, [*values, None], spark_type) == [*expected, None]
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("through", ["arrow", "pandas"])
 def test_every_nan_is_javas(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, through: str) -> None:
     if through == "pandas":

@@ -20,6 +20,7 @@ def rows(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(values, "key string").repartition(3).cache()
 
 
+@pytest.mark.every_spark
 def test_sizes_and_hottest_keys_are_those_of_the_column(rows: DataFrame) -> None:
     found = partition_profile(rows, "key", 6, top=3)
     places = partition_batch(KEYS, 6)

@@ -20,6 +20,8 @@ from spark_integration import (
 from spark_integration.columns import LANES, PARTITIONS, PROFILE
 from spark_integration.routing import salt_table
 
+EVERY_SPARK = pytest.mark.every_spark
+
 
 @pytest.fixture(params=[pytest.param("id", marks=pytest.mark.needs("repartitionById")), "salt"])
 def exchange(request: pytest.FixtureRequest, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -68,7 +70,9 @@ def layout(df: DataFrame) -> list[tuple[int, int | None, int | None, int]]:
 
 
 # Each n costs n Python tasks here, so the counts are few; the next test has more, without Python.
-@pytest.mark.parametrize("num_partitions", [1, 7, pytest.param(16, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "num_partitions", [1, pytest.param(7, marks=EVERY_SPARK), pytest.param(16, marks=pytest.mark.slow)]
+)
 def test_spark_partition_i_holds_exactly_kafka_partition_i(
     spark: SparkSession, exchange: str, adaptive: str, num_partitions: int
 ) -> None:
@@ -102,7 +106,10 @@ def test_salted_no_row_is_misplaced_or_lost(spark: SparkSession, exchange: str, 
     assert_every_row_is_once_where_it_belongs(spark, num_partitions)
 
 
-@pytest.mark.parametrize(("count", "held"), [(0, []), (1, [(0, 0, 1)])], ids=["empty", "one row"])
+@pytest.mark.parametrize(
+    ("count", "held"),
+    [pytest.param(0, [], marks=EVERY_SPARK, id="empty"), pytest.param(1, [(0, 0, 1)], id="one row")],
+)
 def test_a_frame_with_hardly_a_row_still_has_every_partition(
     spark: SparkSession, exchange: str, adaptive: str, count: int, held: list[tuple[int, int, int]]
 ) -> None:
@@ -129,6 +136,7 @@ def test_a_salt_hashes_to_its_partition_and_none_smaller_does(num_partitions: in
     assert [place.index(partition) for partition in range(num_partitions)] == salts
 
 
+@pytest.mark.every_spark
 def test_lanes_split_a_partition_by_key(spark: SparkSession, exchange: str) -> None:
     df = rows(spark, 3, 3000).withColumn("key", sf.pmod("id", sf.lit(50)).cast("string"))
     routed = route(df, 3, lanes=4)
@@ -195,6 +203,7 @@ def test_lanes_share_the_keyless_rows(spark: SparkSession, key: str | None, prof
     assert_routed(routed, 2, lanes=4)
 
 
+@pytest.mark.every_spark
 @pytest.mark.needs("classic")
 @pytest.mark.parametrize("keys", [["partition", "id"], ["id"]], ids=["with-partition", "without"])
 def test_a_join_shuffles_again_unless_spark_knows_the_layout(
@@ -239,6 +248,7 @@ def destroy(df: DataFrame, how: str) -> DataFrame:
     raise ValueError(how)
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("how", ["coalesce", "repartition", "orderBy", "union", "limit", "keys join"])
 def test_assert_routed_finds_what_destroys_routing(spark: SparkSession, how: str) -> None:
     routed = route(rows(spark, 6, 600), 6)
@@ -271,6 +281,7 @@ def add_columns_that_shuffle(df: DataFrame, how: str) -> DataFrame:
     raise ValueError(how)
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("how", ["row_number", "lag", "window by another column", "left join"])
 def test_assert_routed_judges_the_plan_with_every_column(spark: SparkSession, how: str) -> None:
     df = add_columns_that_shuffle(route(rows(spark, 6, 600), 6), how)
@@ -355,6 +366,7 @@ def test_assert_routed_agrees_with_what_tasks_hold(spark: SparkSession, seed: in
         assert_routed(df, 4)
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize(
     "keep",
     [
@@ -376,6 +388,7 @@ def test_assert_routed_finds_rows_beyond_the_topic(spark: SparkSession) -> None:
     assert {row.kafka_partition for row in raised.value.rows} == {3}
 
 
+@pytest.mark.every_spark
 @pytest.mark.needs("repartitionById")
 def test_a_join_on_partition_and_key_needs_no_further_exchange(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
@@ -388,6 +401,7 @@ def test_a_join_on_partition_and_key_needs_no_further_exchange(
     assert joined.count() == 6 * 100 * 100
 
 
+@pytest.mark.every_spark
 @pytest.mark.needs("repartitionById")
 def test_a_join_of_routed_topics_hashes_each_side_once(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -404,6 +418,7 @@ def test_a_join_of_routed_topics_hashes_each_side_once(
     assert joined.count() == 600
 
 
+@pytest.mark.every_spark
 def test_a_routed_column_knows_the_count_it_was_routed_to_and_all_it_knew_before(spark: SparkSession) -> None:
     known = sf.col("partition").alias("partition", metadata={PROFILE: "java"})
     for df, before in ((rows(spark, 8, 40), {}), (rows(spark, 8, 40).select("id", known), {PROFILE: "java"})):

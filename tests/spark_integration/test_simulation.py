@@ -28,6 +28,7 @@ GRID = {
 }
 
 
+@pytest.mark.every_spark
 def test_a_row_is_what_the_run_says_of_itself(spark: SparkSession) -> None:
     rows = simulate_rebalances(spark, DEPLOY, 5).collect()
     expected = [{"run": run, **asdict(simulate(replace(DEPLOY, seed=7 + run)).summary)} for run in range(5)]
@@ -189,6 +190,7 @@ def test_a_cell_that_cannot_run_is_refused_on_the_driver(
         simulate_grid(spark, LEAVING, grid, 2)
 
 
+@pytest.mark.every_spark
 def test_a_strategy_that_executors_lack_is_refused_on_the_driver(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ def runs(spark: SparkSession) -> DataFrame:
     )
 
 
+@pytest.mark.every_spark
 def test_percentiles_are_exact_and_values_that_runs_had(runs: DataFrame) -> None:
     rows = {(row.members, row.figure): row for row in percentiles(runs).collect()}
     for members in (4, 10):
@@ -77,6 +78,7 @@ def test_percentiles_of_what_is_not_there_are_refused(
         percentiles(runs.select(*columns), by=by)
 
 
+@pytest.mark.every_spark
 @pytest.mark.needs("progress")
 def test_progress_counts_finished_tasks(spark: SparkSession) -> None:
     def rest(batches):

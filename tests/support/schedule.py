@@ -1,7 +1,7 @@
-"""Which worker of pytest-xdist runs what, and when: the slowest files first, Spark's files all in one worker.
+"""Which worker of pytest-xdist runs what, and when: the slowest files first, Spark's files in two workers.
 
 `tests/durations.json` says how long each file took; `make durations` records it. A file that is not in there
-comes first, since nobody knows how long it takes.
+is taken for one of the longer ones, since nobody knows how long it takes.
 """
 
 from __future__ import annotations
@@ -14,26 +14,45 @@ from typing import TYPE_CHECKING, Any
 from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pytest
     from xdist.workermanage import WorkerController
 
+UNKNOWN = 30.0
+"""Seconds that a file is taken to need that no record has."""
 RECORDED = Path(__file__).parents[1] / "durations.json"
-ONE_SPARK = "the files that share a Spark session"
+SPARKS = 2
+"""So many workers share the files that take a Spark session: each of them has a session of its own."""
+
+
+def spark_groups(seconds: Mapping[str, float]) -> dict[str, str]:
+    """The group of each file that takes a Spark session, so that the groups take about as long as each other.
+
+    Args:
+        seconds: how long each of these files takes.
+    """
+    groups: dict[str, str] = {}
+    taken = {f"Spark session {number}": 0.0 for number in range(1, SPARKS + 1)}
+    for file in sorted(seconds, key=lambda file: (-seconds[file], file)):
+        groups[file] = min(taken, key=taken.__getitem__)
+        taken[groups[file]] += seconds[file]
+    return groups
 
 
 class Scheduler(LoadScopeScheduling):
-    """A worker gets a file at a time, or all files that share a Spark session."""
+    """A worker gets a file at a time, or half of the files that take a Spark session."""
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:
         super().__init__(config, log)
         recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
         self._seconds: dict[str, float] = recorded["seconds"]
-        self._spark = set(recorded["spark"])
+        self._groups = spark_groups({file: self._seconds[file] for file in recorded["spark"]})
         self._indexes: dict[int, dict[str, int]] = {}
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return ONE_SPARK if file in self._spark else file
+        return self._groups.get(file, file)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         # The base class searches the list of all tests for each test, which takes seconds with 10,000 tests.
@@ -51,7 +70,7 @@ class Scheduler(LoadScopeScheduling):
         seconds: dict[str, float] = defaultdict(float)
         for scope, unit in self.workqueue.items():
             for file in {nodeid.partition("::")[0] for nodeid in unit}:
-                seconds[scope] += self._seconds.get(file, float("inf"))
+                seconds[scope] += self._seconds.get(file, UNKNOWN)
         for scope in sorted(self.workqueue, key=lambda scope: -seconds[scope]):
             self.workqueue.move_to_end(scope)
 

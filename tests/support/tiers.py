@@ -11,6 +11,7 @@ test without the marker fails there as soon as it leaves this process.
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from functools import wraps
@@ -90,6 +91,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if dropped:
         config.hook.pytest_deselected(items=dropped)
         items[:] = [item for item in items if not any(map(item.get_closest_marker, left_out))]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Collect without Python's garbage collector, which would look at ten thousand tests again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -55,6 +55,20 @@ def test_the_lowest_versions_are_tested_without_spark(tmp_path: Path) -> None:
     assert "tests/partitioning tests/assignors tests/copartition --tier quick" in result.output
 
 
+@pytest.mark.live
+@pytest.mark.parametrize(("options", "chosen"), [([], "every_spark"), (["--full"], "spark")])
+def test_a_spark_runs_what_may_differ_between_them_or_in_full_all(
+    tmp_path: Path, options: list[str], chosen: str
+) -> None:
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$@"\necho "7 passed in 3.21s"\n')
+    python.chmod(0o755)
+    output = matrix.run("4.0", "classic", lambda: python, [*options, "-x"]).output
+    assert output.startswith(
+        f"-m pytest -q -p no:cacheprovider tests/spark_integration --tier test -m {chosen} -x -W ignore\n"
+    )
+
+
 def test_every_python_that_is_declared_has_a_run() -> None:
     project = tomllib.loads((matrix.ROOT / "pyproject.toml").read_text())["project"]
     pythons = {text.rpartition(" ")[2] for text in project["classifiers"] if re.search(r":: 3\.\d+$", text)}

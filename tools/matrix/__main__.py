@@ -1,13 +1,15 @@
 """Run the tests on other versions of what they need: `python -m tools.matrix`.
 
-The tests that take a Spark session run on several versions of PySpark, each classic and Connect; `lowest`
-runs the quick tier on the lowest versions that `pyproject.toml` declares, Python included; `python-3.14` runs
-the same on a newer Python with the newest versions. A Python that is not installed here is taken from
-Debian's packages, where there is apt-get.
+Several versions of PySpark, each classic and Connect, run what may differ between them: the tests marked
+`every_spark`, or with `--full` all that take a Spark session. `lowest` runs the quick tier on the lowest
+versions that `pyproject.toml` declares, Python included; `python-3.14` runs the same on a newer Python with
+the newest versions. A Python that is not installed here is taken from Debian's packages, where there is
+apt-get.
 
 Each version gets an environment of its own in the cache folder of `tests.support.jars`, made once from its
 lock in `tools/matrix`; the newest is the one this runs in. Choose by version, mode or both:
-`python -m tools.matrix lowest 3.5 4.0-connect`. What begins with a dash is for pytest. Two run at a time.
+`python -m tools.matrix lowest 3.5 4.0-connect`. Other words that begin with a dash are for pytest. Two run at
+a time.
 
 A skipped test fails its run. What a Spark cannot do is left out, as `tests/support/spark_features.py`
 declares, and counted.
@@ -39,6 +41,7 @@ OWN_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 MODES = ["classic", "connect"]
 SPARKLESS = ""
 """The mode of runs that need no Spark."""
+FULL = "--full"
 AT_A_TIME = 2
 
 
@@ -88,6 +91,8 @@ def _base(uv: Path, wanted: str) -> str | Path:
 
 def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -> Result:
     """Run the tests of a version and mode, with the Python that `made` waits for."""
+    full = FULL in options
+    options = [option for option in options if option != FULL]
     command = [made(), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     if mode == SPARKLESS:
         command += ["tests/partitioning", "tests/assignors", "tests/copartition", "--tier", "quick"]
@@ -96,7 +101,8 @@ def run(version: str, mode: str, made: Callable[[], Path], options: list[str]) -
         command += [*(f"--ignore-glob=*/{name}" for name in left_out), *options]
     else:
         # What needs no session was tested with the newest Spark; what is slow repeats on a larger scale.
-        command += ["tests/spark_integration", "--tier", "test", "-m", "spark", *options]
+        chosen = "spark" if full else "every_spark"
+        command += ["tests/spark_integration", "--tier", "test", "-m", chosen, *options]
     if version in LOCKS:
         command += ["-W", "ignore"]  # old releases of PySpark meet newer ones of everything else
     # Simulations need this project on executors.

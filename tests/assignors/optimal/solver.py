@@ -1,8 +1,7 @@
 """What exact flows are held to: brute force on tiny groups, HiGHS on others."""
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
+import scipy  # loads its parts when they are used
 
 from tests.assignors.optimal.groups import is_far
 
@@ -33,13 +32,13 @@ def solved_most_kept(topic, holder, subscriptions, low, high):
     both = np.concatenate([rows, rows + len(pairs)])  # kept ones, then others
 
     def sums(of_pair, size):
-        return coo_array((np.ones(len(both)), (np.tile(of_pair, 2), both)), (size, len(both)))
+        return scipy.sparse.coo_array((np.ones(len(both)), (np.tile(of_pair, 2), both)), (size, len(both)))
 
     loads = sums([member for member, _ in pairs], len(subscriptions)).tocsr()
     totals = sums([read.index(of) for _, of in pairs], len(read))
-    solved = linprog(
+    solved = scipy.optimize.linprog(
         np.repeat([-1, 0], len(pairs)),
-        A_ub=coo_array(np.vstack([loads.toarray(), -loads.toarray()])),
+        A_ub=scipy.sparse.coo_array(np.vstack([loads.toarray(), -loads.toarray()])),
         b_ub=np.repeat([high, -low], len(subscriptions)),
         A_eq=totals,
         b_eq=[np.count_nonzero(topic == of) for of in read],
@@ -86,9 +85,9 @@ def solved_best(group):
             variable(per_load * (2 * unit + 1), [(row, -1)])
     if not costs:
         return 0, 0, 0
-    solved = linprog(
+    solved = scipy.optimize.linprog(
         costs,
-        A_eq=coo_array((values, (rows, columns)), (members + len(read), len(costs))),
+        A_eq=scipy.sparse.coo_array((values, (rows, columns)), (members + len(read), len(costs))),
         b_eq=[0] * members + [counts[topic] for topic in read],
         bounds=(0, 1),
         method="highs-ds",
@@ -132,9 +131,9 @@ def solved_near(group, *, near_first):
     if not costs:
         return 0, 0, 0
     rows, columns, values = zip(*entries, strict=True)
-    solved = linprog(
+    solved = scipy.optimize.linprog(
         costs,
-        A_eq=coo_array((values, (rows, columns)), (members + total, len(costs))),
+        A_eq=scipy.sparse.coo_array((values, (rows, columns)), (members + total, len(costs))),
         b_eq=[0] * members + [1] * total,
         bounds=(0, 1),
         method="highs-ds",

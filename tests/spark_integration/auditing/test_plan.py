@@ -72,6 +72,7 @@ def test_counts_of_many_tasks_are_merged_in_turns(
     assert audit(frame(spark, rows).repartition(9), counts=[3]).collect() == expected
 
 
+@pytest.mark.every_spark
 def test_a_growth_to_a_multiple_is_found_by_tasks_that_read_one_partition_each(spark: SparkSession) -> None:
     keys = [b"user-%d" % number for number in range(3000)]
     rows = written_by("java", 4, keys)
@@ -110,6 +111,7 @@ def test_times_are_told_where_there_are_some(spark: SparkSession) -> None:
     assert (row.last_time - row.first_time).total_seconds() == 39
 
 
+@pytest.mark.every_spark
 def test_two_topics_in_one_frame_are_audited_apart(spark: SparkSession) -> None:
     keys = [b"user-%d" % number for number in range(400)]
     topics = [

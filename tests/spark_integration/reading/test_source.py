@@ -102,6 +102,7 @@ def positions(folder: Path) -> list[dict]:
     return [json.loads(file.read_text().splitlines()[-1]) for file in files]
 
 
+@pytest.mark.every_spark
 def test_rows_and_columns_are_those_of_sparks_source(
     session: SparkSession, connector: None, broker: Kafka, filled: str
 ) -> None:
@@ -114,6 +115,7 @@ def test_rows_and_columns_are_those_of_sparks_source(
     assert ours == theirs
 
 
+@pytest.mark.every_spark
 def test_each_partition_is_one_task_unless_more_are_asked_for(
     session: SparkSession, broker: Kafka, filled: str
 ) -> None:
@@ -149,6 +151,7 @@ def test_nothing_between_the_offsets_is_no_rows(session: SparkSession, broker: K
     assert read(session, broker, filled, startingOffsets=nowhere, endingOffsets=nowhere).count() == 0
 
 
+@pytest.mark.every_spark
 def test_only_the_columns_of_a_given_schema_are_read(
     session: SparkSession, broker: Kafka, filled: str
 ) -> None:
@@ -206,6 +209,7 @@ def test_earliest_is_what_there_still_is(session: SparkSession, broker: Kafka, a
     assert read(session, broker, aged).count() == RECORDS - 100
 
 
+@pytest.mark.every_spark
 def test_a_stream_goes_on_from_exact_offsets(session: SparkSession, broker: Kafka, tmp_path: Path) -> None:
     topic = broker.create_topic(PARTITIONS)
     fill(broker, topic, 0, 1000)
@@ -222,6 +226,7 @@ def test_a_stream_goes_on_from_exact_offsets(session: SparkSession, broker: Kafk
     assert read_now == [(topic, p, offset) for p, end in ends.items() for offset in range(end)]
 
 
+@pytest.mark.every_spark
 def test_a_stream_begins_at_the_end_unless_told(session: SparkSession, broker: Kafka, tmp_path: Path) -> None:
     topic = broker.create_topic(PARTITIONS)
     fill(broker, topic, 0, 10)
@@ -269,6 +274,7 @@ def test_a_topic_made_anew_is_noticed(session: SparkSession, broker: Kafka, tmp_
         drain(session, broker, other, tmp_path)
 
 
+@pytest.mark.every_spark
 @pytest.mark.needs("admission control")
 def test_a_micro_batch_holds_so_many_records_at_most(
     session: SparkSession, broker: Kafka, filled: str, tmp_path: Path

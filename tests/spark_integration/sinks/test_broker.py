@@ -20,6 +20,7 @@ pytestmark = pytest.mark.needs("data sources")
 ROWS = 20_000
 
 
+@pytest.mark.every_spark
 def test_routed_rows_arrive_once_in_their_partitions_and_in_order(spark: SparkSession, broker: Kafka) -> None:
     register(spark)
     topic = broker.create_topic(12)
@@ -36,6 +37,7 @@ def test_routed_rows_arrive_once_in_their_partitions_and_in_order(spark: SparkSe
     assert inversions(read) == 0
 
 
+@pytest.mark.every_spark
 def test_a_stream_resumes_from_its_checkpoint(spark: SparkSession, broker: Kafka, tmp_path) -> None:
     register(spark)
     topic = broker.create_topic(3)

@@ -31,6 +31,7 @@ def write(df: DataFrame, broker: Kafka, topic: str) -> None:
     writer.option("topic", topic).save()
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("routed", [True, False])
 def test_rows_arrive_where_the_column_says(
     spark: SparkSession, connector: None, broker: Kafka, routed: bool
@@ -60,6 +61,7 @@ def test_a_null_partition_is_the_producers_choice_which_is_ours(
     assert len(read) == ROWS
 
 
+@pytest.mark.every_spark
 def test_rows_are_routed_in_each_micro_batch(
     spark: SparkSession, connector: None, broker: Kafka, tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ def write(df: DataFrame, cluster: MockCluster, **options: str) -> None:
     writer.options(**options).mode("append").save()
 
 
+@pytest.mark.every_spark
 def test_every_row_arrives_once_in_its_partition(
     spark: SparkSession, cluster: MockCluster, topic: str
 ) -> None:
@@ -70,6 +71,7 @@ def test_routed_and_sorted_rows_keep_the_order_of_their_keys(
     assert (len(read), inversions(read)) == (3000, 0)
 
 
+@pytest.mark.every_spark
 def test_headers_and_timestamps_arrive(spark: SparkSession, cluster: MockCluster, topic: str) -> None:
     header = sf.struct(sf.lit("source").alias("key"), sf.lit(b"spark").alias("value"))
     df = flights(spark, 2).select(
@@ -87,6 +89,7 @@ def test_headers_and_timestamps_arrive(spark: SparkSession, cluster: MockCluster
     ]
 
 
+@pytest.mark.every_spark
 def test_a_topic_column_sends_rows_to_several_topics(spark: SparkSession, cluster: MockCluster) -> None:
     names = [next(topics), next(topics)]
     cluster.create_topic(names[0], 2)
@@ -131,6 +134,7 @@ def test_a_queue_of_a_few_records_is_waited_for(
     assert len(read_topic(cluster.bootstrap_servers, topic)) == 3000
 
 
+@pytest.mark.every_spark
 def test_a_stream_is_written_and_restarts_from_its_checkpoint(
     spark: SparkSession, cluster: MockCluster, topic: str, tmp_path: Path
 ) -> None:

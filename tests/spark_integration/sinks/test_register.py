@@ -34,6 +34,7 @@ def test_what_is_missing_is_said(
         register(spark)
 
 
+@pytest.mark.every_spark
 @pytest.mark.needs("data sources")
 def test_spark_finds_the_source_where_it_is_installed(spark: SparkSession) -> None:
     # Not every Connect has a call for another session.
@@ -78,6 +79,7 @@ class Registered:
         raise ExistingError(source.__name__)
 
 
+@pytest.mark.every_spark
 @pytest.mark.needs("data sources")
 def test_what_spark_has_found_itself_needs_no_registering(spark: SparkSession) -> None:
     register(spark)

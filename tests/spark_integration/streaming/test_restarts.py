@@ -96,6 +96,7 @@ def _small_arrow_batches(spark: SparkSession) -> Iterator[None]:
     spark.conf.set(ARROW_BATCH, before)
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize(
     "end", ["failed", pytest.param("stopped", marks=WIDE), pytest.param("not committed", marks=WIDE)]
 )

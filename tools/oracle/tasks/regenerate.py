@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-CONNECT = {"connect-eager": 60, "connect-incremental": 220}
+CONNECT = {"connect-eager": 230, "connect-incremental": 220}
 """How many clusters' lives the golden files hold."""
 SHARE, STREAMS = 560, 430
 """How many lives of share groups and of streams groups they hold."""

@@ -53,6 +53,7 @@ def write(df: DataFrame, broker: Kafka, topic: str, app_id: str, version: int) -
     writer.option("txnAppId", app_id).option("txnVersion", version).mode("append").save()
 
 
+@pytest.mark.every_spark
 def test_a_version_is_written_once_however_often_it_comes(spark: SparkSession, broker: Kafka) -> None:
     register(spark)
     topic, app_id = broker.create_topic(5), uuid.uuid4().hex
@@ -64,6 +65,7 @@ def test_a_version_is_written_once_however_often_it_comes(spark: SparkSession, b
     assert inversions(read) == 0
 
 
+@pytest.mark.every_spark
 def test_a_micro_batch_is_placed_routed_sorted_and_written_once(
     spark: SparkSession, broker: Kafka, tmp_path: Path
 ) -> None:
@@ -128,6 +130,7 @@ def failing_once(
     return fail
 
 
+@pytest.mark.every_spark
 def test_a_failed_write_is_repeated_without_a_copy(
     spark: SparkSession, broker: Kafka, tmp_path: Path
 ) -> None:
@@ -200,6 +203,7 @@ def run_stream(
     writer.start().awaitTermination()
 
 
+@pytest.mark.every_spark
 def test_a_stream_writes_each_micro_batch_once_and_nothing_after_its_checkpoint_was_lost(
     spark: SparkSession, broker: Kafka, tmp_path: Path
 ) -> None:

@@ -1,0 +1,210 @@
+"""Reference vectors: seeded groups and keys with exact answers, and where a program answers otherwise."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from base64 import b64encode
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from assignors.group import StickyUserData
+from assignors.interface import RememberingAssignor
+from assignors.partition_list import PartitionList
+from assignors.registry import get_assignor
+from assignors.testing.stories import Story
+from partitioning.errors import AssignorError, SourceError
+from partitioning.placement import partition_for_key
+from partitioning.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from assignors.group import Group, Member
+    from assignors.interface import Assignor
+
+Json: TypeAlias = dict[str, Any]
+Verdict: TypeAlias = Literal["equal", "other order", "different"]
+
+FORMAT_VERSION = "1.0"
+MOST_SHOWN = 20
+"""Differences that a report holds."""
+_REBALANCES = 6
+"""Rebalances of a group before the next group begins, with a leader that remembers nothing."""
+_KEYS = ("", "a", "order-42", "käse", "\U0001f600")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A case that a program answers otherwise.
+
+    Attributes:
+        case: the case, with the exact `answer`.
+        answer: the program's answer.
+        verdict: "other order" where members have the right partitions in another order, else "different".
+    """
+
+    case: Json
+    answer: Json
+    verdict: Verdict
+
+
+def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
+    """Cases of a strategy for groups or of a client's rule for keys, each with its exact answer.
+
+    Args:
+        strategy: an assignor or a profile by name.
+        count: how many cases.
+        seed: decides them, with the name.
+
+    Raises:
+        UnknownStrategyError: neither an assignor nor a profile has that name.
+    """
+    cases = _keys(strategy, seed) if strategy in PROFILES else _groups(strategy, seed)
+    return [{"case": number, **case} for number, case in enumerate(islice(cases, count))]
+
+
+def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) -> list[Difference]:
+    """Where a program answers otherwise: it reads a case a line and writes an answer a line.
+
+    Raises:
+        SourceError: the program cannot be run, fails, or writes what is no answer.
+    """
+    questions = ({key: value for key, value in case.items() if key != "answer"} for case in cases)
+    text = "".join(json.dumps({"strategy": strategy, **question}) + "\n" for question in questions)
+    try:
+        run = subprocess.run(  # noqa: S603 - whoever asks names the program
+            [*command], input=text, stdout=subprocess.PIPE, encoding="utf-8", check=False
+        )
+    except OSError as error:
+        raise SourceError(f"cannot run {command[0]!r}: {error.strerror}") from error
+    lines = run.stdout.splitlines()
+    if run.returncode or len(lines) != len(cases):
+        raise SourceError(
+            f"{command[0]!r} ended with exit code {run.returncode} after {len(lines):,} answers to "
+            f"{len(cases):,} cases; it has to write one line of JSON for each line that it reads"
+        )
+    answers = [_answer(line, number) for number, line in enumerate(lines)]
+    verdicts = [_verdict(case["answer"], answer) for case, answer in zip(cases, answers, strict=True)]
+    return [
+        Difference(case, answer, verdict)
+        for case, answer, verdict in zip(cases, answers, verdicts, strict=True)
+        if verdict != "equal"
+    ]
+
+
+def _groups(strategy: str, seed: int) -> Iterator[Json]:
+    """Groups that live through some rebalances each; members carry on what the exact answer gave them."""
+    rng = random.Random(f"{strategy}/{seed}")  # noqa: S311 - test data
+    get_assignor(strategy)
+    while True:
+        leader, story = get_assignor(strategy), Story(rng.randrange(2**32))
+        _, group = story.first()
+        for number in range(_REBALANCES):
+            group = replace(group, members=[_as_sent(leader, member) for member in group.members])
+            case = {"new_leader": number == 0, **_group(group)}
+            try:
+                assignment = leader.assign(group)
+            except AssignorError as error:
+                yield {**case, "answer": {"error": error.jvm_exception}}
+                break
+            yield {**case, "answer": {"assignment": {name: _runs(mine) for name, mine in assignment.items()}}}
+            _, group = story.next(group, assignment)
+
+
+def _as_sent(leader: Assignor, member: Member) -> Member:
+    """The member with the user data that a member of this strategy sends along."""
+    if leader.name == "sticky" or not isinstance(member.user_data, StickyUserData):
+        return member
+    data = None
+    if isinstance(leader, RememberingAssignor):
+        generation = -1 if member.generation is None else member.generation
+        data = leader.user_data(PartitionList.of(member.owned), generation)
+    return replace(member, user_data=data)
+
+
+def _group(group: Group) -> Json:
+    """A group as plain values; what is not there is left out."""
+    topics = [
+        {
+            "name": topic.name,
+            "partitions": topic.partitions,
+            "racks": None if topic.racks is None else [sorted(racks) for racks in topic.racks],
+            "id": None if topic.id is None else str(topic.id),
+        }
+        for topic in group.topics
+    ]
+    members = [
+        {
+            "id": member.id,
+            "topics": [*member.topics],
+            "instance_id": member.instance_id,
+            "rack": member.rack,
+            "owned": _runs(member.owned) or None,
+            "generation": member.generation,
+            "user_data": None if member.user_data is None else bytes(member.user_data).hex(),
+        }
+        for member in group.members
+    ]
+    return {"topics": [*map(_without_none, topics)], "members": [*map(_without_none, members)]}
+
+
+def _without_none(values: Mapping[str, Any]) -> Json:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _runs(partitions: PartitionList | Sequence[tuple[str, int]]) -> list[list[str | int]]:
+    """An ordered list of partitions: runs of a topic name followed by partition numbers."""
+    runs: list[list[str | int]] = []
+    for topic, number in partitions:
+        if not runs or runs[-1][0] != topic:
+            runs.append([topic])
+        runs[-1].append(number)
+    return runs
+
+
+def _keys(profile: str, seed: int) -> Iterator[Json]:
+    """Keys of every kind and length, over few and many partitions."""
+    rng = random.Random(f"{profile}/{seed}")  # noqa: S311 - test data
+    while True:
+        key = rng.choice(
+            (None, rng.choice(_KEYS).encode(), *(rng.randbytes(rng.randrange(1, 80)) for _ in range(6)))
+        )
+        partitions = rng.choice((1, 2, 3, 7, 12, 100, rng.randrange(1, 10_000)))
+        shown = None if key is None else b64encode(key).decode()
+        answer = {"partition": partition_for_key(key, partitions, profile=profile)}
+        yield {"key": shown, "partitions": partitions, "answer": answer}
+
+
+def _answer(line: str, number: int) -> Json:
+    try:
+        answer = json.loads(line)
+    except ValueError as error:
+        raise SourceError(f"the answer to case {number} is no JSON: {line[:60]!r}") from error
+    if not isinstance(answer, dict) or not {"assignment", "error", "partition"} & answer.keys():
+        raise SourceError(
+            f"the answer to case {number} has neither assignment, error nor partition: {line[:60]!r}"
+        )
+    return answer
+
+
+def _verdict(exact: Json, answer: Json) -> Verdict:
+    if exact == {key: answer.get(key) for key in exact}:
+        return "equal"
+    if "assignment" not in exact or not isinstance(answer.get("assignment"), dict):
+        return "different"
+    return "other order" if _owners(exact["assignment"]) == _owners(answer["assignment"]) else "different"
+
+
+def _owners(assignment: Json) -> dict[str, list[tuple[Any, ...]]]:
+    """The partitions of each member that has some, in no order."""
+    try:
+        lists = {
+            name: sorted((run[0], number) for run in runs for number in run[1:])
+            for name, runs in assignment.items()
+        }
+    except (TypeError, IndexError, KeyError):
+        return {}
+    return {name: mine for name, mine in lists.items() if mine}

@@ -1,0 +1,156 @@
+"""`copartition vectors`: exact answers, and where a program differs from them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+
+import pytest
+
+from assignors import Group, Member, Topic, get_assignor
+from copartition import vectors
+from copartition.reports.vectors import SCHEMA
+from partitioning import TopicPartition, partition_for_key
+from partitioning.errors import AssignorError, SourceError
+
+STRATEGIES = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "broker-range")
+
+
+def group_of(case):
+    members = [
+        Member(
+            about["id"],
+            about["topics"],
+            instance_id=about.get("instance_id"),
+            rack=about.get("rack"),
+            owned=[
+                TopicPartition(name, number)
+                for name, *numbers in about.get("owned", ())
+                for number in numbers
+            ],
+            generation=about.get("generation"),
+            user_data=bytes.fromhex(about["user_data"]) if "user_data" in about else None,
+        )
+        for about in case["members"]
+    ]
+    return Group(
+        [Topic(each["name"], each["partitions"], each.get("racks")) for each in case["topics"]], members
+    )
+
+
+def runs(partitions):
+    return [[topic, number] for topic, number in partitions]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_case_says_all_that_its_answer_follows_from(strategy):
+    """Whoever reads a case, and keeps the leader of the cases before, comes to the same answer."""
+    leader = get_assignor(strategy)
+    for case in vectors.make_vectors(strategy, 18, seed=3):
+        leader = get_assignor(strategy) if case["new_leader"] else leader
+        try:
+            answer = {
+                "assignment": {name: runs(mine) for name, mine in leader.assign(group_of(case)).items()}
+            }
+        except AssignorError as error:
+            answer = {"error": error.jvm_exception}
+        assert vectors._verdict(case["answer"], answer) in {"equal", "other order"}
+        flat = {
+            name: [[t, n] for t, *ns in given for n in ns]
+            for name, given in case["answer"]["assignment"].items()
+        }
+        assert answer["assignment"] == flat
+
+
+def test_keys_have_the_partition_of_the_profile(run):
+    result = run("vectors", "sarama", "--count", 40)
+    cases = json.loads(result.stdout)["cases"]
+    assert len(cases) == 40
+    assert any(case["key"] is None for case in cases)
+    case = next(case for case in cases if case["key"] is not None)
+    key = base64.b64decode(case["key"])
+    assert case["answer"]["partition"] == partition_for_key(key, case["partitions"], profile="sarama")
+
+
+def test_the_same_seed_gives_the_same_cases_and_another_seed_others():
+    assert vectors.make_vectors("range", 9) == vectors.make_vectors("range", 9)
+    assert vectors.make_vectors("range", 9) != vectors.make_vectors("range", 9, seed=1)
+
+
+def test_the_document_has_the_fields_of_its_schema(run):
+    assert json.loads(run("vectors", "--schema").stdout) == SCHEMA
+    document = json.loads(run("vectors", "cooperative-sticky", "--count", 30).stdout)
+    assert document.keys() == set(SCHEMA["required"])
+    groups = SCHEMA["properties"]["cases"]["items"]["oneOf"][0]["properties"]
+    for case in document["cases"]:
+        assert case.keys() == groups.keys()
+        for what in ("topics", "members"):
+            fields = groups[what]["items"]
+            assert all(
+                set(fields["required"]) <= each.keys() <= fields["properties"].keys() for each in case[what]
+            )
+
+
+@pytest.mark.parametrize(
+    ("exact", "answer", "verdict"),
+    [
+        ({"partition": 3}, {"partition": 3}, "equal"),
+        ({"partition": 3}, {"partition": 2}, "different"),
+        ({"assignment": {"a": [["t", 0, 1]]}}, {"assignment": {"a": [["t", 1, 0]]}}, "other order"),
+        ({"assignment": {"a": [["t", 0]], "b": []}}, {"assignment": {"a": [["t", 0]]}}, "other order"),
+        ({"assignment": {"a": [["t", 0]]}}, {"assignment": {"b": [["t", 0]]}}, "different"),
+        ({"assignment": {"a": [["t", 0]]}}, {"error": "no"}, "different"),
+        ({"assignment": {"a": [["t", 0]]}}, {"assignment": {"a": 5}}, "different"),
+        ({"error": "IllegalStateException"}, {"error": "IllegalStateException"}, "equal"),
+    ],
+)
+def test_what_counts_as_the_same(exact, answer, verdict):
+    assert vectors._verdict(exact, answer) == verdict
+
+
+MIRROR = """
+import json, sys
+from copartition.vectors import make_vectors
+exact = make_vectors("range", 12)
+for number, line in enumerate(sys.stdin):
+    case = json.loads(line)
+    assert "answer" not in case and case["strategy"] == "range"
+    answer = exact[number]["answer"]
+    print(json.dumps({"assignment": {}} if number == int(sys.argv[1]) else answer))
+"""
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(("wrong", "code"), [(99, 0), (5, 1)])
+def test_a_program_is_compared_case_by_case(run, tmp_path, wrong, code):
+    program = tmp_path / "mine.py"
+    program.write_text(MIRROR)
+    command = f"{sys.executable} {program} {wrong}"
+    result = run("vectors", "range", "--count", 12, "--check", command, "-o", "json")
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["equal"], report["different"]) == (code, 12 - code, code)
+    text = run("vectors", "range", "--count", 12, "--check", command).stdout
+    assert text.startswith(f"range: {12 - code} of 12 cases equal, 0 in another order, {code} different\n")
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("program", "fault"),
+    [
+        ("print('{}')", "has neither assignment, error nor partition"),
+        ("print('no')", "is no JSON"),
+        ("", "after 0 answers to 1 cases"),
+        ("raise SystemExit(3)", "ended with exit code 3"),
+    ],
+)
+def test_a_program_that_does_not_answer_is_an_error(program, fault):
+    cases = vectors.make_vectors("java", 1)
+    with pytest.raises(SourceError, match=fault):
+        vectors.check_vectors("java", cases, [sys.executable, "-c", program])
+
+
+@pytest.mark.live
+def test_a_program_that_is_not_there_is_named():
+    with pytest.raises(SourceError, match="cannot run '/nowhere'"):
+        vectors.check_vectors("java", vectors.make_vectors("java", 1), ["/nowhere"])
