@@ -56,12 +56,12 @@ def checked_user_data(assignor: RememberingAssignor, owned: PartitionList, gener
         BrokenPluginError: `user_data` fails, or gives something else than bytes.
     """
     try:
-        found: object = assignor.user_data(owned, generation)
+        data: object = assignor.user_data(owned, generation)
     except (Exception, SystemExit) as error:
         raise BrokenPluginError(f"`user_data` of {assignor!r} raises {error!r}") from error
-    if found is not None and not isinstance(found, bytes):
-        raise BrokenPluginError(f"`user_data` of {assignor!r} gives {found!r:.60}; give bytes, or None")
-    return found
+    if data is not None and not isinstance(data, bytes):
+        raise BrokenPluginError(f"`user_data` of {assignor!r} gives {data!r:.60}; give bytes, or None")
+    return data
 
 
 def check_answer(group: Group, assignment: object, assignor: Assignor) -> None:

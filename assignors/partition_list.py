@@ -138,11 +138,11 @@ class PartitionList(Sequence[TopicPartition]):
         rows: dict[str, int] = {}
         pairs = [(rows.setdefault(topic, len(rows)), partition) for topic, partition in partitions]
         try:
-            found = np.array(pairs)
-            if found.dtype != np.int64:
+            table = np.array(pairs)
+            if table.dtype != np.int64:
                 _check_numbers([*rows], pairs)  # a float or a text would be converted
-                found = np.array(pairs, dtype=np.int64)
-            topics, numbers = found.reshape(-1, 2).T
+                table = np.array(pairs, dtype=np.int64)
+            topics, numbers = table.reshape(-1, 2).T
             fits = np.array_equal(numbers, numbers.astype(np.int32))
         except OverflowError:
             fits = False

@@ -38,11 +38,11 @@ def refuse_old_brokers(config: Mapping[str, Any], within_s: float, dead_letters:
     own = {name: value for name, value in config.items() if not name.startswith("transaction")}
     asking = Producer(own | {"debug": "feature", "logger": logger, "error_cb": errors.append})
     try:
-        found = cluster_metadata(asking, config, errors, timeout_s=within_s)
+        metadata = cluster_metadata(asking, config, errors, timeout_s=within_s)
         asking.poll(0)  # hands the log over
     finally:
         asking.close()
-    if dead_letters is not None and dead_letters not in found.topics:
+    if dead_letters is not None and dead_letters not in metadata.topics:
         raise UnknownTopicError(
             f"dead_letters is {dead_letters!r}: the cluster has no such topic, or hides it: create it first"
         )

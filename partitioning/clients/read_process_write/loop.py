@@ -241,9 +241,9 @@ def _outputs(
     """What to write for a record that was read; all of it before anything is written."""
     outputs = None
     try:
-        given: object = process(message)
-        if isinstance(given, Iterable):
-            outputs = [*given]
+        result: object = process(message)
+        if isinstance(result, Iterable):
+            outputs = [*result]
     except ValueError as error:
         if dead_letters is None:
             raise
@@ -253,15 +253,15 @@ def _outputs(
         return [ProducerRecord(dead_letters, message.value(), message.key(), headers=headers)]
     if outputs is None or not all(isinstance(each, ProducerRecord) for each in outputs):
         raise InvalidConfigError(
-            f"process gave {given if outputs is None else outputs!r:.80} for {_where(message)}: give "
+            f"process gave {result if outputs is None else outputs!r:.80} for {_where(message)}: give "
             "ProducerRecords, none or many"
         )
     return outputs
 
 
 def _where(message: Message) -> str:
-    found = place(message)
-    return f"{found.topic}/{found.partition}/{found.offset}"
+    at = place(message)
+    return f"{at.topic}/{at.partition}/{at.offset}"
 
 
 def _again(call: Callable[[float], object], deadline: float) -> None:
