@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING
@@ -13,14 +14,14 @@ from assignors.claims import rightful_members
 from assignors.interface import RebalanceProtocol
 from assignors.partition_list import PartitionList, as_lists, join_lists
 from assignors.registry import is_built_in
-from partitioning.errors import AssignmentError, AssignorError
+from partitioning.errors import AssignmentError, AssignorError, BrokenPluginError
 from partitioning.kit.columns import bounds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.group import Group
-    from assignors.interface import Assignor
+    from assignors.interface import Assignor, RememberingAssignor
     from assignors.partition_list import PartitionColumns
 
 
@@ -30,17 +31,37 @@ def ask(assignor: Assignor, group: Group) -> Assignment:
     Raises:
         AssignorError: it fails, or its answer breaks a rule; the message names the strategy, and the member
             and partition where there is one.
+        BrokenPluginError: it ends the process (`sys.exit`).
     """
     if is_built_in(assignor):
         return assignor.assign(group)
     try:
-        assignment = assignor.assign(group)
+        assignment = assignor.assign(deepcopy(group))  # a strategy that changes it must not hide that
     except AssignmentError:
         raise
+    except SystemExit as error:
+        raise BrokenPluginError(
+            f"assignor {assignor.name!r} ends the process in `assign`: {error!r}"
+        ) from error
     except Exception as error:
         raise AssignorError(f"{assignor.name!r} cannot assign this group: {error!r}") from error
     check_answer(group, assignment, assignor)
     return assignment
+
+
+def checked_user_data(assignor: RememberingAssignor, owned: PartitionList, generation: int) -> bytes | None:
+    """What a member sends along for an assignor.
+
+    Raises:
+        BrokenPluginError: `user_data` fails, or gives something else than bytes.
+    """
+    try:
+        data: object = assignor.user_data(owned, generation)
+    except (Exception, SystemExit) as error:
+        raise BrokenPluginError(f"`user_data` of {assignor!r} raises {error!r}") from error
+    if data is not None and not isinstance(data, bytes):
+        raise BrokenPluginError(f"`user_data` of {assignor!r} gives {data!r:.60}; give bytes, or None")
+    return data
 
 
 def check_answer(group: Group, assignment: object, assignor: Assignor) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby, repeat
-from operator import attrgetter, is_not
+from operator import attrgetter, index, is_not
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -30,6 +30,17 @@ class PartitionColumns(NamedTuple):
     names: tuple[str, ...]
     topics: NDArray[np.int32]
     partitions: NDArray[np.int32]
+
+
+def _check_numbers(names: list[str], pairs: list[tuple[int, int]]) -> None:
+    for row, number in pairs:
+        try:
+            index(number)
+        except TypeError:
+            raise InvalidGroupError(
+                f"{names[row]!r} has the partition number {number!r}, of type {type(number).__name__}; "
+                "give an int"
+            ) from None
 
 
 class PartitionList(Sequence[TopicPartition]):
@@ -120,24 +131,28 @@ class PartitionList(Sequence[TopicPartition]):
         """The same partitions as columns; a `PartitionList` comes back as it is.
 
         Raises:
-            InvalidGroupError: a partition number that does not fit 32 bits.
+            InvalidGroupError: a partition number that is no int, or does not fit 32 bits.
         """
         if isinstance(partitions, PartitionList):
             return partitions
-        index: dict[str, int] = {}
-        pairs = [(index.setdefault(topic, len(index)), partition) for topic, partition in partitions]
+        rows: dict[str, int] = {}
+        pairs = [(rows.setdefault(topic, len(rows)), partition) for topic, partition in partitions]
         try:
-            topics, numbers = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+            table = np.array(pairs)
+            if table.dtype != np.int64:
+                _check_numbers([*rows], pairs)  # a float or a text would be converted
+                table = np.array(pairs, dtype=np.int64)
+            topics, numbers = table.reshape(-1, 2).T
             fits = np.array_equal(numbers, numbers.astype(np.int32))
         except OverflowError:
             fits = False
         if not fits:
             row, number = next(pair for pair in pairs if not -(2**31) <= pair[1] < 2**31)
             raise InvalidGroupError(
-                f"{[*index][row]}-{number} is no partition: its number does not fit 32 bits; "
+                f"{[*rows][row]}-{number} is no partition: its number does not fit 32 bits; "
                 f"give 0 to {MAX_PARTITION}"
             )
-        return cls(tuple(index), topics.astype(np.int32), numbers.astype(np.int32))
+        return cls(tuple(rows), topics.astype(np.int32), numbers.astype(np.int32))
 
     def by_topic(self) -> "PartitionList":
         """The partitions grouped by topic, topics in the order in which they first occur."""

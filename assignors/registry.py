@@ -74,6 +74,8 @@ def get_assignor(name: str, **config: object) -> Assignor:
 def list_assignors() -> list[StrategyInfo]:
     """Every assignor by name; a broken one with its fault.
 
+    Installed plug-ins are imported for that: their summaries are in their docstrings.
+
     >>> [info.name for info in list_assignors() if info.origin == "built-in"][:3]
     ['broker-range', 'cooperative-optimal', 'cooperative-sticky']
     """

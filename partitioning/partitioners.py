@@ -43,6 +43,8 @@ def get_partitioner(name: str, **config: object) -> Partitioner:
 def list_partitioners() -> list[StrategyInfo]:
     """Every partitioner by name; a broken one with its fault.
 
+    Installed plug-ins are imported for that: their summaries are in their docstrings.
+
     >>> [info.name for info in list_partitioners() if info.origin == "built-in"][:3]
     ['aiokafka', 'clickhouse', 'default']
     """

@@ -99,7 +99,7 @@ class Registry(Generic[S]):
             strategy = factory(**config)
         except CopartitionError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise BrokenPluginError(f"{self._kind} {name!r} cannot be made: {error!r}") from error
         missing = [each for each in vars(self._interface) if each[0] != "_" and not hasattr(strategy, each)]
         if missing:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from assignors.answers import checked_user_data
 from assignors.interface import RebalanceProtocol, RememberingAssignor
 from assignors.partition_list import NOTHING, PartitionList
 
@@ -26,10 +27,14 @@ class Memory:
     generation: int = -1
 
     def user_data(self, assignor: Assignor) -> bytes | None:
-        """What this consumer sends along for an assignor; None where that wants nothing."""
+        """What this consumer sends along for an assignor; None where that wants nothing.
+
+        Raises:
+            BrokenPluginError: the assignor fails, or gives something else than bytes.
+        """
         if not isinstance(assignor, RememberingAssignor):
             return None
-        return assignor.user_data(self.owned, self.generation)
+        return checked_user_data(assignor, self.owned, self.generation)
 
 
 def is_cooperative(assignor: Assignor) -> bool:

@@ -130,6 +130,9 @@ def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp],
 
     Args:
         slots: a slot's numbers are in the order of its record, in which they were put into its set.
+
+    Raises:
+        OddGroup: a crowded set lists a number twice.
     """
     lengths = hash_set_lengths(slots.sizes)
     order = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
@@ -141,6 +144,8 @@ def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp],
     for slot in order.crowded.tolist():
         rows = slice(int(slots.starts[slot]), int(slots.starts[slot] + slots.sizes[slot]))
         in_set = list(HashSet(slots.partition[rows].tolist()))
+        if len(in_set) != slots.sizes[slot]:
+            raise OddGroup  # a partition of a topic that is gone is listed twice
         numbers[rows] = in_set
         if list(HashSet(in_set)) != in_set:
             unsettled.append(slot)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from assignors.answers import check_answer
-from assignors.interface import Assignor, RebalanceProtocol
+from assignors.answers import check_answer, checked_user_data
+from assignors.interface import Assignor, RebalanceProtocol, RememberingAssignor
+from assignors.partition_list import NOTHING
 from assignors.testing.stories import Story, stories
-from partitioning.errors import AssignmentError
+from partitioning.errors import AssignmentError, BrokenPluginError
+from partitioning.testing.time_limit import LIMIT_S, in_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,18 +26,23 @@ ROUNDS = 10
 _Answers = list["Assignment"]
 
 
-def check_assignor(factory: Callable[[], Assignor]) -> None:
+def check_assignor(factory: Callable[[], Assignor], *, limit_s: float = LIMIT_S) -> None:
     """Raise an AssertionError that names the first rule this assignor breaks, and where.
 
     The rules: it is an `Assignor`; its answers to groups that grow, shrink, lose topics, differ in
     subscription, are static, have racks and send any user data are complete and hand over cooperatively
     (see `assignors.answers.check_answer`); it leaves the group it is asked about alone; a new instance that
     hears the same answers the same; two instances do not disturb each other; a cooperative group comes to
-    rest.
+    rest; `user_data`, where it has that, gives bytes or None for whatever it was assigned.
 
     Args:
         factory: makes a new instance, always with the same settings.
+        limit_s: after how many seconds an assignor that has not come to an end counts as hanging.
     """
+    in_time(lambda: _check(factory), limit_s)
+
+
+def _check(factory: Callable[[], Assignor]) -> None:
     _is_an_assignor(factory())
     for story in stories(STORIES):
         answers = _tell(factory(), story)
@@ -80,12 +87,16 @@ def _answer(assignor: Assignor, group: Group, what: str) -> Assignment:
     where = f"{assignor.name!r}, when {what} ({_described(original)})"
     try:
         assignment = assignor.assign(group)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise AssertionError(f"{where}: raises {error!r}") from error
     assert group == original, f"{where}: changes the group that it is asked about"
     try:
         check_answer(original, assignment, assignor)
-    except AssignmentError as error:
+        if isinstance(assignor, RememberingAssignor):
+            checked_user_data(assignor, NOTHING, -1)
+            for owned in assignment.values():
+                checked_user_data(assignor, owned, original.generation)
+    except (AssignmentError, BrokenPluginError) as error:
         raise AssertionError(f"{where}: {error}") from error
     return assignment
 

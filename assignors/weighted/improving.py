@@ -147,8 +147,8 @@ class _Search:
 
     def _own(self, member: int) -> NDArray[np.intp]:
         """The partitions of a member, one of each sort: alike are those of a topic that weigh the same."""
-        rows_of = self._distinct.get(member)
-        if rows_of is None:
+        distinct = self._distinct.get(member)
+        if distinct is None:
             rows = np.sort(self._rows[member])
             if len(rows) <= _FEW:
                 self._distinct[member] = rows
@@ -157,8 +157,8 @@ class _Search:
             order = np.lexsort(sort)
             new = np.ones(len(rows), np.bool_)
             new[1:] = (sort[:, order[1:]] != sort[:, order[:-1]]).any(axis=0)
-            rows_of = self._distinct[member] = rows[order[new]]
-        return rows_of
+            distinct = self._distinct[member] = rows[order[new]]
+        return distinct
 
     def _step(self, giver: int) -> _Changes | None:
         """The best step that takes from the fullest member and makes nobody as full; None if there is none.

@@ -9,6 +9,7 @@ import click
 
 from copartition.cli.options import (
     PRODUCERS,
+    FiniteRange,
     count_option,
     html_option,
     ms_option,
@@ -31,7 +32,7 @@ Examples:
 @click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(1e-6, 1e9),
     metavar="N",
     help="Records a second, at random times.",
 )
@@ -43,7 +44,7 @@ Examples:
 )
 @click.option("--value-bytes", type=click.IntRange(min=0), help="With --rate: bytes of each value.")
 @count_option("--key-bytes", "With --rate: bytes of each key; keys spread evenly. Without it there are none.")
-@click.option("--partitions", type=click.IntRange(min=1), required=True, help="Partitions of the topic.")
+@click.option("--partitions", type=click.IntRange(1, 100_000), required=True, help="Partitions of the topic.")
 @count_option("--brokers", "Brokers, which lead the partitions in turn.", default=3)
 @ms_option(
     "--round-trip",
@@ -53,14 +54,14 @@ Examples:
 @ms_option("--request-time", "Broker time per request.", default=0.0)
 @click.option(
     "--limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     required=True,
     metavar="MS",
     help="Time from send to acknowledgement.",
 )
 @click.option(
     "--percentile",
-    type=click.FloatRange(0, 100, min_open=True),
+    type=FiniteRange(0, 100, min_open=True),
     default=99.0,
     show_default=True,
     help="Percentile of the latency that stays under --limit.",

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from copartition.cli.options import PRODUCERS, count_option, ms_option, output_options, seed_option
+from copartition.cli.options import (
+    PRODUCERS,
+    FiniteRange,
+    count_option,
+    ms_option,
+    output_options,
+    seed_option,
+)
 from copartition.cli.shell import HELP, QuietCommand
 
 if TYPE_CHECKING:
@@ -25,7 +32,7 @@ Examples:
 
 
 def _share_option(name: str, text: str) -> Decorator:
-    return click.option(name, type=click.FloatRange(0, 1), default=0.0, metavar="SHARE", help=text)
+    return click.option(name, type=FiniteRange(0, 1), default=0.0, metavar="SHARE", help=text)
 
 
 @click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import wraps
 from inspect import signature
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
 
 PRODUCERS: tuple[Literal["java", "librdkafka"], ...] = ("java", "librdkafka")
 """Clients whose producers are modelled."""
+
+
+class FiniteRange(click.FloatRange):
+    """A number within bounds, but neither NaN nor infinite, which click takes for one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        number = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 def one_argument(name: str, build: Callable[..., Any], *options: Decorator) -> Decorator:
@@ -153,7 +165,7 @@ def ms_option(
     return click.option(
         name,
         *names,
-        type=click.FloatRange(min=0),
+        type=FiniteRange(min=0),
         default=default,
         show_default=default is not None,
         multiple=many,

@@ -8,7 +8,7 @@ from typing import TextIO
 import click
 
 from copartition.cli.client_options import client_options
-from copartition.cli.options import format_option, verbose_option
+from copartition.cli.options import FiniteRange, format_option, verbose_option
 from copartition.cli.shell import HELP, QuietCommand, complain, write
 from copartition.cli.verbs import examples
 
@@ -33,7 +33,7 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
 @client_options("The cluster.")
 @click.option(
     "--interval",
-    type=click.FloatRange(0.1),
+    type=FiniteRange(0.1),
     default=1.0,
     show_default=True,
     metavar="SECONDS",
@@ -42,7 +42,7 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
 @click.option(
     "--for",
     "for_s",
-    type=click.FloatRange(0),
+    type=FiniteRange(0),
     metavar="SECONDS",
     help="How long to watch; else until Ctrl-C.",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import chain, count
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -35,9 +36,9 @@ class Names:
         for member in members:
             if member.id not in self._of:
                 client = member.client_id if clients[member.client_id] == 1 else None
-                self._of[member.id] = next(
-                    name for name in (member.instance_id, client, member.id) if name and name not in taken
-                )
+                numbered = (f"{member.id or 'member'} ({number})" for number in count(2))
+                names = chain((member.instance_id, client, member.id), numbered)
+                self._of[member.id] = next(name for name in names if name and name not in taken)
                 taken.add(self._of[member.id])
         return [self._of[member.id] for member in members]
 

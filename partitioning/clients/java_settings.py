@@ -68,7 +68,10 @@ def _login(rest: dict[str, str]) -> dict[str, str]:
     """User and password, or whom to ask for a token, from the login module; its setting is taken out."""
     if _JAAS not in rest:
         return {}
-    module, options = _parsed(rest.pop(_JAAS))
+    jaas: object = rest.pop(_JAAS)
+    if not isinstance(jaas, str):
+        raise _untranslatable(_JAAS, f"it is of type {type(jaas).__name__} and not text")
+    module, options = _parsed(jaas)
     kind = module.rpartition(".")[2]
     if kind in {"PlainLoginModule", "ScramLoginModule"}:
         missing = [name for name in ("username", "password") if name not in options]

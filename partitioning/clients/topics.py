@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from partitioning.clients.delivery import Deliveries, describe_error, milliseconds
+from partitioning.clients.delivery import Deliveries, milliseconds
 from partitioning.clients.placing import TopicPlacer, layout_of, librdkafka_partitioner, strategy
 from partitioning.clients.refusal import why_refused
 from partitioning.errors import (
@@ -271,7 +271,10 @@ def _layout(name: str, ask: Ask, within_s: float) -> TopicLayout | None:
     """The layout as of now; None where the topic is not there, or not yet."""
     topic = ask(name, within_s).topics[name]
     if topic.error is not None and topic.error.code() not in _MAYBE_SOON:
-        raise UnknownTopicError(f"topic {name!r} cannot be used: {describe_error(topic.error)}")
+        hint = ""
+        if topic.error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            hint = ". This user needs Describe on the topic, which Write implies"
+        raise UnknownTopicError(f"topic {name!r} cannot be used: {topic.error.str()}{hint}")
     if not topic.partitions:
         return None
     available = tuple(number for number, partition in topic.partitions.items() if partition.leader >= 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _SEED = 0x9747B28C
 _MULTIPLIER = 0x5BD1E995
+_WORDS = Struct("<I")
 
 
 def murmur2(key: bytes) -> int:
@@ -26,10 +28,9 @@ def murmur2(key: bytes) -> int:
     length = len(key)
     state = _SEED ^ length
     tail = length & 3
-    for offset in range(0, length - tail, 4):
-        word = int.from_bytes(key[offset : offset + 4], "little") * _MULTIPLIER & 0xFFFFFFFF
-        word = (word ^ word >> 24) * _MULTIPLIER
-        state = (state * _MULTIPLIER ^ word) & 0xFFFFFFFF
+    for (word,) in _WORDS.iter_unpack(key[: length - tail]):
+        mixed = word * _MULTIPLIER & 0xFFFFFFFF
+        state = (state * _MULTIPLIER ^ (mixed ^ mixed >> 24) * _MULTIPLIER) & 0xFFFFFFFF
     if tail:
         state = (state ^ int.from_bytes(key[length - tail :], "little")) * _MULTIPLIER & 0xFFFFFFFF
     state = (state ^ state >> 13) * _MULTIPLIER & 0xFFFFFFFF

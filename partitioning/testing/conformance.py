@@ -14,6 +14,7 @@ import numpy as np
 from partitioning.interface import NONE_AVAILABLE, Partitioner, PlacesByKey, TopicLayout, TopicPartitioner
 from partitioning.keys import key_column
 from partitioning.testing.key_forms import key_forms
+from partitioning.testing.time_limit import LIMIT_S, in_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,7 +43,7 @@ sys.stdout.write(",".join(str(topic.partition(key, layout)) for key in keys))
 """
 
 
-def check_partitioner(factory: Factory, *, keys: KeyList | None = None) -> None:
+def check_partitioner(factory: Factory, *, keys: KeyList | None = None, limit_s: float = LIMIT_S) -> None:
     """Raise an AssertionError that names the first rule this partitioner breaks.
 
     The rules: it is a `Partitioner`; `partition` gives an int, and a partition that exists, whatever the
@@ -57,7 +58,12 @@ def check_partitioner(factory: Factory, *, keys: KeyList | None = None) -> None:
             seeded source, or nothing distinguishes it from a wrong one. The other process is asked only where
             the factory can be pickled, as a class or function of a module can.
         keys: keys to place, for a strategy that takes only some, such as text; any bytes and None by default.
+        limit_s: after how many seconds a partitioner that has not come to an end counts as hanging.
     """
+    in_time(lambda: _check(factory, keys), limit_s)
+
+
+def _check(factory: Factory, keys: KeyList | None) -> None:
     _is_a_partitioner(factory())
     keys = _keys() if keys is None else keys
     for what, layout in LAYOUTS.items():
@@ -100,7 +106,7 @@ def _answers(topic: TopicPartitioner, keys: KeyList, layout: TopicLayout, what: 
         shown = repr(key if key is None else key[:40])
         try:
             answer = topic.partition(key, layout)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise AssertionError(f"partition raises {error!r} for {shown} ({what})") from error
         answers.append(answer)
         kind = type(answer).__name__
@@ -134,7 +140,7 @@ def _takes_every_form(factory: Factory, keys: KeyList) -> None:
         topic = factory().for_topic("orders")
         try:
             answers = _column(topic, column, TWELVE, len(keys))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise AssertionError(f"partition_batch cannot take {form}: {error!r}") from error
         _same(expected, answers, keys, f"partition_batch answers otherwise for {form}")
 

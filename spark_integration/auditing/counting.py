@@ -111,9 +111,9 @@ def count_topics(
         tallies[topic].add(_records_of(own))
         tallies[topic].settle()
     for _ in range(PASSES):
-        passed = _pass(records, {topic: tally.emptied() for topic, tally in tallies.items()}, tasks)
+        by_topic = _pass(records, {topic: tally.emptied() for topic, tally in tallies.items()}, tasks)
         again = {}
-        for topic, (counted, highest) in passed.items():
+        for topic, (counted, highest) in by_topic.items():
             size = size_of(topic) or 1 + highest
             if topic not in tallies or tallies[topic].num_partitions < size:
                 again[topic] = Tally(size, profiles=profiles, counts=counts)
@@ -122,7 +122,7 @@ def count_topics(
         if not again:
             break
         tallies |= again
-    return {topic: counted for topic, (counted, _) in passed.items()}
+    return {topic: counted for topic, (counted, _) in by_topic.items()}
 
 
 def _first_records(records: DataFrame) -> DataFrame:

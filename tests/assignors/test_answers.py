@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ from assignors.clients.kafka_python import KafkaPythonAssignor
 from assignors.registry import register_assignor
 from copartition.simulation import Consumer, Scenario, simulate
 from partitioning import TopicPartition
-from partitioning.errors import AssignorError
+from partitioning.errors import AssignorError, BrokenPluginError, InvalidGroupError
 from tests.support.recording import strangers
 
 __all__ = ["strangers"]
@@ -46,6 +47,35 @@ def test_a_wrong_answer_names_strategy_partition_and_members() -> None:
 def test_a_strategy_that_fails_is_named() -> None:
     with pytest.raises(AssignorError, match=r"'doubles' cannot assign this group: LookupError\(0\)"):
         ask(Fails(), GROUP)
+
+
+def test_a_strategy_that_ends_the_process_is_named() -> None:
+    class Exits(Doubles):
+        def assign(self, group: Group) -> Assignment:
+            sys.exit(0)
+
+    with pytest.raises(BrokenPluginError, match="'doubles' ends the process in `assign`"):
+        ask(Exits(), GROUP)
+
+
+def test_an_answer_is_checked_against_the_group_that_was_asked_about() -> None:
+    class Hides(Doubles):
+        def assign(self, group: Group) -> Assignment:
+            group.topics.clear()  # type: ignore[attr-defined] # what no type checker sees at a stranger's
+            return Assignment.for_group(group, {})
+
+    with pytest.raises(AssignorError, match="t-0 is given to nobody, though it has subscribers"):
+        ask(Hides(), Group([Topic("t", 2)], [Member("a", ["t"])]))
+
+
+@pytest.mark.parametrize("number", [0.4, 1.9, "0", None])
+def test_a_partition_number_that_is_no_int_is_refused(number: object) -> None:
+    class Cuts(Doubles):
+        def assign(self, group: Group) -> Assignment:
+            return Assignment.for_group(group, {"a": [("t", number)]})  # type: ignore[list-item]
+
+    with pytest.raises(InvalidGroupError, match=f"'t' has the partition number {number!r}, of type"):
+        ask(Cuts(), GROUP)
 
 
 def test_a_partition_that_is_held_back_is_not_given_as_well() -> None:

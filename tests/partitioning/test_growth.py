@@ -30,6 +30,11 @@ def test_records_without_a_key_neither_move_nor_count() -> None:
     assert (growth.keyed, growth.moved[0], growth.moved[2]) == (1, False, False)
 
 
+def test_the_share_is_that_of_records_with_a_key() -> None:
+    growth = grow([None] * 300 + KEYS[:100], 12, 13)
+    assert growth.share == growth.moving / 100
+
+
 def test_no_keys_move_no_share() -> None:
     assert grow([None], 1, 2).share == 0.0
 

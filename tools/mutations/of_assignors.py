@@ -63,6 +63,12 @@ ROWS = [
     ),
     # Assignors as columns, and the gate.
     (
+        "assignors/weighted/measured.py",
+        "max(rate, greatest.get(partition, rate))",
+        "rate",
+        "tests/assignors/weighted/test_measured.py",
+    ),
+    (
         "assignors/columnar/uniform_structures.py",
         "numbers[rows] = in_set",
         "numbers[rows] = slots.partition[rows]",

@@ -10,6 +10,7 @@ AUDITING = "tests/copartition/topics/audit/test_auditing.py"
 POWER = "tests/copartition/topics/audit/test_power.py"
 BY_KEY = "tests/partitioning/test_by_key.py"
 CONFORMANCE = "tests/partitioning/testing/test_conformance.py::test_a_broken_rule_is_named"
+LAYOUTS = "tests/partitioning/clients/test_layouts.py"
 LOOP = "tests/partitioning/clients/test_read_process_write.py"
 LOOP_SETTINGS = "tests/partitioning/clients/test_read_process_write_settings.py"
 SERIALIZING = "tests/partitioning/clients/test_confluent_serializing.py"
@@ -131,6 +132,24 @@ ROWS = [
         "partition.leader >= 0)",
         "partition.leader >= -1)",
         "tests/partitioning/clients/test_topics.py",
+    ),
+    (
+        "partitioning/clients/topics.py",
+        "(KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)",
+        "(KafkaError.UNKNOWN_TOPIC_OR_PART,)",
+        LAYOUTS,
+    ),
+    (
+        "partitioning/clients/topics.py",
+        "self._silent_until = monotonic() + _REFRESH_AGAIN_S",
+        "self._silent_until = math.inf",
+        LAYOUTS,
+    ),
+    (
+        "partitioning/growth.py",
+        "int(np.count_nonzero(old != UNKEYED))",
+        "len(old)",
+        "tests/partitioning/test_growth.py",
     ),
     (
         "partitioning/coordinator.py",
@@ -291,8 +310,8 @@ ROWS = [
     ),
     (
         "partitioning/clients/read_process_write/loop.py",
-        "return [*process(message)]",
-        "return process(message)",
+        "now - begun >= settings.poll_s / 2",
+        "now - begun >= settings.poll_s",
         LOOP,
     ),
     (

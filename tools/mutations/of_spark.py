@@ -11,6 +11,12 @@ HALF_DONE = "tests/spark_integration/sinks/exactly_once/test_half_done.py"
 ROWS = [
     # What the exactly-once sink makes of transactions that brokers did not end.
     (
+        "spark_integration/sinks/exactly_once/writing.py",
+        "added=content.records - self._begun_at",
+        "added=content.records",
+        "tests/spark_integration/sinks/exactly_once/test_entries.py",
+    ),
+    (
         "spark_integration/sinks/exactly_once/half_done.py",
         "producer.flush(ANSWER_WITHIN_S)",
         "pass",

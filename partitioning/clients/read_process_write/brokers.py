@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Producer
 
 from partitioning.clients.contact import cluster_metadata
-from partitioning.errors import UnsupportedBrokerError
+from partitioning.errors import UnknownTopicError, UnsupportedBrokerError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,13 +20,14 @@ _KNOWS = re.compile(r"ApiKey \w+ \((\d+)\) Versions \d+\.\.(\d+)")
 _TXN_OFFSET_COMMIT, _WITH_GENERATION = 28, 3
 
 
-def refuse_old_brokers(config: Mapping[str, Any], within_s: float) -> None:
+def refuse_old_brokers(config: Mapping[str, Any], within_s: float, dead_letters: str | None = None) -> None:
     """Ask a broker which requests it knows, with a client of its own that lives for this question.
 
     librdkafka leaves the group's generation out without a word where a broker does not know it. Nothing but
     its log says what brokers know; where that says nothing, nobody is refused.
 
     Raises:
+        UnknownTopicError: the cluster has no topic `dead_letters`, or hides it from us.
         UnsupportedBrokerError: offsets in a transaction take no generation, so they fence nobody.
         BrokerUnreachableError: no broker answers, or none lets us in.
     """
@@ -37,10 +38,14 @@ def refuse_old_brokers(config: Mapping[str, Any], within_s: float) -> None:
     own = {name: value for name, value in config.items() if not name.startswith("transaction")}
     asking = Producer(own | {"debug": "feature", "logger": logger, "error_cb": errors.append})
     try:
-        cluster_metadata(asking, config, errors, timeout_s=within_s)
+        metadata = cluster_metadata(asking, config, errors, timeout_s=within_s)
         asking.poll(0)  # hands the log over
     finally:
         asking.close()
+    if dead_letters is not None and dead_letters not in metadata.topics:
+        raise UnknownTopicError(
+            f"dead_letters is {dead_letters!r}: the cluster has no such topic, or hides it: create it first"
+        )
     newest_versions = {int(request): int(newest) for request, newest in _KNOWS.findall("\n".join(log_lines))}
     if newest_versions and newest_versions.get(_TXN_OFFSET_COMMIT, -1) < _WITH_GENERATION:
         raise UnsupportedBrokerError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import logging
 import time
+from collections.abc import Iterable
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,13 +15,14 @@ from confluent_kafka import Consumer, KafkaError, KafkaException
 from partitioning.clients.confluent import PartitioningProducer
 from partitioning.clients.delivery import why_failed
 from partitioning.clients.read_process_write.brokers import refuse_old_brokers
-from partitioning.clients.read_process_write.meaning import gave_up, meaning
+from partitioning.clients.read_process_write.meaning import gave_up, meaning, took_too_long
 from partitioning.clients.read_process_write.member import Member, following, place
 from partitioning.clients.read_process_write.settings import LoopSettings
 from partitioning.clients.topics import ANY_PARTITION
+from partitioning.errors import InvalidConfigError, MisplacedRecordError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from threading import Event
 
     from confluent_kafka import Message, TopicPartition
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 HUNG_AFTER_S = 5.0
 """How long after its limit a call that has not come back ends the process."""
+_WATCH_AGAIN_S = 1.0
 MOST_ABORTS = 5
 """Aborted transactions in a row after which the loop gives up."""
 
@@ -84,14 +87,16 @@ def read_process_write(
         partitioner: a strategy, or the registered name of one, for outputs without a partition.
         dead_letters: the topic for poisoned records, as they were, with headers `error` and `found at`; None
             lets the ValueError end the loop.
-        batch: records of a transaction, at most. All must be processed within `max.poll.interval.ms`.
+        batch: records of a transaction, at most. A transaction ends before where records take long: once they
+            have taken half of `max.poll.interval.ms`, within which each of them must be processed.
 
     Raises:
         InvalidConfigError: a setting is missing, has no meaning, or contradicts what the guarantee rests on.
         FencedError: another process has the transactional id or the `group.instance.id`, or a transaction
             took longer than its timeout.
-        GaveUpError: one batch was aborted too often, the cluster was silent for too long, or the consumer
-            went back in a partition.
+        GaveUpError: one batch was aborted too often, the cluster was silent for too long, the consumer went
+            back in a partition, or a record took longer than `max.poll.interval.ms`.
+        MisplacedRecordError: an output names a partition that its topic does not have.
         AccessError: the cluster does not let us use the transactional id, the group or a topic; the
             message names what to allow.
         UnknownTopicError: the cluster has no such topic, or hides it from us.
@@ -103,7 +108,7 @@ def read_process_write(
     settings = LoopSettings.of(topics, consumer_config, producer_config, batch)
     try:
         _watch(settings.turn_s)
-        refuse_old_brokers(settings.producer, settings.turn_s)
+        refuse_old_brokers(settings.producer, settings.turn_s, dead_letters)
         with (
             closing(Consumer(dict(settings.consumer))) as consumer,
             PartitioningProducer(settings.producer, partitioner=partitioner) as producer,
@@ -144,12 +149,11 @@ def _run(
         messages, metadata = member.read()
         if not messages:
             continue
-        _watch(settings.poll_s)
-        outputs = [record for message in messages for record in outputs_of(message)]
+        outputs, count = _process(messages[: settings.batch], outputs_of, settings)
         _watch(settings.turn_s)
         try:
-            _write(producer, outputs, following(messages), metadata, settings.turn_s)
-            member.mark_processed()
+            _write(producer, outputs, following(messages[:count]), metadata, settings.turn_s)
+            member.mark_processed(count)
             aborts = 0
         except KafkaException as failed:
             error = why_failed(producer, failed.args[0])
@@ -162,6 +166,33 @@ def _run(
             if aborts == MOST_ABORTS:
                 raise gave_up(aborts, error, settings) from failed
             _again(producer.abort_transaction, time.monotonic() + settings.turn_s)
+
+
+def _process(
+    messages: Sequence[Message],
+    outputs_of: Callable[[Message], list[ProducerRecord]],
+    settings: LoopSettings,
+) -> tuple[list[ProducerRecord], int]:
+    """The outputs of the first records, and of how many: of what half the group's patience is enough for.
+
+    Raises:
+        GaveUpError: a record took longer than the group waits.
+    """
+    begun = before = watched = time.monotonic()
+    _watch(settings.poll_s)
+    outputs: list[ProducerRecord] = []
+    for count, message in enumerate(messages, 1):
+        outputs += outputs_of(message)
+        now = time.monotonic()
+        if now - before > settings.poll_s:
+            raise took_too_long(place(message), now - before, settings)
+        if now - begun >= settings.poll_s / 2:
+            return outputs, count
+        if now - watched > _WATCH_AGAIN_S:
+            _watch(settings.poll_s)
+            watched = now
+        before = now
+    return outputs, len(messages)
 
 
 def _write(
@@ -189,6 +220,13 @@ def _queue(producer: Any, record: ProducerRecord, deadline: float) -> None:
     while True:
         try:
             producer.produce(**record._asdict())
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._UNKNOWN_PARTITION or record.partition == ANY_PARTITION:
+                raise
+            raise MisplacedRecordError(
+                f"process put a record of topic {record.topic!r} into partition {record.partition}, which "
+                "the topic does not have"
+            ) from error
         except BufferError as full:
             if time.monotonic() >= deadline:
                 raise KafkaException(KafkaError(KafkaError._TIMED_OUT, str(full))) from full
@@ -201,16 +239,29 @@ def _outputs(
     process: Callable[[Message], Iterable[ProducerRecord]], dead_letters: str | None, message: Message
 ) -> list[ProducerRecord]:
     """What to write for a record that was read; all of it before anything is written."""
+    outputs = None
     try:
-        return [*process(message)]
+        result: object = process(message)
+        if isinstance(result, Iterable):
+            outputs = [*result]
     except ValueError as error:
         if dead_letters is None:
             raise
-        at = place(message)
-        found_at = f"{at.topic}/{at.partition}/{at.offset}"
+        found_at = _where(message)
         log.warning("poisoned: %s: %s", found_at, error)
         headers: HeadersType = [("error", str(error)[:1000].encode()), ("found at", found_at.encode())]
         return [ProducerRecord(dead_letters, message.value(), message.key(), headers=headers)]
+    if outputs is None or not all(isinstance(each, ProducerRecord) for each in outputs):
+        raise InvalidConfigError(
+            f"process gave {result if outputs is None else outputs!r:.80} for {_where(message)}: give "
+            "ProducerRecords, none or many"
+        )
+    return outputs
+
+
+def _where(message: Message) -> str:
+    at = place(message)
+    return f"{at.topic}/{at.partition}/{at.offset}"
 
 
 def _again(call: Callable[[float], object], deadline: float) -> None:

@@ -17,7 +17,7 @@ from partitioning.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from confluent_kafka import KafkaError
+    from confluent_kafka import KafkaError, TopicPartition
 
     from partitioning.clients.read_process_write.settings import LoopSettings
     from partitioning.errors import CopartitionError
@@ -114,9 +114,20 @@ def gave_up(aborts: int, error: KafkaError, settings: LoopSettings) -> GaveUpErr
         )
     elif name == "MSG_SIZE_TOO_LARGE":
         way_out = _TOO_LARGE
+    elif name == "_UNKNOWN_PARTITION":
+        way_out = "an output names a partition that its topic does not have"
     return GaveUpError(
         f"group {settings.group!r}, transactional id {settings.transactional_id!r}: {aborts} transactions in "
         f"a row were aborted, the last for {name} ({error.str()}): {way_out}"
+    )
+
+
+def took_too_long(record: TopicPartition, seconds: float, settings: LoopSettings) -> GaveUpError:
+    """The error for a record that was processed for longer than the group waits."""
+    return GaveUpError(
+        f"group {settings.group!r}: processing {record.topic}/{record.partition}/{record.offset} took "
+        f"{seconds:.1f} s, longer than max.poll.interval.ms ({settings.poll_s:g} s), so that others have its "
+        f"partition: raise max.poll.interval.ms; a batch below {settings.batch} would not help"
     )
 
 

@@ -71,9 +71,9 @@ class Member:
         # last: one that was lost is given anew only after poll() has told of it.
         return (self._batch if self._consumer.memberid() else []), metadata
 
-    def mark_processed(self) -> None:
-        """What was read is dealt with."""
-        self._batch = []
+    def mark_processed(self, count: int) -> None:
+        """So many of the records that were read are dealt with, the first ones."""
+        self._batch = self._batch[count:]
 
     def _take(self, message: Message) -> None:
         # An answer to an old question where a partition begins, of before it was lost and got again, has

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from partitioning.clients.delivery import milliseconds
@@ -10,7 +10,7 @@ from partitioning.clients.java_settings import librdkafka_security
 from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _MOST_MS = 2**31 - 1
 _TRANSACTION_MS = 10_000
@@ -44,8 +44,8 @@ class LoopSettings:
     """
 
     topics: tuple[str, ...]
-    consumer: Mapping[str, Any]
-    producer: Mapping[str, Any]
+    consumer: Mapping[str, Any] = field(repr=False)  # passwords are in both
+    producer: Mapping[str, Any] = field(repr=False)
     batch: int
 
     @classmethod
@@ -57,10 +57,12 @@ class LoopSettings:
         Raises:
             InvalidConfigError: one is missing, has no meaning, or contradicts them.
         """
-        if isinstance(topics, str) or not topics:
-            raise InvalidConfigError(f"topics is {topics!r}: give a list of topics to read")
-        if batch < 1:
-            raise InvalidConfigError(f"batch is {batch}: give at least 1 record of a transaction")
+        names: Iterable[object] = () if isinstance(topics, str) else topics
+        if not names or not all(isinstance(each, str) and each for each in names):
+            raise InvalidConfigError(f"topics is {topics!r}: give a list of names of topics to read")
+        size: object = batch
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise InvalidConfigError(f"batch is {batch!r}: give a whole number of records, at least 1")
         _demand("consumer_config", consumer, "group.id", _CONSUMER_MUST)
         _demand("producer_config", producer, "transactional.id", _PRODUCER_MUST)
         defaults = {} if consumer.get("group.protocol") == "consumer" else {_STRATEGY: "cooperative-sticky"}

@@ -36,6 +36,15 @@ def with_ids_that_collide(group):
     return Group(topics, group.members)
 
 
+def test_a_claim_of_a_topic_that_is_gone_may_be_doubled():
+    """In a set of Java's that has a tree in a bin."""
+    owned = [("gone", 64 * number) for number in range(9)]
+    members = [Member("a", ["t"], owned=[*owned, ("gone", 0)]), Member("b", ["t"])]
+    once = [Member("a", ["t"], owned=owned), Member("b", ["t"])]
+    answers = [UniformAssignor().assign(Group([Topic("t", 3)], each)) for each in (members, once)]
+    assert lists(answers[0]) == lists(answers[1])
+
+
 def lists(assignment):
     return {member: list(partitions) for member, partitions in assignment.items()}
 

@@ -13,12 +13,29 @@ from assignors import Assignment, Group, RebalanceProtocol, get_assignor
 from assignors.clients.aiokafka import aiokafka_assignor, aiokafka_assignors
 from assignors.clients.kafka_python import KafkaPythonAssignor, kafka_python_assignors
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
+from partitioning.errors import BrokenPluginError
 
 if TYPE_CHECKING:
     from assignors import PartitionList
 
 GIVEN = [("t", [0, 2])]
 CLAIM = encode_sticky_user_data([("t", 0), ("t", 2)], 7)
+
+
+class FailsToTell:
+    name: ClassVar[str] = "fails-to-tell"
+    protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.EAGER})
+
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
+        return "text"  # type: ignore[return-value]
+
+    def assign(self, group: Group) -> Assignment:
+        return get_assignor("range").assign(group)
+
+
+def test_user_data_that_is_no_bytes_names_the_strategy() -> None:
+    with pytest.raises(BrokenPluginError, match=r"FailsToTell.* gives 'text'; give bytes, or None"):
+        KafkaPythonAssignor(FailsToTell()).metadata(["t"])
 
 
 class Counts:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from functools import partial
 from itertools import count, cycle
+from threading import Event
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,6 +19,8 @@ from tests.support.tiers import sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from assignors import PartitionList
 
 Lists = dict[str, list[TopicPartition]]
 
@@ -53,6 +57,36 @@ class InTurns:
 
 def test_a_faultless_strategy_passes() -> None:
     check_assignor(InTurns)
+
+
+class Exits(InTurns):
+    def assign(self, group: Group) -> Assignment:
+        sys.exit(0)
+
+
+class RaisesUserData(InTurns):
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
+        if generation >= 0:
+            raise LookupError(len(owned))
+        return None
+
+
+class TextUserData(InTurns):
+    def user_data(self, owned: PartitionList, generation: int) -> bytes | None:
+        return "text"  # type: ignore[return-value]
+
+
+def test_a_strategy_that_hangs_is_named_with_the_place() -> None:
+    never = Event()
+
+    class Hangs(InTurns):
+        def assign(self, group: Group) -> Assignment:
+            never.wait()
+            raise LookupError
+
+    with pytest.raises(AssertionError, match=r"(?s)within 0\.1 s; it is here:.*in assign.*never\.wait"):
+        check_assignor(Hangs, limit_s=0.1)
+    never.set()
 
 
 class Nameless(InTurns):
@@ -179,6 +213,9 @@ def _all(group: Group) -> list[str]:
         pytest.param(Sorts, "changes the group that it is asked about", id="sorts"),
         pytest.param(Shares, "another instance changes the answer", id="shares"),
         pytest.param(TakesAway, r"is given to '.*' while '.*' still owns it", id="takes-away"),
+        pytest.param(Exits, "raises SystemExit", id="exits"),
+        pytest.param(RaisesUserData, "`user_data` of .* raises LookupError", id="user_data raises"),
+        pytest.param(TextUserData, "`user_data` of .* gives 'text'; give bytes", id="user_data is text"),
         pytest.param(HoldsForEver, "still holds .* back 10 rebalances after", id="holds"),
     ],
 )

@@ -30,6 +30,7 @@ def test_the_leader_goes_by_what_members_measured(name):
 def test_the_greatest_of_several_rates_counts():
     earlier, later = {("orders", 0): 1.0}, {("orders", 0): 3.0, ("orders", 1): 1.0}
     assert read_measured([member("a", earlier), member("b", later)]).rates == later
+    assert read_measured([member("a", later), member("b", earlier)]).rates == later
 
 
 def test_weights_of_the_leader_come_first():

@@ -96,6 +96,13 @@ def test_a_page_has_a_picture_with_every_trial(tmp_path):
     [
         (["--partitions", 1, "--limit", 9], "--rate or with --stream"),
         (["--rate", 9, "--partitions", 1, "--limit", 9], "--rate needs --value-bytes"),
+        (
+            ["--rate", "nan", "--value-bytes", 1, "--partitions", 1, "--limit", 9],
+            "nan is not a finite number",
+        ),
+        (["--rate", 1e308, "--value-bytes", 1, "--partitions", 1, "--limit", 9], "--rate"),
+        (["--rate", 9, "--value-bytes", 1, "--partitions", 1, "--limit", "inf"], "inf is not a finite"),
+        (["--rate", 9, "--value-bytes", 1, "--partitions", 2**31 - 1, "--limit", 9], "--partitions"),
         (["--rate", 1e9, "--value-bytes", 1, "--partitions", 1, "--limit", 9], "200,000 can be simulated"),
     ],
 )

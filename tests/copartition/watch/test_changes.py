@@ -11,6 +11,11 @@ from tests.copartition.watch.groups import group
 PREPARING, COMPLETING = "PreparingRebalance", "CompletingRebalance"
 
 
+def test_members_without_an_id_have_names():
+    odd = [MemberIdentity(each, client_id="client") for each in ("", "client", "x")]
+    assert Names().of(odd) == ["member (2)", "client", "x"]
+
+
 def watched(*seen):
     """The changes after the first step; each step is (at, since, state)."""
     watch = Watch()

@@ -122,7 +122,7 @@ def test_silent_brokers_keep_a_partition_that_may_be_gone() -> None:
     [
         (KafkaError.UNKNOWN_TOPIC_OR_PART, "has had no topic 't'"),
         (KafkaError.LEADER_NOT_AVAILABLE, "has had no topic 't'"),
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "topic 't' cannot be used"),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "'t' cannot be used: .* needs Describe on the topic, which"),
     ],
 )
 def test_a_topic_that_went_away_is_told_to_the_next_record(code: int, says: str) -> None:

@@ -12,12 +12,19 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from partitioning.clients.read_process_write import ProducerRecord, loop, member
+from partitioning.clients.read_process_write import ProducerRecord, brokers, loop, member
 from partitioning.clients.read_process_write.member import Member
 from partitioning.clients.read_process_write.settings import LoopSettings
-from partitioning.errors import GaveUpError, TopicAccessError
+from partitioning.errors import (
+    GaveUpError,
+    InvalidConfigError,
+    MisplacedRecordError,
+    TopicAccessError,
+    UnknownTopicError,
+)
 
-SETTINGS = LoopSettings.of(["source"], {"group.id": "group"}, {"transactional.id": "id"}, 2)
+PRODUCER = {"transactional.id": "id"}
+SETTINGS = LoopSettings.of(["source"], {"group.id": "group"}, PRODUCER, 2)
 
 
 @dataclass(frozen=True)
@@ -181,7 +188,7 @@ def test_what_is_not_done_is_given_again_unless_its_partition_is_gone() -> None:
 def test_what_is_done_is_not_given_again() -> None:
     one = reading(MadeUpConsumer([Record((0, 5))]))
     one.read()
-    one.done()
+    one.mark_processed(1)
     assert places(one.read()[0]) == []
 
 
@@ -196,7 +203,7 @@ def test_a_record_that_comes_again_ends_the_loop() -> None:
     consumer = MadeUpConsumer([Record((0, 5)), Record((0, 6))])
     one = reading(consumer)
     one.read()
-    one.done()
+    one.mark_processed(1)
     consumer.gives = [lost(1), Record((0, 6))]
     with pytest.raises(GaveUpError, match="source/0: the consumer gave offset 6, though all before 7 was"):
         one.read()
@@ -214,7 +221,7 @@ def test_a_partition_that_begins_before_what_is_committed_ends_the_loop(comes_ba
     consumer = MadeUpConsumer([Record((0, 5)), Record((1, 7))] if comes_back else [], where={0: 5, 1: -1001})
     one = reading(consumer)
     one.read()
-    one.done()
+    one.mark_processed(1)
     consumer.gives, consumer.where = [*comes_back, Record((1, 8)), Record((0, 5))], {0: 6, 1: 8}
     with pytest.raises(GaveUpError, match="source/0: the consumer gave offset 5, though all before 6"):
         one.read()
@@ -267,6 +274,81 @@ def test_a_poisoned_record_goes_to_the_dead_letters_as_it_was_and_alone() -> Non
 def test_without_dead_letters_a_poisoned_record_ends_the_loop() -> None:
     with pytest.raises(ValueError, match="no order"):
         loop._outputs(halves, None, Record((3, 4), b"{"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [None, 5, [None], [("target", b"value")], "text"])
+def test_what_is_no_output_names_process_and_record(given: Any) -> None:
+    with pytest.raises(InvalidConfigError, match=r"process gave .* for source/3/4: give ProducerRecords"):
+        loop._outputs(lambda _: given, "dead", Record((3, 4)))  # type: ignore[arg-type]
+
+
+class Clock:
+    """A clock that only work moves."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def processed(monkeypatch: pytest.MonkeyPatch, *each_s: float) -> tuple[list[Any], int]:
+    """The outputs of records that take so long each, where the group waits for 7 s, and of how many."""
+    clock, durations = Clock(), iter(each_s)
+    monkeypatch.setattr(loop, "time", clock)
+
+    def outputs_of(message: Any) -> list[ProducerRecord]:
+        clock.now += next(durations)
+        return [ProducerRecord("target", message.value())]
+
+    settings = LoopSettings.of(["source"], {"group.id": "g", "max.poll.interval.ms": 7000}, PRODUCER, 20)
+    records: Any = [Record((0, offset)) for offset in range(len(each_s))]
+    return loop._process(records, outputs_of, settings)
+
+
+def test_a_slow_batch_is_committed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs, count = processed(monkeypatch, *[0.7] * 20)
+    assert (len(outputs), count) == (5, 5)
+
+
+def test_a_fast_batch_is_committed_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs, count = processed(monkeypatch, *[0.1] * 20)
+    assert (len(outputs), count) == (20, 20)
+
+
+def test_a_record_that_takes_longer_than_the_group_waits_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        GaveUpError, match=r"source/0/1 took 7\.5 s, longer than max\.poll\.interval\.ms \(7 s\).*batch"
+    ):
+        processed(monkeypatch, 0.1, 7.5)
+
+
+def test_what_is_left_of_a_slow_batch_is_given_again() -> None:
+    one = reading(MadeUpConsumer([Record((0, 5)), Record((0, 6)), Record((0, 7))]))
+    one._batch = [Record((0, 5)), Record((0, 6))]  # type: ignore[list-item]
+    one.mark_processed(1)
+    assert places(one._batch) == [(0, 6)]
+
+
+def test_an_output_for_a_partition_that_is_not_there_names_it() -> None:
+    class Refuses:
+        def produce(self, **_: Any) -> None:
+            raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
+
+    with pytest.raises(MisplacedRecordError, match="of topic 'target' into partition 7, which the topic"):
+        loop._queue(Refuses(), ProducerRecord("target", partition=7), deadline=0)
+    with pytest.raises(KafkaException):
+        loop._queue(Refuses(), ProducerRecord("target"), deadline=0)
+
+
+def test_dead_letters_without_their_topic_are_refused_before_anything_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asking = SimpleNamespace(poll=lambda _: None, close=lambda: None)
+    monkeypatch.setattr(brokers, "Producer", lambda _: asking)
+    monkeypatch.setattr(brokers, "cluster_metadata", lambda *_, **__: SimpleNamespace(topics={"dead": None}))
+    brokers.refuse_old_brokers({}, 1.0, "dead")
+    with pytest.raises(UnknownTopicError, match="dead_letters is 'gone': the cluster has no such topic"):
+        brokers.refuse_old_brokers({}, 1.0, "gone")
 
 
 @dataclass(frozen=True)

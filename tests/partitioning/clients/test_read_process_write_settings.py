@@ -102,12 +102,22 @@ def test_users_may_be_named_as_javas_clients_have_them() -> None:
     assert (found.consumer["sasl.username"], found.producer["sasl.username"]) == ("u", "u")
 
 
-@pytest.mark.parametrize("topics", [[], "topic"])
+@pytest.mark.parametrize("topics", [[], "topic", [5], [""]])
 def test_topics_are_a_list_of_some(topics: Any) -> None:
     with pytest.raises(InvalidConfigError, match="topics"):
         LoopSettings.of(topics, CONSUMER, PRODUCER, 1)
 
 
-def test_a_batch_has_a_record() -> None:
-    with pytest.raises(InvalidConfigError, match="batch is 0"):
-        settings(batch=0)
+@pytest.mark.parametrize("batch", [0, 1.5, True, float("nan"), None])
+def test_a_batch_has_a_record(batch: Any) -> None:
+    with pytest.raises(InvalidConfigError, match=f"batch is {batch}: give a whole number"):
+        settings(batch=batch)
+
+
+def test_a_login_that_is_no_text_is_refused() -> None:
+    with pytest.raises(InvalidConfigError, match=r"sasl\.jaas\.config .* of type bool and not text"):
+        settings({"sasl.jaas.config": True})
+
+
+def test_passwords_are_not_shown() -> None:
+    assert "secret" not in repr(settings({"sasl.password": "secret"}, {"sasl.password": "secret"}))
