@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from struct import Struct
+from struct import iter_unpack
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _SEED = 0x9747B28C
 _MULTIPLIER = 0x5BD1E995
-_WORDS = Struct("<I")
 
 
 def murmur2(key: bytes) -> int:
@@ -28,7 +27,7 @@ def murmur2(key: bytes) -> int:
     length = len(key)
     state = _SEED ^ length
     tail = length & 3
-    for (word,) in _WORDS.iter_unpack(key[: length - tail]):
+    for (word,) in iter_unpack("<I", key[: length - tail]):
         mixed = word * _MULTIPLIER & 0xFFFFFFFF
         state = (state * _MULTIPLIER ^ (mixed ^ mixed >> 24) * _MULTIPLIER) & 0xFFFFFFFF
     if tail:

@@ -14,6 +14,7 @@ from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import profile
 from spark_integration.auditing import counting
 from spark_integration.hash_columns import arrow_hash
+from spark_integration.reading.source import KafkaDataSource
 from spark_integration.shipping import _packed
 from spark_integration.simulation.executors import faults_of
 from spark_integration.simulation.runs import simulate_grid
@@ -39,6 +40,13 @@ def run_alone(shipped: object, code: str) -> str:
     done = subprocess.run(command, input=cloudpickle.dumps(shipped), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode().strip()
+
+
+@pytest.mark.parametrize(
+    "shipped", [KafkaDataSource, arrow_hash(HASHES["murmur2"].column)], ids=["source", "hash"]
+)
+def test_what_is_shipped_by_value_can_be_pickled(shipped: object) -> None:
+    assert cloudpickle.loads(cloudpickle.dumps(shipped))
 
 
 @pytest.mark.live
