@@ -40,7 +40,7 @@ quick: $(READY)  ## run what needs nothing but Python: a minute; T=path for a pa
 	@$(PYTEST) --tier quick --numprocesses auto --maxprocesses 4 $(T)
 
 # Most of these tests wait for a broker or for Spark: more workers than cores.
-test: $(READY)  ## run what a user's machine should confirm: 10 minutes; real servers need Java 17 and Maven; T=path for a part
+test: $(READY)  ## run what a user's machine should confirm: 9 minutes; real servers need Java 17 and Maven; T=path for a part
 	@$(PYTEST) --tier test --numprocesses 5 $(T)
 
 failed: $(READY)  ## run what failed in the last run, then the rest of `make test`
