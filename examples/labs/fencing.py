@@ -35,8 +35,8 @@ def run(lab: Lab) -> None:
         topic = lab.topic()
         lab.saw(f"{name}: the woken producer", overtake(lab, topic, topic if wanted else ""))
         servers = lab.cluster.kafka.bootstrap_servers
+        committed = seg.read_settled(servers, topic).values
         log = seg.read(servers, topic)
-        committed = seg.read(servers, topic, isolation=seg.READ_COMMITTED).values
         lab.saw(f"{name}: committed", committed)
         columns = ("offset", "producer id", "epoch", "sequence", "what")
         rows = [(*batch[:4], batch.control or batch.values) for batch in log.batches]

@@ -147,4 +147,4 @@ def copy(lab: Lab) -> int:
 
 
 def _committed_values(lab: Lab, topic: str) -> list[str]:
-    return seg.read(lab.cluster.kafka.bootstrap_servers, topic, isolation=seg.READ_COMMITTED).values
+    return seg.read_settled(lab.cluster.kafka.bootstrap_servers, topic).values

@@ -130,6 +130,17 @@ def read(
                 return Log(_drop_aborted(batches, aborted), found.high_watermark, found.last_stable_offset)
 
 
+def read_settled(servers: str, topic: str, partition: int = 0) -> Log:
+    """What is committed, once no transaction is open: a commit is answered before its markers are written."""
+
+    def settled() -> Log | None:
+        log = read(servers, topic, partition, isolation=READ_COMMITTED)
+        return log if log.last_stable == log.high_watermark else None
+
+    log: Log = until(settled, f"the end of the transactions in {topic}")
+    return log
+
+
 def _fetch(connection: socket.socket, topic: str, partition: int, since: int, isolation: int) -> Any:
     topics = FetchRequest.FetchTopic
     wanted = topics.FetchPartition(partition=partition, fetch_offset=since, partition_max_bytes=1 << 24)
