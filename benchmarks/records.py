@@ -93,10 +93,10 @@ async def measure(servers: str, key_bytes: int, value_bytes: int) -> dict[str, F
     serializing = SerializingProducer(bare), PartitioningSerializingProducer(own, partitioner="java")
     aio = AIOProducer(dict(bare)), PartitioningAIOProducer(own, partitioner="java")
     found = {
-        "confluent-kafka": await compare(plain, unwatched, key_bytes, value),
-        "confluent-kafka, a callback": await compare(plain, watched, key_bytes, value),
-        "SerializingProducer": await compare(serializing, unwatched, key_bytes, value),
-        "AIOProducer": await compare(aio, awaited, key_bytes, value),
+        "confluent-kafka": await compare(plain, produce_unwatched, key_bytes, value),
+        "confluent-kafka, a callback": await compare(plain, produce_watched, key_bytes, value),
+        "SerializingProducer": await compare(serializing, produce_unwatched, key_bytes, value),
+        "AIOProducer": await compare(aio, produce_awaited, key_bytes, value),
     }
     for producer in aio:
         await producer.close()
@@ -135,7 +135,7 @@ async def compare(pair: tuple[Any, Any], send: Send, key_bytes: int, value: byte
 # in between would make the two more alike.
 
 
-async def unwatched(producer: Any, keys: list[bytes], value: bytes) -> int:
+async def produce_unwatched(producer: Any, keys: list[bytes], value: bytes) -> int:
     for key in keys:
         producer.produce(TOPIC, value=value, key=key)
     produced = time.thread_time_ns()
@@ -143,7 +143,7 @@ async def unwatched(producer: Any, keys: list[bytes], value: bytes) -> int:
     return produced
 
 
-async def watched(producer: Any, keys: list[bytes], value: bytes) -> int:
+async def produce_watched(producer: Any, keys: list[bytes], value: bytes) -> int:
     def delivered(_error: object, _message: object) -> None:
         pass
 
@@ -162,7 +162,7 @@ async def sent(producer: Any, keys: list[bytes], value: bytes) -> int:
     return produced
 
 
-async def awaited(producer: Any, keys: list[bytes], value: bytes) -> int:
+async def produce_awaited(producer: Any, keys: list[bytes], value: bytes) -> int:
     futures = [await producer.produce(TOPIC, value=value, key=key) for key in keys]
     produced = time.thread_time_ns()
     await producer.flush()

@@ -6,7 +6,7 @@ it knows no quotas: who has the fewest gets the next partition, and then partiti
 
 1. Claims: the latest generation that claims a partition has it; none does where two claim it in the same one.
 2. Sort: the order in which partitions are looked at, those without an owner last.
-3. Assign: what nobody has goes to the subscriber with the fewest, near ones first.
+3. Assign: a partition without an owner goes to the subscriber that has the fewest, near ones first.
 4. Balance: partitions move while somebody has two more than a subscriber that could have them.
 5. Hand over: what another member owns waits until that member has given it up (KIP-429).
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -47,13 +47,10 @@ class Verbs(QuietCommand, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click's, but an unknown command's error names those that are spelled like it."""
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
-            self._refuse(ctx, args[0])
+            near = get_close_matches(args[0], self.list_commands(ctx), n=2)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(f"No such command '{args[0]}'{hint}", ctx)
         return super().resolve_command(ctx, args)
-
-    def _refuse(self, ctx: click.Context, name: str) -> NoReturn:
-        near = get_close_matches(name, self.list_commands(ctx), n=2)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise click.UsageError(f"No such command '{name}'{hint}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write every heading with its commands, all in one column."""

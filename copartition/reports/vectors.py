@@ -1,8 +1,17 @@
-"""The JSON Schema of reference vectors."""
+"""Reference vectors: their JSON Schema, and where a program differs from them."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from copartition.vectors import MOST_SHOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from copartition.vectors import Difference
 
 _TEXT, _COUNT = {"type": "string"}, {"type": "integer", "minimum": 0}
 _TEXTS = {"type": "array", "items": _TEXT}
@@ -72,3 +81,34 @@ SCHEMA: dict[str, Any] = {
     ),
 }
 """The document that `copartition vectors STRATEGY` prints."""
+
+
+def vectors_report(strategy: str, cases: Sequence[Any], differences: Sequence[Difference], form: str) -> str:
+    """Where a program differs: counts, and the first differences; `form` is "text" or "json"."""
+    counts = Counter(each.verdict for each in differences)
+    numbers = {
+        "cases": len(cases),
+        "equal": len(cases) - len(differences),
+        "other_order": counts["other order"],
+        "different": counts["different"],
+    }
+    shown = sorted(differences, key=lambda each: each.verdict)[:MOST_SHOWN]
+    if form == "json":
+        rows = [{"verdict": each.verdict, "case": each.case, "found": each.answer} for each in shown]
+        return json.dumps({"strategy": strategy, **numbers, "differences": rows}, indent=2) + "\n"
+    equal, order, different = (f"{numbers[name]:,}" for name in ("equal", "other_order", "different"))
+    head = (
+        f"{strategy}: {equal} of {len(cases):,} cases equal, {order} in another order, {different} different"
+    )
+    lines = [head]
+    for each in shown[:5]:
+        lines += [
+            f"case {each.case['case']}, {each.verdict}: {_question(each.case)}",
+            f"  exact  {json.dumps(each.case['answer'])}",
+            f"  found  {json.dumps(each.answer)}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _question(case: dict[str, Any]) -> str:
+    return json.dumps({key: value for key, value in case.items() if key not in {"case", "answer"}})

@@ -113,7 +113,7 @@ def read_members(table: Table) -> Roster:
             raise table.fault(row, f"a second member {members[code].id!r}; {AGAIN}")
     counts = table.integers("#PARTITIONS", 0, MAX_PARTITIONS, -1)
     named = next((name for name in ("CURRENT-ASSIGNMENT", "ASSIGNMENT") if name in table.columns), None)
-    current = named and _given(table, named)
+    current = named and _assigned_partitions(table, named)
     if current:
         listed = np.bincount(current.member, minlength=len(counts))
         for row in np.flatnonzero((counts >= 0) & (listed != counts))[:1].tolist():
@@ -123,7 +123,7 @@ def read_members(table: Table) -> Roster:
                 f"the capture is cut off, take it again",
             )
     epochs = table.texts("TARGET-EPOCH").values
-    target = _given(table, "TARGET-ASSIGNMENT") if epochs else None
+    target = _assigned_partitions(table, "TARGET-ASSIGNMENT") if epochs else None
     protocol = (
         "consumer" if epochs else "classic" if "TARGET-EPOCH" in table.columns and len(counts) else None
     )
@@ -149,7 +149,7 @@ def _check_last_row(table: Table) -> None:
         raise table.fault(row, f"the file ends within {last}, or lacks its last newline; {AGAIN}")
 
 
-def _given(table: Table, column: str) -> Given:
+def _assigned_partitions(table: Table, column: str) -> Given:
     texts = table.texts(column)
     topics: dict[str, int] = {}
     members: list[int] = []

@@ -60,7 +60,7 @@ def as_complete(state: GroupState) -> GroupState:
     """
     if not state.complete:
         guess = "partition counts are unknown; taken from the highest partition seen"
-        state = replace(state.completed(_seen(state)), assumed=(*state.assumed, guess))
+        state = replace(state.completed(_highest_counts(state)), assumed=(*state.assumed, guess))
     if not state.members_complete:
         guess = "this source does not show members without partitions; taken for none"
         state = replace(state, members_complete=True, assumed=(*state.assumed, guess))
@@ -100,13 +100,13 @@ def _order(counts: Mapping[str, int], read: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*scala_set_order(sorted(read)), *counts]))
 
 
-def _seen(state: GroupState) -> dict[str, int]:
+def _highest_counts(state: GroupState) -> dict[str, int]:
     """Partition counts by the highest partition of each topic."""
     return dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
 
 
 def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[str, int]:
-    counts = _seen(state)
+    counts = _highest_counts(state)
     asked = {topic for topics in what_if.subscribe.values() for topic in topics}
     asked.update(topic for joiner in what_if.joining for topic in joiner.topics or ())
     read = {topic for seat in seats for topic in seat.member.topics}
