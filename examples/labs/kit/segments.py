@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 PATIENCE_S = 60
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 GROUP, TRANSACTION = 0, 1
+# Errors of Fetch while a partition is new or its leader changes: the next try may read it.
+PASSING = {3, 5, 6, 9, 74, 75, 76, 78}
 STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead")
 
 
@@ -110,13 +112,30 @@ def coordinator(servers: str, kind: int, name: str) -> tuple[int, str]:
         return told.node_id, f"{told.host}:{told.port}"
 
 
+class _NoLeaderError(Exception):
+    """A broker does not lead the partition now, or not yet."""
+
+
 def read(
     servers: str, topic: str, partition: int = 0, *, isolation: int = READ_UNCOMMITTED, since: int = 0
 ) -> Log:
-    """Read a partition from an offset to its end."""
+    """Read a partition from an offset to its end, as soon as it has a leader."""
+
+    def attempt() -> Log | None:
+        _, address = leader(servers, topic, partition)
+        try:
+            return _read_from(address, topic, partition, isolation, since) if address else None
+        except _NoLeaderError:
+            return None
+
+    log: Log = until(attempt, f"a leader of partition {partition} of {topic} that answers")
+    return log
+
+
+def _read_from(address: str, topic: str, partition: int, isolation: int, since: int) -> Log:
     batches: list[Batch] = []
     aborted: set[tuple[int, int]] = set()
-    with connect(leader(servers, topic, partition)[1]) as connection:
+    with connect(address) as connection:
         while True:
             found = _fetch(connection, topic, partition, since, isolation)
             records = MemoryRecords(bytes(found.records or b""))
@@ -153,6 +172,8 @@ def _fetch(connection: socket.socket, topic: str, partition: int, since: int, is
         forgotten_topics_data=[],
     )
     found = ask(connection, request).responses[0].partitions[0]
+    if found.error_code in PASSING:
+        raise _NoLeaderError
     if found.error_code:
         raise RuntimeError(f"partition {partition} of {topic} cannot be read: error {found.error_code}")
     return found
