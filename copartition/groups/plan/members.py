@@ -49,7 +49,7 @@ class WhatIf:
         remove_members: who leaves, by instance id, client id or member id.
         partitions: new partition counts of topics; also of one that somebody newly subscribes to.
         subscribe: what members subscribe to, by instance id, client id or member id, or "*" for all others,
-            where no source tells or to try another subscription.
+            those that join included, where no source tells or to try another subscription.
         deploy: how every member is replaced, one after the other; None for no deploy. "rolling": each leaves
             before it joins again, a static one is back before its session ends. "surge": each joins before
             the one that it replaces leaves, as Kubernetes rolls a Deployment; a static one is replaced as
@@ -162,7 +162,7 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
     Raises:
         SourceError: the change names a member that is not there, or adds one that is.
     """
-    everything = read_topics(state)
+    everything = what_if.subscribe.get(EVERYBODY) or read_topics(state)
     subscribed = subscribed_members(state, what_if)
     leaving = {find_member(state, name, "--remove-member") for name in what_if.remove_members}
     now = [
