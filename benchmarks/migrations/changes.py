@@ -217,9 +217,7 @@ def page(measured: dict[str, list[Json]]) -> str:
     asked = [line for _, line in lines if "migrate" in line]
     safe = [line for line in asked if line["migrate_code"] == 0]
     refused = [line for line in asked if line["migrate_code"] == 1]
-    known = [
-        line for _, line in lines if not line["assumed"] and line["event"] not in {"deploy", "migration"}
-    ]
+    known = [line for _, line in lines if not line["assumed"]]
     return _PAGE.format(
         groups=len(measured),
         wrong=sum(line["code"] == 0 for line in happened),

@@ -133,8 +133,8 @@ def _event(
             return Crash(_BEGIN_MS, names[find_member(state, member, "--deploy crash")]), []
         case "grow", change if change:
             return _growth(read, change), []
-    known = ", ".join(DEPLOYS)
-    raise SourceError(f"--deploy {deploy!r} is none of {known}; quote those with a blank")
+    kinds = ", ".join(DEPLOYS)
+    raise SourceError(f"--deploy {deploy!r} is none of {kinds}; quote those with a blank")
 
 
 def _growth(read: Sequence[str], change: str) -> Grow:

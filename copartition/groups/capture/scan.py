@@ -154,8 +154,8 @@ class _Scanner:
     def _mark(self, number: int, line: str) -> None:
         if _NOTICE.match(line):
             for pattern, status in _STATUSES:
-                if said := pattern.match(line, 0, _LONGEST_NOTICE):
-                    self._say(said[1], status)
+                if notice := pattern.match(line, 0, _LONGEST_NOTICE):
+                    self._say(notice[1], status)
             return
         kind, columns = _header(line)
         if self._in_summary and not columns:
