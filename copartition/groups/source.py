@@ -153,7 +153,7 @@ def read_pair(
     planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
     what_if = what_if or WhatIf()
     if replace(what_if, subscribe={}) and not planning:
-        raise SourceError("--add-members, --partitions and the like change a plan; add plan:ASSIGNOR")
+        raise SourceError("--add-members, --grow and the like change a plan; add plan:ASSIGNOR")
     if after is None:
         only = read_source(before, config, group=group)
         later = only.last if only.target is None else only.target

@@ -37,6 +37,14 @@ def is_settled(audit: TopicAudit) -> bool:
     )
 
 
+def exit_code(audits: Sequence[TopicAudit]) -> int:
+    """0 where every topic is settled; else 1 where writers of one differ, 2 where only too little is known."""
+    open_ones = [audit for audit in audits if not is_settled(audit)]
+    if not open_ones:
+        return 0
+    return 2 if all(audit.certainty == "unknown" for audit in open_ones) else 1
+
+
 def verdict(audit: TopicAudit) -> str:
     """The answer in a sentence."""
     keyed = _keyed(audit)

@@ -248,7 +248,7 @@ ROWS = [
     ),
     ("copartition/cli/diff.py", "if strict and change.assumed:", "if strict and change.warnings:", COMMAND),
     ("copartition/reports/diff/model.py", "np.argsort(-sizes", "np.argsort(sizes", REPORTS),
-    ("copartition/cli/shell.py", "TROUBLE = 2", "TROUBLE = 1", COMMAND),
+    ("copartition/cli/shell.py", "COULD_NOT = 2", "COULD_NOT = 1", COMMAND),
     (
         "copartition/watch/changes.py",
         "self._shown_until = step.since",

@@ -113,16 +113,16 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
     for topic, count in what_if.partitions.items():
         if topic not in counts and topic not in read:
             names = ", ".join(sorted(counts)) or "no topic"
-            raise SourceError(f"--partitions {topic}={count}: the group reads {names}")
-        check_partitions(count, SourceError, f"--partitions {topic}={count}: the topic")
+            raise SourceError(f"--grow {topic}={count}: the group reads {names}")
+        check_partitions(count, SourceError, f"--grow {topic}={count}: the topic")
         if count < counts.get(topic, 1):
             has = f"it has {counts[topic]} already" if topic in counts else "a topic has one at least"
-            raise SourceError(f"--partitions {topic}={count}: {has}; a topic only grows")
+            raise SourceError(f"--grow {topic}={count}: {has}; a topic only grows")
         counts[topic] = count
     if unknown := sorted(asked - counts.keys()):
         raise SourceError(
             f"nobody tells how many partitions {unknown[0]!r} has, which a member is to subscribe to; "
-            f"add --partitions {unknown[0]}=N"
+            f"add --grow {unknown[0]}=N"
         )
     return counts
 
