@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.claims import rightful_members
 from assignors.interface import RebalanceProtocol
+from assignors.optimal.reading import rightful_members
 from assignors.partition_list import PartitionList, as_lists, join_lists
 from assignors.registry import is_built_in
 from partitioning.errors import AssignmentError, AssignorError, BrokenPluginError

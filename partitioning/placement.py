@@ -12,6 +12,7 @@ from partitioning.errors import InvalidKeyError
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import SignRule, partition_of, partitions_of
 from partitioning.hashing.murmur2 import murmur2_column
+from partitioning.java import string_hash
 from partitioning.keys import Keys, advice, key_column
 from partitioning.profiles import PROFILES, Profile
 from partitioning.topic_partition import checked_partition_count
@@ -167,3 +168,24 @@ def _native_rule(profile: Profile) -> _Rule | None:
 # The fastest exact rule of each profile asked for so far. It raises TypeError, ValueError or OverflowError
 # for what is not a key and a partition count.
 _rules: dict[str, _Rule] = {}
+
+
+def coordinator_partition(group_or_transactional_id: str, num_partitions: int = 50) -> int:
+    """Which partition of `__consumer_offsets` or `__transaction_state` keeps this id.
+
+    The broker that leads it is the coordinator of the group or transaction.
+
+    >>> coordinator_partition("billing")
+    9
+
+    Args:
+        group_or_transactional_id: `group.id` or `transactional.id`.
+        num_partitions: `offsets.topic.num.partitions` or `transaction.state.log.num.partitions`.
+
+    Raises:
+        InvalidPartitionCountError: `num_partitions` is outside 1 .. 2**31 - 1.
+    """
+    count = checked_partition_count(num_partitions)
+    value = string_hash(group_or_transactional_id)
+    # Utils.abs: Integer.MIN_VALUE has no positive counterpart and becomes 0.
+    return 0 if value == -(1 << 31) else abs(value) % count

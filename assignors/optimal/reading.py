@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.claims import rightful_members
 from assignors.columnar.numbering import topics_that_exist
 from assignors.group import StickyUserData
-from assignors.member_ids import name_in
 from assignors.optimal.grouping import distinct
 from assignors.optimal.readers import Readers
 from assignors.partition_list import as_lists, join_lists
 from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
+from assignors.state import name_in
 from partitioning.kit.columns import bounds
 
 if TYPE_CHECKING:
@@ -26,6 +25,34 @@ if TYPE_CHECKING:
 
     from assignors.group import Group, Member
     from assignors.partition_list import PartitionList
+
+
+def rightful_members(
+    member: NDArray[np.integer],
+    partition: NDArray[np.integer],
+    generation: NDArray[np.integer],
+    partitions: int,
+) -> NDArray[np.intp]:
+    """The member whose claim counts for each partition, -1 where none does.
+
+    Claims of the latest generation count, and none where that has two.
+
+    Args:
+        member: who claims, one claim a row.
+        partition: what.
+        generation: in which generation the member got it.
+        partitions: how many partitions there are.
+    """
+    holder = np.full(partitions, -1, np.intp)
+    if np.bincount(partition, minlength=1).max() > 1:
+        latest = np.full(partitions, -1, np.int64)
+        np.maximum.at(latest, partition, generation)
+        counts = generation == latest[partition]
+        member, partition = member[counts], partition[counts]
+        alone = np.bincount(partition, minlength=partitions)[partition] == 1
+        member, partition = member[alone], partition[alone]
+    holder[partition] = member
+    return holder
 
 
 class Memory(NamedTuple):

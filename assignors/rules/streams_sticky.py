@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from partitioning.errors import AssignorError
 from partitioning.java import utf16_key
+from partitioning.java.collections import PriorityQueue
 from partitioning.java.hash_map import HashMap
-from partitioning.java.priority_queue import PriorityQueue
 from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:

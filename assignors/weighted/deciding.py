@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.weighted.bounds import least_peak, least_peak_within
 from assignors.weighted.certificate import Certificate
 from assignors.weighted.improving import Limits, improve
 from assignors.weighted.placing import place
+from assignors.weighted.problem import least_peak, least_peak_within
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

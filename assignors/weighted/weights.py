@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.member_ids import name_in
+from assignors.state import name_in
 from partitioning.errors import InvalidConfigError
 from partitioning.kit.limits import MAX_PARTITION, parse_number
 

@@ -152,7 +152,7 @@ ROWS = [
         "tests/partitioning/test_growth.py",
     ),
     (
-        "partitioning/coordinator.py",
+        "partitioning/placement.py",
         "0 if value == -(1 << 31) else abs(value) % count",
         "abs(value) % count",
         "tests/partitioning/test_coordinator.py",
@@ -229,7 +229,7 @@ ROWS = [
         JAVA,
     ),
     (
-        "partitioning/java/strings.py",
+        "partitioning/java/hash_codes.py",
         'return text.encode("utf-16-be"',
         'return text.encode("utf-8"',
         JAVA,

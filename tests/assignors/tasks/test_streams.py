@@ -6,7 +6,7 @@ import pytest
 
 from assignors.streams import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.errors import AssignorError, InvalidGroupError
-from partitioning.java.priority_queue import PriorityQueue
+from partitioning.java.collections import PriorityQueue
 from tests.support.tasks import golden_lines, streams_difference
 
 TOPOLOGY = [Subtopology("0", 4, stateful=True), Subtopology("1", 2)]
