@@ -1,6 +1,7 @@
 """A consumer group as its leader sees it: topics and members, before anything is assigned."""
 
 import hashlib
+import re
 import uuid
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Sequence
@@ -267,3 +268,16 @@ def made_id(name: str) -> bytes:
     """The id a topic's name stands for: Java's `UUID.nameUUIDFromBytes` of the name in UTF-8."""
     digest = hashlib.md5(name.encode("utf-8", "replace"), usedforsecurity=False).digest()
     return uuid.UUID(bytes=digest, version=3).bytes
+
+
+_RANDOM_ID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_RANDOM_ID_LENGTH = 37
+
+
+def name_in(member_id: str) -> str | None:
+    """The client id in an id of the classic protocol, or of a static member the instance id.
+
+    A coordinator puts a random UUID behind it; None for an id of another form.
+    """
+    match = _RANDOM_ID.fullmatch(member_id, len(member_id) - _RANDOM_ID_LENGTH)
+    return member_id[:-_RANDOM_ID_LENGTH] or None if match else None

@@ -1,6 +1,5 @@
 """A group at one moment as seen from outside: its members, and who has which partition, as columns."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
@@ -15,19 +14,6 @@ from assignors.partition_list import PartitionList
 from partitioning.errors import SourceError
 from partitioning.kit.limits import check_partitions
 from partitioning.topic_partition import TopicPartition  # noqa: TC001 - type hints are read at run time
-
-_RANDOM = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_LENGTH = 37
-
-
-def name_in(member_id: str) -> str | None:
-    """The client id in an id of the classic protocol, or of a static member the instance id.
-
-    A coordinator puts a random UUID behind it; None for an id of another form.
-    """
-    match = _RANDOM.fullmatch(member_id, len(member_id) - _LENGTH)
-    return member_id[:-_LENGTH] or None if match else None
-
 
 UNKNOWN_LAG = -(2**63)
 """A lag that nobody knows; a real one is below zero where a group committed an offset beyond the end."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from assignors.optimal.grouping import sums
 from assignors.optimal.network import UNLIMITED, Arcs, Network
-from assignors.optimal.readers import Readers
+from assignors.optimal.reading import Readers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -8,7 +8,6 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from partitioning.default_hash import DefaultHash
 from partitioning.errors import InvalidConfigError, InvalidLayoutError, MisplacedRecordError
 from partitioning.interface import BatchAware, BytesAware, TimeAware, TopicLayout
 from partitioning.partitioners import get_partitioner
@@ -16,7 +15,7 @@ from partitioning.producer.record_size import payload_size, record_size
 from partitioning.profiles import PROFILES
 from partitioning.random_choice import RandomChoice
 from partitioning.round_robin import RoundRobin
-from partitioning.sticky import Sticky, StickyByTime
+from partitioning.sticky import DefaultHash, Sticky, StickyByTime
 
 if TYPE_CHECKING:
     from collections.abc import Collection

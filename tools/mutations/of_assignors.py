@@ -403,7 +403,7 @@ ROWS = [
         OPTIMAL,
     ),
     (
-        "assignors/optimal/decision.py",
+        "assignors/optimal/assignor.py",
         "lost[owner[lost] != reading.rightful[lost]]",
         "lost",
         OPTIMAL,

@@ -275,12 +275,12 @@ ROWS = [
     ),
     # Plug-ins that place by key alone, and a producer that serializes.
     (
-        "partitioning/by_key.py",
+        "partitioning/placement.py",
         "(placed < -1) | (placed >= num_partitions)",
         "placed >= num_partitions",
         BY_KEY,
     ),
-    ("partitioning/by_key.py", " or placed.shape != (len(keys),)", "", BY_KEY),
+    ("partitioning/placement.py", " or placed.shape != (len(keys),)", "", BY_KEY),
     ("partitioning/testing/conformance.py", "if by_key == -1 else", "if by_key <= 0 else", CONFORMANCE),
     ("partitioning/clients/confluent.py", "(config, **self._settings)", "(config)", SERIALIZING),
     (

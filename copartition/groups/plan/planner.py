@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from assignors.assignment import Assignment
     from assignors.state import TopicRacks
-    from assignors.weighted.weights_file import GivenWeights
+    from assignors.weighted.weights import GivenWeights
     from copartition.diff.stops import Event
     from copartition.groups.plan.members import Seat
 

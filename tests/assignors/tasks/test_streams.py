@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assignors.streams import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
+from assignors.rules.streams_sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.errors import AssignorError, InvalidGroupError
 from partitioning.java.collections import PriorityQueue
 from tests.support.tasks import golden_lines, streams_difference
