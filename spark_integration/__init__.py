@@ -56,7 +56,7 @@ _HOME = {
     "route": "routing",
     "assert_routed": "routing",
     "audit": "auditing.plan",
-    "audit_verdict": "auditing.words",
+    "audit_verdict": "auditing.plan",
     "co_partitioned": "co_partitioning",
     "assert_co_partitioned": "co_partitioning",
     "register": "sinks",

@@ -1,7 +1,7 @@
 """Streams groups (KIP-1071), and their "sticky": the broker's `streams.assignor.StickyTaskAssignor`.
 
-Kafka 4.4.0. A task is a partition of a subtopology; members run it or stand by for it. Warm-up tasks and racks
-do not count there yet.
+Kafka 4.4.0. A task is a partition of a subtopology; members run it or stand by for it. Warm-up tasks and
+racks do not count there yet.
 """
 
 from collections import Counter, defaultdict
