@@ -44,7 +44,7 @@ def coordinator(
 
     That broker is the group's coordinator. Transactional ids are kept in __transaction_state instead.
     """
-    from partitioning.coordinator import coordinator_partition  # noqa: PLC0415 - help does without numpy
+    from partitioning.placement import coordinator_partition  # noqa: PLC0415 - help does without numpy
 
     if not all(ids):
         raise click.BadParameter("an id is not empty", param_hint="GROUP")

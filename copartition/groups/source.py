@@ -25,7 +25,7 @@ from partitioning.topic_partition import MAX_PARTITIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assignors.weighted.weights_file import GivenWeights
+    from assignors.weighted.weights import GivenWeights
     from copartition.simulation import Consumer, SimulationResult
 
 

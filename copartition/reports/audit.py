@@ -15,8 +15,8 @@ from copartition.reports.json import dump
 from copartition.reports.markdown import markdown_table, markdown_text
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from copartition.words import Table, ranges
-from partitioning.kit.docstrings import described
 from partitioning.kit.extras import needs
+from partitioning.kit.words import described
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.answers import ask
-from assignors.explain import Explainer
+from assignors.explain import Explainer, settle
 from assignors.group import Group, Topic
 from assignors.registry import check_for_consumers, get_assignor
-from assignors.settling import settle
 from assignors.state import CONNECT, GroupState
 from copartition.groups.plan.leader import leaders_rule, name_in_group
 from copartition.groups.plan.members import (
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from assignors.assignment import Assignment
     from assignors.state import TopicRacks
-    from assignors.weighted.weights_file import GivenWeights
+    from assignors.weighted.weights import GivenWeights
     from copartition.diff.stops import Event
     from copartition.groups.plan.members import Seat
 
