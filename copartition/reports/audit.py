@@ -38,7 +38,7 @@ def is_settled(audit: TopicAudit) -> bool:
 
 
 def exit_code(audits: Sequence[TopicAudit]) -> int:
-    """0 where every topic is settled; else 1 where writers of one differ, 2 where only too little is known."""
+    """0 where every topic is settled; else 1 where writers differ, 2 where only too little is known."""
     open_ones = [audit for audit in audits if not is_settled(audit)]
     if not open_ones:
         return 0
