@@ -22,17 +22,6 @@ DIALECT = re.compile(
 )
 
 STILL_IN = {
-    "copartition/cli/assign.py",
-    "copartition/cli/audit.py",
-    "copartition/cli/check.py",
-    "copartition/cli/client_options.py",
-    "copartition/cli/diff.py",
-    "copartition/cli/ledger.py",
-    "copartition/cli/migrate.py",
-    "copartition/cli/options.py",
-    "copartition/cli/topic_options.py",
-    "copartition/cli/verbs.py",
-    "copartition/cli/watch.py",
     "copartition/reports/audit.py",
     "copartition/reports/diff/html.py",
     "copartition/reports/diff/json.py",

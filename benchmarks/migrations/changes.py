@@ -92,11 +92,11 @@ class _Life:
             case "leave":
                 return ["--remove-member", f"m{LEAVES}"], WhatIf(remove_members=(f"m{LEAVES}",))
             case "growth":
-                return ["--partitions", f"{self._group.topic}={GROWN}"], WhatIf(
+                return ["--grow", f"{self._group.topic}={GROWN}"], WhatIf(
                     partitions={self._group.topic: GROWN}
                 )
             case "deploy":
-                return ["--rolling-restart"], WhatIf(deploy="rolling")
+                return ["--deploy", "rolling"], WhatIf(deploy="rolling")
             case _:
                 return [], WhatIf()
 

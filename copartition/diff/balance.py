@@ -11,9 +11,9 @@ from assignors.optimal.quality import certificate, quality
 from partitioning.errors import InvalidGroupError
 
 if TYPE_CHECKING:
+    from assignors.assignment import Certificate
     from assignors.optimal.quality import AssignmentQuality
     from assignors.state import GroupState
-    from assignors.weighted.certificate import Certificate
     from assignors.weighted.weights import Weights
 
 

@@ -13,7 +13,7 @@ from assignors.optimal.quality import AssignmentQuality
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
 from assignors.state import UNKNOWN_LAG, GroupState
-from assignors.weighted.weights_file import GivenWeights, weights_of
+from assignors.weighted.weights import GivenWeights, weights_of
 from copartition.diff.balance import balance_of, certificate_of
 from copartition.diff.changes import Action, Change, Conflict, Flow
 from copartition.diff.matching import Matching, match_members

@@ -25,7 +25,7 @@ from partitioning.topic_partition import MAX_PARTITIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assignors.weighted.weights_file import GivenWeights
+    from assignors.weighted.weights import GivenWeights
     from copartition.simulation import Consumer, SimulationResult
 
 
@@ -153,7 +153,7 @@ def read_pair(
     planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
     what_if = what_if or WhatIf()
     if replace(what_if, subscribe={}) and not planning:
-        raise SourceError("--add-members, --partitions and the like change a plan; add plan:ASSIGNOR")
+        raise SourceError("--add-members, --grow and the like change a plan; add plan:ASSIGNOR")
     if after is None:
         only = read_source(before, config, group=group)
         later = only.last if only.target is None else only.target

@@ -15,8 +15,8 @@ from copartition.reports.json import dump
 from copartition.reports.markdown import markdown_table, markdown_text
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from copartition.words import Table, ranges
-from partitioning.kit.docstrings import described
 from partitioning.kit.extras import needs
+from partitioning.kit.words import described
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -35,6 +35,14 @@ def is_settled(audit: TopicAudit) -> bool:
         and {writer.num_partitions for writer in _writers_in_turn(audit)} == {audit.num_partitions}
         and len(_writers_in_turn(audit)) == 1
     )
+
+
+def exit_code(audits: Sequence[TopicAudit]) -> int:
+    """0 where every topic is settled; else 1 where writers differ, 2 where only too little is known."""
+    open_ones = [audit for audit in audits if not is_settled(audit)]
+    if not open_ones:
+        return 0
+    return 2 if all(audit.certainty == "unknown" for audit in open_ones) else 1
 
 
 def verdict(audit: TopicAudit) -> str:

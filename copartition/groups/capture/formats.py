@@ -129,7 +129,7 @@ def _about_reassignment(text: str) -> str:
     counts: dict[str, int] = {}
     for topic, partition in _REASSIGNMENT.findall(text):
         counts[topic] = max(counts.get(topic, 0), int(partition) + 1)
-    options = " ".join(f"--partitions {topic}={count}" for topic, count in [*counts.items()][:3])
+    options = " ".join(f"--grow {topic}={count}" for topic, count in [*counts.items()][:3])
     return (
         "this is JSON of kafka-reassign-partitions: it tells which brokers keep replicas, not which members "
         "have partitions; capture the group with kafka-consumer-groups --describe. To plan with the "

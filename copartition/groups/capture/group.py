@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.member_ids import name_in
+from assignors.group import name_in
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.groups.capture.table import AGAIN, beyond_end
 from copartition.groups.rows import strategy_name

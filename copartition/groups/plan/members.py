@@ -251,7 +251,7 @@ def _read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
     if not everything:
         raise SourceError(
             f"{option}: nothing tells what the group reads; "
-            "name it: --add-member CLIENT@TOPIC and --partitions TOPIC=N"
+            "name it: --add-member CLIENT@TOPIC and --grow TOPIC=N"
         )
     return everything
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.answers import ask
-from assignors.explain import Explainer
+from assignors.explain import Explainer, settle
 from assignors.group import Group, Topic
 from assignors.registry import check_for_consumers, get_assignor
-from assignors.settling import settle
 from assignors.state import CONNECT, GroupState
 from copartition.groups.plan.leader import leaders_rule, name_in_group
 from copartition.groups.plan.members import (
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from assignors.assignment import Assignment
     from assignors.state import TopicRacks
-    from assignors.weighted.weights_file import GivenWeights
+    from assignors.weighted.weights import GivenWeights
     from copartition.diff.stops import Event
     from copartition.groups.plan.members import Seat
 
@@ -113,16 +112,16 @@ def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[s
     for topic, count in what_if.partitions.items():
         if topic not in counts and topic not in read:
             names = ", ".join(sorted(counts)) or "no topic"
-            raise SourceError(f"--partitions {topic}={count}: the group reads {names}")
-        check_partitions(count, SourceError, f"--partitions {topic}={count}: the topic")
+            raise SourceError(f"--grow {topic}={count}: the group reads {names}")
+        check_partitions(count, SourceError, f"--grow {topic}={count}: the topic")
         if count < counts.get(topic, 1):
             has = f"it has {counts[topic]} already" if topic in counts else "a topic has one at least"
-            raise SourceError(f"--partitions {topic}={count}: {has}; a topic only grows")
+            raise SourceError(f"--grow {topic}={count}: {has}; a topic only grows")
         counts[topic] = count
     if unknown := sorted(named - counts.keys()):
         raise SourceError(
             f"nobody tells how many partitions {unknown[0]!r} has, which a member is to subscribe to; "
-            f"add --partitions {unknown[0]}=N"
+            f"add --grow {unknown[0]}=N"
         )
     return counts
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.settling import settle
+from assignors.explain import settle
 from copartition.diff.stops import Event
 from copartition.groups.plan.members import placeholder
 from partitioning.errors import SourceError

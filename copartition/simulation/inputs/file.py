@@ -44,10 +44,10 @@ from copartition.simulation.inputs.kinds import (
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from partitioning.errors import ScenarioError, UnknownStrategyError
-from partitioning.kit.docstrings import described
 from partitioning.kit.extras import needs
 from partitioning.kit.formats import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_TOPIC_NAME, check_members
+from partitioning.kit.words import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -113,7 +113,7 @@ def test_members_that_a_source_hides_are_assumed_not_to_be():
         ({"joining": (Joiner("c", "j"), Joiner("d", "j"))}, "--add-member d:j: the group has a member"),
         ({"subscribe": {"x": ("t",)}}, "--subscribe x: the group has no such instance id"),
         ({"subscribe": {"c": ("t",)}}, "--subscribe c: 2 members have it as client_id"),
-        ({"subscribe": {"a": ("u",)}}, "how many partitions 'u' has, .* add --partitions u=N"),
+        ({"subscribe": {"a": ("u",)}}, "how many partitions 'u' has, .* add --grow u=N"),
         ({"joining": (Joiner("z", topics=("u",)),)}, "how many partitions 'u' has"),
         ({"add_members": 2**20}, "with 1048576 joining members the group has 1,048,578 members"),
     ],
