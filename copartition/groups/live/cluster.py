@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from copartition.groups.live.wire import read_group_version, read_subscriptions
+from partitioning.clients.ledger import PREFIX, Entry, ledger_group
 from partitioning.errors import GroupNotFoundError, SourceError
 from partitioning.kit.extras import needs
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from copartition.groups.live.wire import Subscribed
+
 
 TIMEOUT_S = 10.0
 PATIENCE_S = 1.5
@@ -238,3 +240,75 @@ class Cluster:
             elif not isinstance(error, self._error):
                 raise error
         return described
+
+
+class Ledgers(Cluster):
+    """A connection that asks for ledgers, and deletes one on request.
+
+    Args:
+        config: librdkafka settings.
+
+    Raises:
+        SourceError: the settings name no cluster, librdkafka refuses one, or the cluster does not let us in.
+        MissingDependencyError: confluent-kafka is not installed.
+    """
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        if not config.get("bootstrap.servers"):
+            raise SourceError("a ledger is kept by a cluster; name it with -b HOST:PORT")
+        super().__init__("ledger", config)
+
+    def applications(self) -> list[str]:
+        """Whose ledgers we may see, by name."""
+
+        def ask() -> Any:
+            return self._admin.list_consumer_groups(request_timeout=TIMEOUT_S).result().valid
+
+        groups = [group.group_id for group in self._answer(ask)]
+        return sorted(group.removeprefix(PREFIX) for group in groups if group.startswith(PREFIX))
+
+    def entries(self, app_id: str) -> dict[tuple[str, int], Entry | None]:
+        """What an application's ledger says, by topic and partition; None for an offset that is no entry.
+
+        Raises:
+            GroupNotFoundError: it has none that we may see.
+            SourceError: we may not see it, or nobody answers.
+        """
+        from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an optional package
+
+        group = ledger_group(app_id)
+
+        def ask() -> Any:
+            every = [ConsumerGroupTopicPartitions(group)]
+            offsets = self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)
+            return offsets[group].result().topic_partitions
+
+        entries: dict[tuple[str, int], Entry | None] = {}
+        for place in self._answer(ask):
+            try:
+                entry = Entry.parse(place.offset, place.metadata)
+            except ValueError:
+                entries[place.topic, place.partition] = None
+            else:
+                if entry is not None:
+                    entries[place.topic, place.partition] = entry
+        if not entries:
+            raise GroupNotFoundError(
+                f"ledger: application {app_id!r} has none that this user may see; the broker forgets one "
+                "after offsets.retention.minutes without a new version"
+            )
+        return entries
+
+    def forget(self, app_id: str) -> None:
+        """Delete an application's ledger.
+
+        Raises:
+            GroupNotFoundError: it has none.
+            SourceError: we may not, it has members, or nobody answers.
+        """
+        group = ledger_group(app_id)
+
+        def ask() -> None:
+            self._admin.delete_consumer_groups([group], request_timeout=TIMEOUT_S)[group].result()
+
+        self._answer(ask)

@@ -14,11 +14,12 @@ from assignors.explain import Explainer, settle
 from assignors.group import Group, Topic
 from assignors.registry import check_for_consumers, get_assignor
 from assignors.state import CONNECT, GroupState
-from copartition.groups.plan.leader import leaders_rule, name_in_group
 from copartition.groups.plan.members import (
     EVERYBODY,
     WhatIf,
     find_member,
+    leaders_rule,
+    name_in_group,
     names_of,
     seat_members,
     unknown_places,
