@@ -78,6 +78,8 @@ def names_that_say_nothing(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def dialect(source: str) -> Iterator[tuple[int, str]]:
     """The line and words of each phrase of the dialect in a comment, a docstring or another text."""
+    if not DIALECT.search(" ".join(source.split())):  # most files: no need to look at their tokens
+        return
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in {tokenize.COMMENT, tokenize.STRING}:
             for phrase in DIALECT.finditer(" ".join(token.string.split())):
