@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from assignors.optimal.needed import most_kept
+from assignors.optimal.keeping import most_kept
 from tests.assignors.optimal.solver import brute_most_kept, random_group, solved_most_kept
 from tests.support.tiers import examples
 
@@ -27,6 +27,7 @@ def test_as_brute_force_on_tiny_groups(equal):
     assert 0.1 < answers.count(None) / len(answers) < 0.8  # both kinds of groups are met
 
 
+@pytest.mark.heavy
 def test_as_a_linear_program_on_medium_groups():
     rng = np.random.default_rng(16)
     moved = 0
