@@ -2,7 +2,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from partitioning.profiles import PROFILES
 from tools.oracle.clients.keys import hash_edges
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
+pa = pytest.importorskip("pyarrow")
 
 
 @pytest.fixture(params=["confluent-kafka", "pure"])
