@@ -1,7 +1,6 @@
 """What the cluster says about its topics before anything is sent."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
@@ -12,8 +11,6 @@ from spark_integration.errors import PartitionCountError
 from spark_integration.sinks.options import translate_security
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from confluent_kafka import KafkaError
 
     from spark_integration.sinks.options import SinkOptions
@@ -74,7 +71,7 @@ def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> d
         return first_answer(client, config, errors, timeout_s=timeout_s, topic=topic).topics  # type: ignore[no-any-return]
 
 
-def create_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: list[KafkaError]) -> Any:
+def create_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: "list[KafkaError]") -> Any:
     """A client of librdkafka's that adds what it hears of errors to `errors`.
 
     Raises:
@@ -87,7 +84,7 @@ def create_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors:
 
 
 def first_answer(
-    client: Any, config: Mapping[str, str], errors: list[KafkaError], *, timeout_s: float, topic: str | None
+    client: Any, config: Mapping[str, str], errors: "list[KafkaError]", *, timeout_s: float, topic: str | None
 ) -> Any:
     """The metadata of all topics, or of one.
 
@@ -107,7 +104,7 @@ def _address(config: Mapping[str, str]) -> str:
     return next((config[name] for name in _ADDRESSES if config.get(name)), "")
 
 
-def checked_counts(options: SinkOptions, computed_for: int | None) -> dict[str, int]:
+def checked_counts(options: "SinkOptions", computed_for: int | None) -> dict[str, int]:
     """Partition counts of the topics that `options` allow to be written.
 
     Args:
