@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from copartition.cli.batching import EXAMPLES as HELP_EXAMPLES
 from copartition.cli.main import copartition
+from copartition.cli.model import batching
 from partitioning.producer import BatchingSettings, Broker, LibrdkafkaSettings, simulate_librdkafka
 
 PAGE = Path(__file__).parents[2] / "docs" / "producer.md"
@@ -32,6 +32,7 @@ def _folder(tmp_path, monkeypatch):
         Path(name).write_text(content)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("arguments", "output"), EXAMPLES, ids=range(len(EXAMPLES)))
 @pytest.mark.usefixtures("_folder")
 def test_an_example_prints_what_the_page_says(arguments, output):
@@ -43,12 +44,13 @@ def test_there_are_two_examples():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", re.findall(r"^ +copartition (.+)$", HELP_EXAMPLES, re.MULTILINE))
+@pytest.mark.parametrize("arguments", re.findall(r"^ +copartition (.+)$", batching.epilog, re.MULTILINE))
 @pytest.mark.usefixtures("_folder")
 def test_an_example_of_help_runs(arguments):
     assert outcome(arguments)
 
 
+@pytest.mark.heavy
 def test_the_python_example_runs():
     (example,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     exec(compile(example, str(PAGE), "exec"), {})  # its last line asserts

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from copartition.reports.join.model import JoinNumbers, plan_sentences
 from copartition.reports.json import CheckResult, check_results, dump, json_schema
 from copartition.topics.audit.topic_audit import Coverage
-from copartition.topics.join.facts import Topic
-from copartition.topics.join.growth import MustGrow, PlannedJoin
+from copartition.topics.join.planned import MustGrow, PlannedJoin
+from copartition.topics.join.verdict import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

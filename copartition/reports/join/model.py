@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Literal
 
-from copartition.topics.join.facts import Topic, key_text
+from copartition.topics.join.verdict import Topic, key_text
 from copartition.words import Table, list_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from copartition.topics.audit.topic_audit import TopicAudit
-    from copartition.topics.join.growth import GrowthPlan, PlannedJoin
+    from copartition.topics.join.planned import GrowthPlan, PlannedJoin
     from copartition.topics.join.proof import KeyPairs
     from copartition.topics.join.verdict import JoinVerdict
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from copartition.reports.join.model import JoinReport
-    from copartition.topics.join.growth import GrowthPlan
+    from copartition.topics.join.planned import GrowthPlan
     from copartition.topics.join.verdict import JoinVerdict
 
 

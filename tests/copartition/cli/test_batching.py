@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from copartition.cli.batching import batching
+from copartition.cli.model import batching
 
 RATE = ["--rate", "2000", "--value-bytes", "512", "--partitions", "12", "--limit", "20"]
 HEAD = "time_ms,value_bytes,key\n"
@@ -32,6 +32,7 @@ def file(tmp_path):
     return write
 
 
+@pytest.mark.heavy
 def test_text_says_what_to_set_for_each_client():
     lines = invoke(*RATE).stdout.splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["java:", "librdkafka:"]
