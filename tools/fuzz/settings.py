@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError
 
-from copartition.topics.join.by_settings import judge_writers
+from copartition.topics.join.planned import judge_writers
 from copartition.topics.join.writers import CLIENTS, parse_writer
 from partitioning.clients.read_process_write.settings import LoopSettings, gave_up, meaning
 from partitioning.producer import DeliverySettings, Fault, Faults, delivering, simulate_delivery
