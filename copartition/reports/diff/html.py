@@ -96,8 +96,3 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
         presence=presence,
         spread_height=HEIGHT,
     )
-
-
-def ownership_svg(diff: AssignmentDiff) -> str:
-    """Who owned what before and after, as a file of its own."""
-    return render("ownership.svg.j2", picture=ownership(diff))

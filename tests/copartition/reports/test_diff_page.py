@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from copartition.diff import Stop, diff
-from copartition.reports.diff.html import diff_html, ownership_svg, timeline
+from copartition.reports.diff.html import diff_html, timeline
 from copartition.reports.diff.model import ROWS, flow_rows, member_rows
 from copartition.reports.diff.pictures import groups, heat, load, ownership
 from copartition.reports.diff.verdict import fates, notes
@@ -121,12 +121,6 @@ def test_partitions_with_two_owners_are_not_called_kept(odd):
         ("from or to nobody", 3),
         ("with two owners", 1),
     ]
-
-
-def test_a_picture_of_its_own_takes_members_together():
-    text = ownership_svg(joined(100, 3))
-    assert ">m-0 to 3<" in text
-    assert text.count("<text") < 70
 
 
 def test_names_that_begin_alike_are_told_by_their_ends():
