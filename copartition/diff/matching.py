@@ -71,13 +71,11 @@ def match_members(
     Args:
         before: members before.
         after: members after.
-        owner_before: index of the owner before of each partition that both sides know, -1 for none.
+        owner_before: owner before, by index, of each partition that both sides know; -1 for none.
         owner_after: the same after.
         rule: one of `MATCH_RULES`. "auto" matches by instance id, client id, member id and host, each where
-            it is unique on both sides, then by overlap.
-
-    Raises:
-        DiffError: an unknown rule, or one whose ids are missing or not unique.
+            it is unique on both sides, then by overlap. Unknown rules and ids that are missing or not unique
+            raise `DiffError`.
     """
     if rule not in MATCH_RULES:
         raise DiffError(f"unknown match rule {rule!r}; choose one of {', '.join(MATCH_RULES)}")

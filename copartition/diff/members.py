@@ -59,13 +59,7 @@ class MemberChange:
 def order_members(
     after_of: tuple[int, ...], before: tuple[MemberIdentity, ...], after: tuple[MemberIdentity, ...]
 ) -> tuple[list[str], list[Identity]]:
-    """The members of both sides in natural order of their names: what each is called, and who it is.
-
-    Args:
-        after_of: index after of every member before, -1 for one that left.
-        before: members before.
-        after: members after.
-    """
+    """Both sides' members in natural order: names and identities; `after_of` is -1 for one that left."""
     joined = sorted({*range(len(after))}.difference(after_of))
     identities: list[Identity] = [*enumerate(after_of), *((-1, index) for index in joined)]
     names = _names(identities, before, after)

@@ -42,27 +42,14 @@ class Broker(NamedTuple):
 
 
 def connect(group: str, config: Mapping[str, str]) -> Cluster:
-    """The cluster of a group.
-
-    Raises:
-        SourceError: the settings name no cluster, or see `Cluster`.
-        MissingDependencyError: confluent-kafka is not installed.
-    """
+    """The cluster of a group; settings that name no cluster are an error."""
     if not config.get("bootstrap.servers"):
         raise SourceError(f"live:{group} needs a cluster; name it with -b HOST:PORT")
     return Cluster(f"live:{group}", config)
 
 
 class Cluster:
-    """A connection that only asks.
-
-    Args:
-        source: what the user calls it, `live:GROUP`.
-        config: librdkafka settings; `bootstrap.servers` at least.
-
-    Attributes:
-        counts: how many partitions each topic has that we may see.
-        config: the settings.
+    """A connection that only asks; `source` is what the user calls it, `live:GROUP`.
 
     Raises:
         SourceError: librdkafka refuses a setting, or the cluster does not let us in.
@@ -103,7 +90,7 @@ class Cluster:
             ) from error
         self.counts = {
             name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.partitions
-        }
+        }  # partitions of each topic that we may see
         self._metadata = metadata
 
     def leaders(self, topic: str) -> list[Broker | None]:
@@ -116,11 +103,7 @@ class Cluster:
         return [brokers.get(partitions[number].leader) for number in range(len(partitions))]
 
     def subscriptions(self, group: str) -> dict[str, Subscribed]:
-        """What the members of a group of the consumer protocol subscribe to, by member id.
-
-        Raises:
-            SourceError: no broker could be asked that.
-        """
+        """What the members of a group of the consumer protocol subscribe to, by member id."""
         return read_subscriptions(group, self.config)
 
     @cached_property
@@ -141,12 +124,7 @@ class Cluster:
             return None
 
     def _answer(self, ask: Callable[[], _T]) -> _T:
-        """What the group's coordinator answers, once there is one.
-
-        Raises:
-            GroupNotFoundError: it knows no such group.
-            SourceError: it refuses, or no broker has become the coordinator in time.
-        """
+        """What the group's coordinator answers, asked again for a while until there is a coordinator."""
         deadline = time.monotonic() + TIMEOUT_S
         while True:
             try:
@@ -163,12 +141,7 @@ class Cluster:
             time.sleep(_AGAIN_S)
 
     def describe_group(self, group: str) -> Any:
-        """The group as the Admin API has it.
-
-        Raises:
-            GroupNotFoundError: there is none.
-            SourceError: we may not see it, or nobody answers.
-        """
+        """The group as the Admin API has it; `GroupNotFoundError` where there is none."""
 
         def ask() -> Any:
             described = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)
@@ -182,7 +155,7 @@ class Cluster:
     def classic_group(self, group: str) -> Any:
         """The group as DescribeGroups has it, bytes included; None where that API does not know it.
 
-        Nothing else of confluent-kafka tells what the members said when they joined.
+        Nothing else of confluent-kafka gives the metadata with which members joined.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -190,11 +163,7 @@ class Cluster:
         return listing[0] if listing else None
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """The committed offsets that we may see.
-
-        Raises:
-            SourceError: we may not see any.
-        """
+        """The committed offsets that we may see."""
         from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an optional package
 
         def ask() -> Any:

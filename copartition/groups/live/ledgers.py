@@ -13,15 +13,7 @@ if TYPE_CHECKING:
 
 
 class Ledgers(Cluster):
-    """A connection that asks for ledgers, and deletes one on request.
-
-    Args:
-        config: librdkafka settings.
-
-    Raises:
-        SourceError: the settings name no cluster, librdkafka refuses one, or the cluster does not let us in.
-        MissingDependencyError: confluent-kafka is not installed.
-    """
+    """A connection that asks for ledgers of exactly-once writes, and deletes one on request."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
         if not config.get("bootstrap.servers"):
@@ -38,11 +30,9 @@ class Ledgers(Cluster):
         return sorted(group.removeprefix(PREFIX) for group in groups if group.startswith(PREFIX))
 
     def entries(self, app_id: str) -> dict[tuple[str, int], Entry | None]:
-        """What an application's ledger says, by topic and partition; None for an offset that is no entry.
+        """An application's ledger by topic and partition; None for an offset that is no entry.
 
-        Raises:
-            GroupNotFoundError: it has none that we may see.
-            SourceError: we may not see it, or nobody answers.
+        Where there is no ledger that we may see, this raises `GroupNotFoundError`.
         """
         from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an optional package
 
@@ -70,12 +60,7 @@ class Ledgers(Cluster):
         return entries
 
     def forget(self, app_id: str) -> None:
-        """Delete an application's ledger.
-
-        Raises:
-            GroupNotFoundError: it has none.
-            SourceError: we may not, it has members, or nobody answers.
-        """
+        """Delete an application's ledger; it must exist, have no members, and be ours to delete."""
         group = ledger_group(app_id)
 
         def ask() -> None:

@@ -67,11 +67,7 @@ def as_complete(state: GroupState) -> GroupState:
 
 
 def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
-    """The topics after the change, as the strategy gets them.
-
-    Raises:
-        SourceError: a topic that would shrink, or whose partition count nobody tells.
-    """
+    """The topics after the change, as the strategy gets them; none may shrink or have an unknown count."""
     counts = _counts(state, what_if, seats)
     read = {topic for seat in seats for topic in seat.member.topics}
     assumed = []
@@ -92,7 +88,7 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
 
 
 def _order(counts: Mapping[str, int], read: Iterable[str]) -> list[str]:
-    """As a broker lists them to a leader that asks for what its group reads; the others behind.
+    """Topics as a broker lists them to a leader that asks for what its group reads; the others come last.
 
     librdkafka's members name topics in order, and its "cooperative-sticky" depends on the broker's.
     """
@@ -262,7 +258,7 @@ def _own_strategy(state: GroupState) -> str:
 def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
     """What does not fit when the group's own strategy decides once more, and the way of a rolling bounce.
 
-    The way has the rebalances under the own strategy, where the plan has another one.
+    The way has the rebalances under the own strategy; it is empty where the plan keeps that strategy.
     """
     own = state.strategy
     if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
