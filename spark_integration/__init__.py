@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from spark_integration.routing import route as route
     from spark_integration.session import configure_spark_with_kafka as configure_spark_with_kafka
     from spark_integration.shipping import ship as ship
-    from spark_integration.simulation.figures import percentiles as percentiles
-    from spark_integration.simulation.progress import progress as progress
     from spark_integration.simulation.runs import simulate_grid as simulate_grid
     from spark_integration.simulation.runs import simulate_rebalances as simulate_rebalances
     from spark_integration.sinks import register as register
@@ -68,8 +66,6 @@ _HOME = {
     "PartitionProfile": "profile",
     "simulate_rebalances": "simulation.runs",
     "simulate_grid": "simulation.runs",
-    "percentiles": "simulation.figures",
-    "progress": "simulation.progress",
     "ship": "shipping",
     "typed_error": "errors",
     "SparkIntegrationError": "errors",

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from copartition.reports.json import dump
-from copartition.reports.page import WIDTH, Tick, log_scale
+from copartition.reports.page import WIDTH, Tick, log_scale, render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -193,8 +193,6 @@ def tuning_chart(tunings: Sequence[Tuning]) -> TuningChart:
 
 def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
     """A page with the settings that were tried for one client or more."""
-    from copartition.reports.page import render  # noqa: PLC0415 - needs the extra "report"
-
     return render(
         "tuning.html.j2",
         tunings=tunings,

@@ -12,6 +12,7 @@ from copartition.reports.json import CheckResult, check_results, dump, json_sche
 from copartition.topics.audit.topic_audit import Coverage
 from copartition.topics.join.facts import Topic
 from copartition.topics.join.growth import MustGrow, PlannedJoin
+from copartition.topics.join.verdict import Reason, Remedy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,37 +131,6 @@ class TopicData(TypedDict):
     forms: list[FormData]
 
 
-class ReasonData(TypedDict):
-    """One fact that speaks for or against a join.
-
-    Attributes:
-        code: what kind of fact, such as "counts".
-        topics: whom it concerns.
-        text: a sentence.
-        weight: "against" proves that the join breaks, with "open" nothing is proved, "for" is as it has to
-            be.
-    """
-
-    code: str
-    topics: list[str]
-    text: str
-    weight: Literal["against", "open", "for"]
-
-
-class RemedyData(TypedDict):
-    """A way out.
-
-    Attributes:
-        topic: the topic to be written anew, or whose writer is to be set otherwise.
-        text: what to do.
-        command: the command or setting that does it; null where there is none.
-    """
-
-    topic: str
-    text: str
-    command: str | None
-
-
 class JoinData(TypedDict):
     """The verdict on one join.
 
@@ -173,10 +143,10 @@ class JoinData(TypedDict):
         audits: who wrote each topic; none where no topic was read.
     """
 
-    topics: list[str]
-    reasons: list[ReasonData]
-    remedies: list[RemedyData]
-    assumed: list[str]
+    topics: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+    remedies: tuple[Remedy, ...]
+    assumed: tuple[str, ...]
     proof: ProofData | None
     audits: list[TopicData]
 
@@ -221,7 +191,7 @@ class CheckDocument(TypedDict):
 
 
 _DESCRIBED: tuple[type, ...] = (ApartData, CheckDocument, CheckResult, Coverage, FormData, JoinData)
-_DESCRIBED += (JoinNumbers, KeyData, MustGrow, PlanData, PlannedJoin, ProofData, ReasonData, RemedyData)
+_DESCRIBED += (JoinNumbers, KeyData, MustGrow, PlanData, PlannedJoin, ProofData, Reason, Remedy)
 _DESCRIBED += (RuleData, TopicData)
 
 
@@ -254,16 +224,10 @@ def check_json(report: JoinReport, limits: Sequence[Check] = ()) -> str:
 
 def _join(verdict: JoinVerdict, audits: Sequence[TopicAudit]) -> JoinData:
     return {
-        "topics": [*verdict.topics],
-        "reasons": [
-            {"code": reason.code, "topics": [*reason.topics], "text": reason.text, "weight": reason.weight}
-            for reason in verdict.reasons
-        ],
-        "remedies": [
-            {"topic": remedy.topic, "text": remedy.text, "command": remedy.command}
-            for remedy in verdict.remedies
-        ],
-        "assumed": [*verdict.assumed],
+        "topics": verdict.topics,
+        "reasons": verdict.reasons,
+        "remedies": verdict.remedies,
+        "assumed": verdict.assumed,
         "proof": None if verdict.proof is None else _proof(verdict.proof),
         "audits": [*map(_topic, audits)],
     }
