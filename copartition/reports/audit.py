@@ -159,9 +159,9 @@ def _why_unknown(audit: TopicAudit) -> str:
     if rivals:
         first = [writer_name(each) for each in (*_writers_in_turn(audit)[:1], *sorted(rivals))]
         more = f" and {len(first) - _SHOWN:,} more" if len(first) > _SHOWN else ""
-        return f"cannot be told: the keys fit {', '.join(first[:_SHOWN])}{more} alike"
+        return f"cannot tell: the keys fit {', '.join(first[:_SHOWN])}{more} alike"
     guess = _writers_in_turn(audit)
-    return "cannot be told: too few different keys" + (
+    return "cannot tell: too few different keys" + (
         f"; they would fit {writer_name(guess[0])}, which may be chance" if guess else ""
     )
 

@@ -127,7 +127,6 @@ def render(template: str, **values: object) -> str:
 
 
 def _records(number: float | None) -> str:
-    """Records, of which a model has fractions."""
     return "-" if number is None else f"{number:,.0f}"
 
 
@@ -139,7 +138,6 @@ def _compact(number: float) -> str:
 
 
 def _longest(milliseconds: float) -> str:
-    """A pause, which may not end."""
     return "no end" if milliseconds == inf else duration(milliseconds)
 
 

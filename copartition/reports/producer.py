@@ -56,13 +56,13 @@ def _figures(trial: Trial, tuning: Tuning) -> str:
 
 def remark(trial: Trial, tuning: Tuning) -> str:
     """What a trial stands out for."""
-    said = ["best"] if trial == tuning.best else []
-    said += ["default"] if trial == tuning.default else []
+    parts = ["best"] if trial == tuning.best else []
+    parts += ["default"] if trial == tuning.default else []
     if trial.refused:
-        said.append(f"{trial.refused:,} records refused")
+        parts.append(f"{trial.refused:,} records refused")
     elif not trial.keeps:
-        said.append("over the limit")
-    return ", ".join(said)
+        parts.append("over the limit")
+    return ", ".join(parts)
 
 
 def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:

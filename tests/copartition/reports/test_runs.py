@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from assignors.group import Topic
+from copartition.reports.lanes import GRID_LANES
 from copartition.reports.page import WIDTH
-from copartition.reports.simulation.html import (
+from copartition.reports.simulation import CAUSES, REBALANCES, outage_rows
+from copartition.reports.simulation_page import (
     DRAWN,
     HEIGHTS,
     availability_svg,
@@ -19,8 +21,6 @@ from copartition.reports.simulation.html import (
     simulation_html,
     whole_run,
 )
-from copartition.reports.simulation.lanes import GRID_LANES
-from copartition.reports.simulation.model import CAUSES, REBALANCES, outage_rows
 from copartition.simulation import (
     Consumer,
     Costs,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from copartition.reports.lanes import Lanes, Shape, Strip
 from copartition.reports.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
-from copartition.reports.simulation.lanes import Lanes, Shape, Strip
-from copartition.reports.simulation.model import REBALANCES, assumptions, causes, outage_rows
+from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows
 from copartition.words import clock, count, duration, visible
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ def colour_legend(results: Sequence[SimulationResult], width: float) -> tuple[Ke
 
 
 def _place_keys(texts: Sequence[tuple[str, str]], width: float) -> tuple[Key, ...]:
-    """Line after line."""
     keys = []
     x = y = 0.0
     for style, text in texts:
@@ -116,7 +115,7 @@ def events(log: Sequence[LogEntry]) -> list[LogEntry]:
 
 
 def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
-    """Marks of these events, those that cannot be told apart as one."""
+    """Marks of these events; events too near to each other share one."""
     groups: list[list[LogEntry]] = []
     beginning = -_NEAR
     for entry in happened:
@@ -444,7 +443,6 @@ def _panel(
 
 
 def _facts(result: SimulationResult, window: Window) -> str:
-    """The stretch in numbers."""
     _, opens, closes = result.timeline.pauses()
     lasted = np.maximum(0.0, np.minimum(closes, window.end) - np.maximum(opens, window.start))
     rebalances = sum(window.start <= rebalance.started_ms < window.end for rebalance in result.rebalances)
@@ -494,13 +492,12 @@ def availability_svg(results: Sequence[SimulationResult]) -> str:
 
 def _assumptions_by_run(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]:
     """What the figures take for granted: of each run, or of all where it is the same."""
-    said = {run_title(result, results): assumptions(result.scenario) for result in results}
-    first = next(iter(said.values()))
-    return [("", first)] if all(sentence == first for sentence in said.values()) else list(said.items())
+    by_run = {run_title(result, results): assumptions(result.scenario) for result in results}
+    first = next(iter(by_run.values()))
+    return [("", first)] if all(sentence == first for sentence in by_run.values()) else list(by_run.items())
 
 
 def _group(scenario: Scenario) -> str:
-    """What there is at the start, and how much happens to it."""
     topics = [f"{topic.name} with {count(topic.partitions, 'partition')}" for topic in scenario.topics]
     if len(topics) > _TOPICS:
         topics[_TOPICS:] = [count(len(topics) - _TOPICS, "more topic")]
