@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from assignors.interface import RebalanceProtocol
 from assignors.registry import check_for_consumers, get_assignor
 from copartition.diff.needed import CO_PARTITIONED
-from copartition.groups.plan.leader import name_in_group
+from copartition.groups.plan.members import name_in_group
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import MigrationError, UnknownStrategyError
 

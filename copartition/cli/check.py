@@ -135,7 +135,7 @@ def _check_growth(
     counts: Mapping[str, int],
 ) -> JoinReport:
     from copartition.reports.join import JoinReport  # noqa: PLC0415 - help and completion do without
-    from copartition.topics.join.growth import plan_growth  # noqa: PLC0415
+    from copartition.topics.join.planned import plan_growth  # noqa: PLC0415
 
     listed = [*([topics] if topics else []), *(tuple(join.split(",")) for join in joins)]
     known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
@@ -149,7 +149,7 @@ def _check_writers(
     if topics:
         raise click.UsageError("--writer names the topics; leave TOPIC out")
     from copartition.reports.join import JoinReport  # noqa: PLC0415 - help and completion do without
-    from copartition.topics.join.by_settings import invented_pairs, judge_writers  # noqa: PLC0415
+    from copartition.topics.join.planned import invented_pairs, judge_writers  # noqa: PLC0415
     from copartition.topics.join.writers import parse_writer  # noqa: PLC0415
 
     clients = [parse_writer(text) for text in writers]
@@ -184,7 +184,7 @@ def _check_records(
     from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
 
     with needs("copartition check", "kafka"):
-        from copartition.topics.join.check import check_topics  # noqa: PLC0415
+        from copartition.topics.cluster import check_topics  # noqa: PLC0415
     return JoinReport(
         *check_topics(topics, config, wanted.selection, committed=wanted.committed, decoder=keys)
     )

@@ -180,7 +180,7 @@ planning_options = one_argument(
         "--subscribe",
         multiple=True,
         metavar="MEMBER=TOPIC,..",
-        help="What a member subscribes to, or * for all others; repeatable.",
+        help="What a member subscribes to, or * for all others, new ones too; repeatable.",
     ),
     grow_option("plan: a topic that grows to N partitions; repeatable."),
 )
@@ -289,7 +289,7 @@ def _found_something(change: AssignmentDiff) -> bool:
     """Whether anything differs or stops; of a state alone, whether it is not balanced."""
     if change.alone:
         even = change.balance
-        return even is None or even.loads != even.best_loads
+        return even is None or not even.loads or even.loads != even.best_loads
     return not change.same or change.new_strategy or change.consumption is not None
 
 

@@ -2,8 +2,7 @@
 
 from copartition.diff.changes import Action, Change, Conflict, Flow
 from copartition.diff.compare import AssignmentDiff, diff
-from copartition.diff.matching import MATCH_RULES, Matching, Rename
-from copartition.diff.members import MemberChange, Presence
+from copartition.diff.members import MATCH_RULES, Matching, MemberChange, Presence, Rename
 from copartition.diff.stops import Stop
 from copartition.diff.summary import Check, Summary, parse_check
 from partitioning.errors import DiffError

@@ -66,7 +66,7 @@ def remarks(audit: TopicAudit) -> list[str]:
     """What to know beside the answer, in sentences."""
     coverage, keyed = audit.coverage, _keyed(audit)
     keyless = sum(span.keyless for span in audit.spans)
-    lines = [f"read {coverage.read:,} of at most {coverage.present:,} records: {coverage.said}"]
+    lines = [f"read {coverage.read:,} of at most {coverage.present:,} records: {coverage.text}"]
     for writer in _writers_in_turn(audit):
         others = [name for name in writer.same_rule if name != writer.profile]
         if others and audit.num_partitions > 1:
@@ -184,8 +184,8 @@ def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
         ids += ": the id is hashed, so one logical key under two ids is two keys"
     maybe = f" (or {', '.join(form.maybe)})" if form.maybe else ""
     example = repr(form.example)
-    if form.said:
-        example = f"{form.sample[0]!r}, the {form.said[0].kind} {form.said[0].value}"
+    if form.meanings:
+        example = f"{form.sample[0]!r}, the {form.meanings[0].kind} {form.meanings[0].value}"
     return f"keys: {form.rows:,} of {total:,} looked at are {form.name}{maybe}, such as {example}{ids}"
 
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from copartition.reports.json import CheckResult, check_results, dump, json_schema
 from copartition.reports.markdown import Page, markdown_text
 from copartition.topics.audit.topic_audit import Coverage
-from copartition.topics.join.facts import Topic, key_text
-from copartition.topics.join.growth import MustGrow, PlannedJoin
-from copartition.topics.join.verdict import Reason, Remedy
+from copartition.topics.join.planned import MustGrow, PlannedJoin
+from copartition.topics.join.verdict import Reason, Remedy, Topic, key_text
 from copartition.words import Table, list_names, visible
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from copartition.diff import Check
     from copartition.topics.audit.topic_audit import TopicAudit
-    from copartition.topics.join.growth import GrowthPlan
+    from copartition.topics.join.planned import GrowthPlan
     from copartition.topics.join.proof import KeyPairs
     from copartition.topics.join.verdict import JoinVerdict, KeyProof
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from copartition.groups.live.wire import read_group_version, read_subscriptions
+from partitioning.clients.ledger import PREFIX, Entry, ledger_group
 from partitioning.errors import GroupNotFoundError, SourceError
 from partitioning.kit.extras import needs
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from copartition.groups.live.wire import Subscribed
+
 
 TIMEOUT_S = 10.0
 PATIENCE_S = 1.5
@@ -80,12 +82,12 @@ class Cluster:
         self.config = config
         self._servers = config["bootstrap.servers"]
         self._error = KafkaException
-        heard: list[KafkaError] = []
+        errors: list[KafkaError] = []
         settings: dict[str, Any] = {
             "socket.connection.setup.timeout.ms": 5000,
             "log_level": 0,
             **config,
-            "error_cb": heard.append,
+            "error_cb": errors.append,
         }
         try:
             self._admin = AdminClient(settings)
@@ -94,7 +96,7 @@ class Cluster:
             raise SourceError(f"{source}: librdkafka refuses the settings: {reason}") from error
         try:
             metadata = cluster_metadata(
-                self._admin, settings, heard, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S
+                self._admin, settings, errors, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S
             )
         except BrokerUnreachableError as error:
             raise SourceError(
@@ -132,7 +134,7 @@ class Cluster:
             return None
 
     def matching(self, topics: Collection[str], pattern: str | None) -> tuple[str, ...] | None:
-        """These topics and those that match a pattern; None where the pattern cannot be read here."""
+        """These topics and all that match a pattern; None where the pattern cannot be read here."""
         if pattern is None:
             return tuple(sorted(topics))
         try:
@@ -174,10 +176,10 @@ class Cluster:
             described = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)
             return described[group].result()
 
-        found = self._answer(ask)
-        if found.state.name == "DEAD":
+        described = self._answer(ask)
+        if described.state.name == "DEAD":
             raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
-        return found
+        return described
 
     def classic_group(self, group: str) -> Any:
         """The group as DescribeGroups has it, bytes included; None where that API does not know it.
@@ -202,22 +204,22 @@ class Cluster:
             offsets = self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)
             return offsets[group].result().topic_partitions
 
-        found = self._answer(ask)
-        return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
+        offsets = self._answer(ask)
+        return {(item.topic, item.partition): item.offset for item in offsets if item.offset >= 0}
 
     def ends(self, partitions: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        """The end of each of these partitions, of those that tell it."""
+        """The end of each of these partitions, without those whose leader does not answer."""
         from confluent_kafka import TopicPartition  # noqa: PLC0415 - an optional package
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # noqa: PLC0415 - an optional package
 
         if not partitions:
             return {}
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        asked = self._admin.list_offsets(
+        answers = self._admin.list_offsets(
             {TopicPartition(*partition): latest for partition in partitions}, request_timeout=TIMEOUT_S
         )
         ends = {}
-        for each, answer in asked.items():
+        for each, answer in answers.items():
             if (error := answer.exception()) is None:
                 ends[each.topic, each.partition] = answer.result().offset
             elif not isinstance(error, self._error):
@@ -225,16 +227,88 @@ class Cluster:
         return ends
 
     def describe_topics(self, topics: Collection[str]) -> dict[str, Any]:
-        """What the cluster says of these topics, of those that it tells us about."""
+        """The descriptions of these topics, without any that we may not see."""
         from confluent_kafka import TopicCollection  # noqa: PLC0415 - an optional package
 
         if not topics:
             return {}
-        asked = self._admin.describe_topics(TopicCollection([*topics]), request_timeout=TIMEOUT_S)
+        answers = self._admin.describe_topics(TopicCollection([*topics]), request_timeout=TIMEOUT_S)
         described = {}
-        for name, answer in asked.items():
+        for name, answer in answers.items():
             if (error := answer.exception()) is None:
                 described[name] = answer.result()
             elif not isinstance(error, self._error):
                 raise error
         return described
+
+
+class Ledgers(Cluster):
+    """A connection that asks for ledgers, and deletes one on request.
+
+    Args:
+        config: librdkafka settings.
+
+    Raises:
+        SourceError: the settings name no cluster, librdkafka refuses one, or the cluster does not let us in.
+        MissingDependencyError: confluent-kafka is not installed.
+    """
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        if not config.get("bootstrap.servers"):
+            raise SourceError("a ledger is kept by a cluster; name it with -b HOST:PORT")
+        super().__init__("ledger", config)
+
+    def applications(self) -> list[str]:
+        """Whose ledgers we may see, by name."""
+
+        def ask() -> Any:
+            return self._admin.list_consumer_groups(request_timeout=TIMEOUT_S).result().valid
+
+        groups = [group.group_id for group in self._answer(ask)]
+        return sorted(group.removeprefix(PREFIX) for group in groups if group.startswith(PREFIX))
+
+    def entries(self, app_id: str) -> dict[tuple[str, int], Entry | None]:
+        """What an application's ledger says, by topic and partition; None for an offset that is no entry.
+
+        Raises:
+            GroupNotFoundError: it has none that we may see.
+            SourceError: we may not see it, or nobody answers.
+        """
+        from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an optional package
+
+        group = ledger_group(app_id)
+
+        def ask() -> Any:
+            every = [ConsumerGroupTopicPartitions(group)]
+            offsets = self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)
+            return offsets[group].result().topic_partitions
+
+        entries: dict[tuple[str, int], Entry | None] = {}
+        for place in self._answer(ask):
+            try:
+                entry = Entry.parse(place.offset, place.metadata)
+            except ValueError:
+                entries[place.topic, place.partition] = None
+            else:
+                if entry is not None:
+                    entries[place.topic, place.partition] = entry
+        if not entries:
+            raise GroupNotFoundError(
+                f"ledger: application {app_id!r} has none that this user may see; the broker forgets one "
+                "after offsets.retention.minutes without a new version"
+            )
+        return entries
+
+    def forget(self, app_id: str) -> None:
+        """Delete an application's ledger.
+
+        Raises:
+            GroupNotFoundError: it has none.
+            SourceError: we may not, it has members, or nobody answers.
+        """
+        group = ledger_group(app_id)
+
+        def ask() -> None:
+            self._admin.delete_consumer_groups([group], request_timeout=TIMEOUT_S)[group].result()
+
+        self._answer(ask)

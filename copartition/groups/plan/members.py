@@ -1,7 +1,8 @@
-"""Who is in a planned group, what each subscribes to, and whether the plan depends on ids yet unknown.
+"""Who is in a planned group, what each subscribes to, whose rule decides, and what depends on unknown ids.
 
 A classic coordinator makes the id of a member of its instance id, or of its client id if it has none, and a
-random UUID. Under the consumer protocol (KIP-848) the whole id is random.
+random UUID. Under the consumer protocol (KIP-848) the whole id is random. Clients give a strategy the same
+name, and the one that leads follows its own rule.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class WhatIf:
         remove_members: who leaves, by instance id, client id or member id.
         partitions: new partition counts of topics; also of one that somebody newly subscribes to.
         subscribe: what members subscribe to, by instance id, client id or member id, or "*" for all others,
-            where no source tells or to try another subscription.
+            new members included, where no source tells or to try another subscription.
         deploy: how every member is replaced, one after the other; None for no deploy. "rolling": each leaves
             before it joins again, a static one is back before its session ends. "surge": each joins before
             the one that it replaces leaves, as Kubernetes rolls a Deployment; a static one is replaced as
@@ -74,9 +75,9 @@ _BY_INSTANCE = {"range", "roundrobin", "broker-range"}
 """Strategies that put static members first, by instance id, then the others by id."""
 
 
-def placeholder(prefix: str, taken: Collection[str | None]) -> str:
+def placeholder(prefix: str, names: Collection[str | None]) -> str:
     """An id for a member whose id will begin like this; it sorts between the digits and letters of UUIDs."""
-    return next(name for number in count() if (name := f"{prefix}?{number or ''}") not in taken)
+    return next(name for number in count() if (name := f"{prefix}?{number or ''}") not in names)
 
 
 def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) -> list[Seat]:
@@ -145,8 +146,8 @@ class Seats(NamedTuple):
 
     Attributes:
         now: who is in it before the change, with what they subscribe to after it.
-        all: who is in it after the change, those that join last.
-        leaving: ids of those that leave.
+        all: who is in it after the change, new members last.
+        leaving: ids of the members that leave.
         assumed: what no source tells of them.
     """
 
@@ -162,7 +163,7 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
     Raises:
         SourceError: the change names a member that is not there, or adds one that is.
     """
-    everything = read_topics(state)
+    everything = what_if.subscribe.get(EVERYBODY) or read_topics(state)
     subscribed = subscribed_members(state, what_if)
     leaving = {find_member(state, name, "--remove-member") for name in what_if.remove_members}
     now = [
@@ -218,8 +219,8 @@ def names_of(members: Sequence[MemberIdentity], most: int = 5) -> str:
 
 
 def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) -> Iterator[Seat]:
-    """Those that join, by name first."""
-    taken = {name for member in state.members for name in member[:3]}
+    """The members that join, named ones first."""
+    names = {name for member in state.members for name in member[:3]}
     instances = {member.instance_id for member in state.members if member.instance_id is not None}
     for joiner in what_if.joining:
         if joiner.instance_id in instances:
@@ -229,7 +230,7 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
             )
         prefix = f"{joiner.client_id if joiner.instance_id is None else joiner.instance_id}-"
         identity = MemberIdentity(
-            placeholder(prefix, taken),
+            placeholder(prefix, names),
             joiner.instance_id,
             joiner.client_id,
             topics=_read_by(f"--add-member {joiner.client_id}", everything)
@@ -237,10 +238,10 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
             else joiner.topics,
             rack=joiner.rack,
         )
-        taken.update(identity[:3])
+        names.update(identity[:3])
         instances.update(filter(None, [joiner.instance_id]))
         yield _seat(state, identity, everything, prefix)
-    free = (name for number in count() if (name := f"new-{number}") not in taken)
+    free = (name for number in count() if (name := f"new-{number}") not in names)
     for _ in range(what_if.add_members):
         topics = _read_by("--add-members", everything)
         yield _seat(state, MemberIdentity(next(free), topics=topics), everything, "")
@@ -275,3 +276,64 @@ def find_member(state: GroupState, name: str, option: str) -> int:
         if numbers:
             raise SourceError(f"{option} {name}: {len(numbers)} members have it as {text}; give a member id")
     raise SourceError(f"{option} {name}: the group has no such instance id, client id or member id")
+
+
+_LIBRDKAFKA = "librdkafka-"
+_BY_MEMBERS = {"range", "roundrobin"}
+
+
+class LeadersRule(NamedTuple):
+    """How the leader of a planned group decides.
+
+    Attributes:
+        rule: the strategy by the name that `get_assignor` knows.
+        warnings: that it is not Java's.
+        assumed: what is taken for granted, because nobody tells which client leads or what it does.
+    """
+
+    rule: str
+    warnings: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+
+def name_in_group(strategy: str) -> str:
+    """The name under which members vote for a strategy."""
+    return strategy.removeprefix(_LIBRDKAFKA)
+
+
+def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> LeadersRule:
+    """The rule of the client that leads, as far as bytes tell which client that is.
+
+    Args:
+        state: the group.
+        strategy: the one that is asked for.
+        seats: its members after the change.
+    """
+    clients = {*state.clients, *filter(None, [state.leading_client])}
+    if strategy in _BY_MEMBERS:
+        return LeadersRule(strategy, assumed=_other_order(strategy, clients, seats))
+    others = strategy == "sticky" and bool(clients)
+    if not (strategy == "cooperative-sticky" or others) or clients == {"java"}:
+        return LeadersRule(strategy)
+    own = f"{_LIBRDKAFKA}{strategy}"
+    if clients == {"librdkafka"}:
+        return LeadersRule(own, (f"librdkafka leads, so its own {strategy!r} decides, {own!r} here",))
+    differs = "the numbers are right, who gets which partition may differ"
+    if "librdkafka" not in clients and clients:
+        whose = " and ".join(sorted(clients))
+        return LeadersRule(strategy, assumed=(f"{whose} decides as Java's {strategy!r} does: {differs}",))
+    why = "java or librdkafka may" if clients else "the source does not tell which client does"
+    return LeadersRule(
+        strategy, assumed=(f"a Java client leads: {why}; clients on librdkafka do as plan:{own} says",)
+    )
+
+
+def _other_order(strategy: str, clients: set[str], seats: Sequence[Seat]) -> tuple[str, ...]:
+    """Where clients other than Java's put members in another order, or none, or see racks otherwise."""
+    others = " and ".join(sorted(clients - {"java"}))
+    static = {seat.identity.instance_id is not None for seat in seats}
+    if others and len(static) > 1:
+        return (f"members with and without an instance id are in Java's order; {others} has another one",)
+    if others and strategy == "range" and any(seat.member.rack for seat in seats):
+        return (f"racks count as for Java's {strategy!r}; for {others} they do otherwise",)
+    return ()

@@ -71,7 +71,10 @@ def read_scenario(path: str | PathLike[str], changes: Mapping[str, str] | None =
     file = Path(path)
     decode = _DECODERS.get(file.suffix.lower())
     if decode is None:
-        raise ScenarioError(f"{file}: a scenario file ends in {', '.join(sorted(_DECODERS))}")
+        raise ScenarioError(
+            f"{file}: a scenario file ends in {', '.join(sorted(_DECODERS))}; "
+            "a captured group also needs --deploy rolling, surge, ..."
+        )
     try:
         text = read_text(file, MAX_FILE_BYTES if decode is decode_json else MAX_SLOW_BYTES)
         with needs(f"reading {file}", "cli"):

@@ -155,7 +155,7 @@ def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
     if name == "UNSTABLE_OFFSET_COMMIT":
         text += (
             " They keep a transaction of the ledger open that nobody has, as brokers can that were restarted "
-            "amid it: docs/spark.md says how to go on"
+            "amid it: docs/exactly-once.md says how to go on"
         )
     return DeliveryError(f"topic {topic!r}, written by {app_id!r}: {text or 'the cluster says'} ({name})")
 

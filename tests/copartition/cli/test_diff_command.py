@@ -1,6 +1,7 @@
 """`copartition diff`, which is `assignment-diff`."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -75,6 +76,12 @@ def test_a_group_alone_is_balanced_or_not(run, tmp_path):
     assert run("diff", odd, "--check", "fullest<=3").exit_code == 0
     for form in ("stat", "markdown"):
         assert "Not balanced" in run("diff", odd, "-o", form).stdout
+
+
+def test_partitions_that_nobody_reads_are_not_balanced(run):
+    result = run("diff", Path(__file__).parents[1] / "groups" / "captures" / "empty-4.3.1.txt")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("Nobody reads: 5 partitions and no member.\n")
 
 
 @pytest.mark.parametrize("strict", [[], ["--strict"]])

@@ -23,6 +23,7 @@ def stopping(found, *stops):
     return copy
 
 
+@pytest.mark.heavy
 def test_a_page_of_the_largest_group_is_small(large):
     assert len(diff_html(large).encode()) < 200_000
 
@@ -160,6 +161,7 @@ def test_a_table_of_shades_begins_with_those_that_gave_and_got_the_most():
     assert list(zip(found.columns, found.totals, strict=True)) == [("m-5", 2), ("m-6", 2)]
 
 
+@pytest.mark.heavy
 def test_a_table_of_shades_takes_members_together(large):
     found = heat(large)
     assert found.ranges == (100, 100)
@@ -276,6 +278,7 @@ def test_members_that_changed_are_shown_and_the_rest_are_counted():
     assert (rows.more, rows.unchanged) == (0, 6)
 
 
+@pytest.mark.heavy
 def test_long_tables_are_cut_and_say_so(large):
     members, flows = member_rows(large), flow_rows(large, reasons=False)
     assert (len(members.shown), members.more) == (ROWS, 1_900)

@@ -48,7 +48,7 @@ ESCAPED = {
 MARKUP = ["=1+1", "+1", "-1", "@SUM(A1)", "\uff1d1", "a|b", "a\\|b", "[red]x[/]", "<b>&amp;", '"quoted", 2']
 PLAIN = ["orders", "grüße-中文", "a b", "C:\\x1b", "😀", "e\u0301"]
 
-each_name = pytest.mark.parametrize("name", sample([*ESCAPED, *MARKUP, *PLAIN], 7), ids=ascii)
+each_name = pytest.mark.parametrize("name", sample([*ESCAPED, *MARKUP, *PLAIN], 14), ids=ascii)
 
 
 def a_diff(name):

@@ -67,6 +67,12 @@ def test_a_star_says_it_of_everybody_who_is_not_named():
     assert planned.assumed == ()
 
 
+def test_a_star_is_said_of_those_who_join_too():
+    what_if = WhatIf(add_members=1, joining=(Joiner("z"),), subscribe={"*": ("orders",)})
+    planned = plan(both(a=("clicks", "orders"), b=None), "range", what_if)
+    assert {member.topics for member in planned.members} == {("orders",)}
+
+
 def test_a_joining_member_subscribes_to_all_that_the_group_reads():
     state = both(a=("clicks", "orders"), b=("clicks",))
     planned = plan(state, "range", WhatIf(add_members=1, joining=(Joiner("z"),)))

@@ -3,7 +3,7 @@
 import pytest
 
 from copartition.reports.join import plan_sentences
-from copartition.topics.join.growth import plan_growth
+from copartition.topics.join.planned import plan_growth
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError
 
 JOINS = [("orders", "payments"), ("payments", "customers"), ("clicks", "views"), ("orders", "rates")]
