@@ -12,7 +12,7 @@ export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test failed slow durations test-matrix lint types check bench fuzz faults loop-faults shake mutations release-check golden site site-check sdist-test lock clean
+.PHONY: help setup demo quick test failed slow durations test-matrix lint types check bench fuzz faults loop-faults shake mutations release-check mutations-sample golden site site-check sdist-test lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,8 +73,15 @@ N ?= 20
 shake: $(READY)  ## run the live tests N times while all cores are busy, and list what ever failed; T=path for a part
 	@$(BIN)/python -m tools.shake --rounds $(N) $(T)
 
-mutations: $(READY)  ## make some 120 small mistakes in copies: which tier of the tests notices each?
+mutations: $(READY)  ## make some 190 small mistakes in copies: which tier of the tests notices each?
 	@$(BIN)/python -m tools.mutations
+
+SIZE ?= 40
+
+mutations-sample: $(READY)  ## draw SIZE=40 mutations of each package by SEED=1 and list what the quick tier does not notice
+	@for package in partitioning assignors spark_integration; do \
+	  $(BIN)/python -m tools.mutations.sample $$package --size $(SIZE) --seed $(SEED) || exit; \
+	done
 
 CASES ?= 100000
 SEED ?= 0

@@ -51,7 +51,7 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
             time.sleep(0.1)
 
 
-def limited(call: Callable[[], Any], within_s: float) -> Any:
+def call_within(call: Callable[[], Any], within_s: float) -> Any:
     """The result of a call that may not return although it got a timeout.
 
     librdkafka may wait without end for a group's coordinator that went away (confluentinc/librdkafka issues
@@ -99,7 +99,7 @@ def begin(producer: Producer, topic: str) -> int:
     return len(offsets.topics[topic].partitions)
 
 
-def settled(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
+def check_readable(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
     """Committed offsets, each of which could be read.
 
     Raises:
