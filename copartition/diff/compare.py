@@ -14,8 +14,18 @@ from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
 from assignors.state import UNKNOWN_LAG, GroupState
 from assignors.weighted.weights import GivenWeights, weights_of
-from copartition.diff.changes import Action, Change, Conflict, Flow
-from copartition.diff.members import Identity, Matching, MemberChange, Presence, match_members, order_members
+from copartition.diff.changes import (
+    Action,
+    Change,
+    Conflict,
+    Flow,
+    Identity,
+    Matching,
+    MemberChange,
+    Presence,
+    match_members,
+    order_members,
+)
 from copartition.diff.needed import (
     CO_PARTITIONED,
     Columns,

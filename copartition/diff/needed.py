@@ -12,8 +12,7 @@ from assignors.optimal.keeping import most_kept
 from assignors.optimal.levels import find_levels
 from assignors.optimal.quality import certificate, quality
 from assignors.optimal.reading import Readers
-from copartition.diff.changes import Action
-from copartition.diff.members import Presence
+from copartition.diff.changes import Action, Presence
 from partitioning.errors import InvalidGroupError
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from assignors.optimal.quality import AssignmentQuality
     from assignors.state import GroupState
     from assignors.weighted.weights import Weights
-    from copartition.diff.members import MemberChange
+    from copartition.diff.changes import MemberChange
 
 
 CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}

@@ -8,15 +8,13 @@ import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from copartition.groups.live.wire import read_group_version, read_subscriptions
+from copartition.groups.live.wire import read_group_version
 from partitioning.clients.ledger import PREFIX, Entry, ledger_group
-from partitioning.errors import GroupNotFoundError, SourceError
+from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, SourceError
 from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
-
-    from copartition.groups.live.wire import Subscribed
 
 
 TIMEOUT_S = 10.0
@@ -77,7 +75,6 @@ class Cluster:
             from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an optional package
 
             from partitioning.clients.contact import cluster_metadata  # noqa: PLC0415 - needs it, too
-            from partitioning.errors import BrokerUnreachableError  # noqa: PLC0415 - needs it, too
         self._source = source
         self.config = config
         self._servers = config["bootstrap.servers"]
@@ -116,14 +113,6 @@ class Cluster:
         }
         partitions = self._metadata.topics[topic].partitions
         return [brokers.get(partitions[number].leader) for number in range(len(partitions))]
-
-    def subscriptions(self, group: str) -> dict[str, Subscribed]:
-        """What the members of a group of the consumer protocol subscribe to, by member id.
-
-        Raises:
-            SourceError: no broker could be asked that.
-        """
-        return read_subscriptions(group, self.config)
 
     @cached_property
     def group_version(self) -> int | None:
@@ -197,6 +186,10 @@ class Cluster:
         Raises:
             SourceError: we may not see any.
         """
+        commits = self._commits(group)
+        return {(commit.topic, commit.partition): commit.offset for commit in commits if commit.offset >= 0}
+
+    def _commits(self, group: str) -> list[Any]:
         from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an optional package
 
         def ask() -> Any:
@@ -204,8 +197,8 @@ class Cluster:
             offsets = self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)
             return offsets[group].result().topic_partitions
 
-        offsets = self._answer(ask)
-        return {(item.topic, item.partition): item.offset for item in offsets if item.offset >= 0}
+        commits: list[Any] = self._answer(ask)
+        return commits
 
     def ends(self, partitions: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:
         """The end of each of these partitions, without those whose leader does not answer."""
@@ -274,17 +267,8 @@ class Ledgers(Cluster):
             GroupNotFoundError: it has none that we may see.
             SourceError: we may not see it, or nobody answers.
         """
-        from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an optional package
-
-        group = ledger_group(app_id)
-
-        def ask() -> Any:
-            every = [ConsumerGroupTopicPartitions(group)]
-            offsets = self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)
-            return offsets[group].result().topic_partitions
-
         entries: dict[tuple[str, int], Entry | None] = {}
-        for place in self._answer(ask):
+        for place in self._commits(ledger_group(app_id)):
             try:
                 entry = Entry.parse(place.offset, place.metadata)
             except ValueError:

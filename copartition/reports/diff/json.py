@@ -15,8 +15,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from copartition.diff.changes import Conflict
-from copartition.diff.members import MemberChange, Rename
+from copartition.diff.changes import Conflict, MemberChange, Rename
 from copartition.diff.stops import Consumption
 from copartition.diff.summary import Summary
 from copartition.reports.diff.model import Shown, TopicChange, View

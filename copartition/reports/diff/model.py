@@ -10,8 +10,7 @@ import numpy as np
 
 from assignors.partition_list import PartitionList
 from assignors.state import UNKNOWN_LAG
-from copartition.diff.changes import Action
-from copartition.diff.members import Presence
+from copartition.diff.changes import Action, Presence
 from copartition.words import partition_ranges
 
 if TYPE_CHECKING:
