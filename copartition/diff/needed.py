@@ -144,10 +144,9 @@ def balance_of(state: GroupState) -> AssignmentQuality | None:
 
 
 def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
-    """The peak of a state, and what no assignment can beat.
+    """The peak of a state and its lower bound; None where members, partitions or owners are not all known.
 
-    Members whose subscriptions are unknown could read everything, so that no assignment beats the bound
-    whatever the truth is. None where the state does not tell all members, all partitions and their owners.
+    Members whose subscriptions are unknown count as reading everything, so the bound holds in any case.
     """
     place = state.topic * (np.int64(2**32)) + state.partition
     one_owner = len(np.unique(place)) == len(place)

@@ -258,17 +258,11 @@ _BY_MEMBERS = {"range", "roundrobin"}
 
 
 class LeadersRule(NamedTuple):
-    """How the leader of a planned group decides.
+    """How the leader of a planned group decides."""
 
-    Attributes:
-        rule: the strategy by the name that `get_assignor` knows.
-        warnings: that it is not Java's.
-        assumed: what is taken for granted, because nobody tells which client leads or what it does.
-    """
-
-    rule: str
-    warnings: tuple[str, ...] = ()
-    assumed: tuple[str, ...] = ()
+    rule: str  # the strategy by the name that `get_assignor` knows
+    warnings: tuple[str, ...] = ()  # that the rule is not Java's
+    assumed: tuple[str, ...] = ()  # which client leads, or what it does, where nothing shows that
 
 
 def name_in_group(strategy: str) -> str:
@@ -277,13 +271,7 @@ def name_in_group(strategy: str) -> str:
 
 
 def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> LeadersRule:
-    """The rule of the client that leads, as far as bytes tell which client that is.
-
-    Args:
-        state: the group.
-        strategy: the one that is asked for.
-        seats: its members after the change.
-    """
+    """The rule of the client that leads after the change, as far as bytes show which client that is."""
     clients = {*state.clients, *filter(None, [state.leading_client])}
     if strategy in _BY_MEMBERS:
         return LeadersRule(strategy, assumed=_other_order(strategy, clients, seats))

@@ -367,19 +367,12 @@ MOST_STEPS = 2**24
 
 
 class Deployed(NamedTuple):
-    """A group after its members were replaced.
+    """A group after its members were replaced."""
 
-    Attributes:
-        seats: its members, those replaced under their new ids.
-        assignment: its answer.
-        warnings: what moved on the way.
-        way: the rebalances of every replacement.
-    """
-
-    seats: list[Seat]
+    seats: list[Seat]  # those replaced under their new ids
     assignment: Assignment
-    warnings: tuple[str, ...]
-    way: tuple[Event, ...]
+    warnings: tuple[str, ...]  # what moved on the way
+    way: tuple[Event, ...]  # the rebalances of every replacement
 
 
 def deploy(
@@ -391,21 +384,11 @@ def deploy(
     *,
     surge: bool = False,
 ) -> Deployed:
-    """What becomes of the group, one member after the other.
+    """The group after its members were replaced one by one, with at most `follow_ups` rebalances after each.
 
     A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
-    group settles, it joins under a new id, and the group settles again; in a surge it is the other way round.
-
-    Args:
-        decide: answers one rebalance.
-        group: the group before.
-        assignment: what it has.
-        seats: its members.
-        follow_ups: the most rebalances after each.
-        surge: whether each new member joins before the one that it replaces leaves.
-
-    Raises:
-        SourceError: more than is worked on.
+    group settles, it joins under a new id, and the group settles again; in a surge it joins before it leaves.
+    More work than is accepted raises `SourceError`.
     """
     restarting = [seat for seat in seats if seat.identity.instance_id is None and seat.prefix is None]
     partitions = sum(topic.partitions for topic in group.topics)
