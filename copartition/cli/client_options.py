@@ -1,7 +1,4 @@
-"""The options -b, -X, --command-config and --cluster: settings of a Kafka client, Java's or librdkafka's.
-
-No value is ever shown, as it may be secret.
-"""
+"""The options -b, -X, --command-config and --cluster: a client's settings, never shown."""
 
 from __future__ import annotations
 
@@ -32,11 +29,7 @@ _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def client_options(cluster: str) -> Decorator:
-    """The options -b, -X, --command-config and --cluster, which a command gets as one argument, `config`.
-
-    Args:
-        cluster: what help says of -b.
-    """
+    """The options -b, whose help names `cluster`, -X, --command-config, --cluster: one argument `config`."""
     return one_argument(
         "config",
         client_settings,
@@ -68,15 +61,10 @@ def client_settings(
     command_config: str | None,
     cluster: str | None = None,
 ) -> dict[str, str]:
-    """The settings of a cluster by name, of a file, of `-X`, then the server; the last wins.
+    """The settings of a named cluster, a file, `-X`, the server, as librdkafka names them; the last wins.
 
-    Where none of these names a server, KAFKA_BOOTSTRAP_SERVERS of the environment does.
-
-    They may be those of Java's clients, `client.properties`, as far as librdkafka can do the same.
-
-    Raises:
-        click.BadParameter: a line or an `-X` that is no setting, a file that is no text, or a
-            setting that librdkafka has no counterpart to.
+    Without a server among them KAFKA_BOOTSTRAP_SERVERS of the environment counts. Settings of Java's clients
+    are translated as far as librdkafka can do the same; others raise `click.BadParameter`.
     """
     config = {} if cluster is None else _of_cluster(cluster)
     if command_config is not None:
@@ -187,12 +175,10 @@ _WITHOUT_EFFECT = frozenset(
 
 
 def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
-    """These settings, each that Java's clients have under the name and with the value that librdkafka wants.
+    """Settings of Java's clients under the names and with the values that librdkafka wants.
 
-    What librdkafka knows under its own name wins over what is translated.
-
-    Raises:
-        click.BadParameter: something that decides who we are or whom we trust cannot be translated.
+    A setting under librdkafka's own name wins over a translated one. A setting that decides who we are or
+    whom we trust and that cannot be translated raises `click.BadParameter`.
     """
     try:
         return librdkafka_security(

@@ -14,7 +14,7 @@ import numpy as np
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.state import GroupState, MemberIdentity
 from copartition.diff import diff
-from copartition.diff.members import natural
+from copartition.diff.changes import natural
 from copartition.groups.snapshot import Step
 from partitioning.errors import SourceError
 

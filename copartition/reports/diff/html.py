@@ -27,11 +27,11 @@ _EVENTS = {
 
 
 class Lane(NamedTuple):
-    """A stop and its two stretches, in percent of the axis: unnoticed, then known."""
+    """A stop and its two stretches, in percent of the axis: unnoticed, then noticed."""
 
     stop: Stop
     unnoticed: float
-    known: float
+    noticed: float
 
 
 class Timeline(NamedTuple):

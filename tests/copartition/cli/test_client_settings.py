@@ -1,10 +1,11 @@
-import re
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from copartition.cli.client_options import client_settings
+from copartition.cli.main import copartition
 
 SECRET = "hunter2"
 
@@ -130,10 +131,10 @@ def test_a_cluster_that_the_file_lacks_is_refused_with_those_it_has() -> None:
         client_settings(None, (), None, "production")
 
 
-def test_a_cluster_without_a_file_is_refused_with_the_files_place(clusters: Path) -> None:
+def test_a_cluster_without_a_file_names_the_file(clusters: Path) -> None:
     clusters.unlink()
-    with pytest.raises(click.BadParameter, match=re.escape(str(clusters))):
-        client_settings(None, (), None, "prod")
+    result = CliRunner().invoke(copartition, ["audit", "orders", "--cluster", "prod"])
+    assert (result.exit_code, str(clusters) in result.stderr) == (2, True)
 
 
 def test_a_line_of_the_file_that_is_no_setting_is_not_shown(clusters: Path) -> None:

@@ -148,8 +148,8 @@ def test_a_tangle_of_ribbons_is_a_table_of_shades():
 def test_a_table_of_shades_has_all_that_changed_owners_and_nothing_else():
     found = heat(joined(40, 6))
     assert found.columns == ("m-40 (new)",)
-    assert [(row.name, row.given) for row in found.rows] == [(f"m-{number}", 1) for number in range(40)]
-    assert found.taken == (40,)
+    assert [(row.name, row.total) for row in found.rows] == [(f"m-{number}", 1) for number in range(40)]
+    assert found.totals == (40,)
 
 
 def test_a_table_of_shades_begins_with_those_that_gave_and_got_the_most():
@@ -157,8 +157,8 @@ def test_a_table_of_shades_begins_with_those_that_gave_and_got_the_most():
     after = before.copy()
     after[[30, 31, 32, 0]] = [5, 5, 6, 6]
     found = heat(diff(state(before), state(after, members=40), match="member-id"))
-    assert [(row.name, row.given) for row in found.rows] == [("m-10 (idle)", 3), ("m-0", 1)]
-    assert list(zip(found.columns, found.taken, strict=True)) == [("m-5", 2), ("m-6", 2)]
+    assert [(row.name, row.total) for row in found.rows] == [("m-10 (idle)", 3), ("m-0", 1)]
+    assert list(zip(found.columns, found.totals, strict=True)) == [("m-5", 2), ("m-6", 2)]
 
 
 @pytest.mark.heavy
@@ -166,7 +166,7 @@ def test_a_table_of_shades_takes_members_together(large):
     found = heat(large)
     assert found.ranges == (100, 100)
     assert [row.name for row in found.rows][:2] == ["m-0 to 99", "m-100 to 199"]
-    assert sum(row.given for row in found.rows) == sum(found.taken) == large.summary.moved
+    assert sum(row.total for row in found.rows) == sum(found.totals) == large.summary.moved
 
 
 def test_shades_are_in_proportion():
@@ -250,7 +250,7 @@ def test_stops_are_lanes_over_one_axis(grown):
         ("when members join", 1),
     ]
     eager, consumer = drawn.events[0][1]
-    assert eager.unnoticed == consumer.unnoticed == pytest.approx(9 * eager.known)
+    assert eager.unnoticed == consumer.unnoticed == pytest.approx(9 * eager.noticed)
     assert 0 < len(drawn.ticks) <= 4
 
 

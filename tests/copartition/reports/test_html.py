@@ -8,7 +8,7 @@ import pytest
 
 from assignors.group import Topic
 from copartition.reports.diff.html import diff_html
-from copartition.reports.simulation.html import availability_svg, simulation_html
+from copartition.reports.simulation_page import availability_svg, simulation_html
 from copartition.simulation import Scenario, simulate
 
 SVG = "{http://www.w3.org/2000/svg}"

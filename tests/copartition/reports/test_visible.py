@@ -20,9 +20,9 @@ from copartition.reports.diff.json import diff_csv, diff_json, diff_lines
 from copartition.reports.diff.markdown import diff_markdown
 from copartition.reports.diff.model import View
 from copartition.reports.diff.text import print_diff, print_stat
-from copartition.reports.simulation.html import availability_svg, simulation_html
-from copartition.reports.simulation.json import simulation_json
-from copartition.reports.simulation.text import print_runs, print_simulation
+from copartition.reports.simulation import simulation_json
+from copartition.reports.simulation_page import availability_svg, simulation_html
+from copartition.reports.simulation_text import print_runs, print_simulation
 from copartition.simulation import Consumer, Crash, Runs, Scenario, simulate
 from copartition.words import visible
 from tests.support.tiers import sample
@@ -147,8 +147,14 @@ def test_a_page_shows_the_name_and_gains_no_element(name):
 
 
 @each_name
-def test_a_picture_is_well_formed(name):
-    assert ET.fromstring(REPORTS["svg of a run"](name)).tag == "{http://www.w3.org/2000/svg}svg"
+@pytest.mark.parametrize("report", ["svg of a run"])
+def test_a_picture_is_well_formed(report, name):
+    assert ET.fromstring(REPORTS[report](name)).tag == "{http://www.w3.org/2000/svg}svg"
+
+
+@each_name
+def test_a_picture_shows_the_name(name):
+    assert visible(name) in "".join(ET.fromstring(REPORTS["svg of a run"](name)).itertext())
 
 
 @each_name
