@@ -104,7 +104,7 @@ def simulate(
         states = _read_groups(plans, config, group)
         scenarios = [
             replace(state, seed=state.seed if seed is None else seed)
-            for state in _captured(ctx, states, deploys, assignors, changes)
+            for state in _scenarios_of_groups(ctx, states, deploys, assignors, changes)
         ]
         _report(scenarios, runs, output, html)
         return
@@ -161,7 +161,7 @@ def _read_groups(plans: Sequence[str], config: Mapping[str, str], group: str | N
     return [read_source(plan, config, group=group).state for plan in plans]
 
 
-def _captured(
+def _scenarios_of_groups(
     ctx: click.Context,
     states: Sequence[GroupState],
     deploys: Sequence[str],
