@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields
 from functools import partial
 from inspect import getdoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.files import read_text
 from assignors.group import Topic
@@ -368,6 +368,27 @@ def _event_value(event: Event) -> dict[str, Any]:
     elif isinstance(event, ByName):
         written["consumer"] = event.consumer
     return written
+
+
+class ReadyScenario(NamedTuple):
+    """A scenario that comes with the package.
+
+    Attributes:
+        name: its name on the command line.
+        summary: the first line of the file.
+        path: the file, for `Scenario.from_file`.
+    """
+
+    name: str
+    summary: str
+    path: Path
+
+
+def ready_scenarios() -> dict[str, ReadyScenario]:
+    """Scenarios for what people ask, by name, in order of names."""
+    files = sorted((Path(__file__).parents[1] / "ready").glob("*.yaml"), key=lambda file: file.stem)
+    lines = (file.read_text(encoding="utf-8").partition("\n")[0].rstrip().lstrip("# ") for file in files)
+    return {file.stem: ReadyScenario(file.stem, line, file) for file, line in zip(files, lines, strict=True)}
 
 
 _TEXT_SCHEMA = kind_of(str).schema
