@@ -38,24 +38,16 @@ class Fault(NamedTuple):
 def first_fault(
     spark: SparkSession, task: Callable[..., object], attempt: Callable[[int], object], numbers: int
 ) -> Fault | None:
-    """Have executors read a task, and attempt something with each number from 0; the lowest that fails.
-
-    Args:
-        spark: a session.
-        task: what is only read.
-        attempt: what is called.
-        numbers: how many there are.
-    """
+    """Have executors read a task, and attempt something with each number from 0; the lowest that fails."""
     pickled = cloudpickle.dumps((task, attempt))  # type: ignore[no-untyped-call]
     rows = spark.range(0, numbers).mapInArrow(faults_of(pickled), "number bigint, text string").collect()
     return min((Fault(row.number, row.text) for row in rows), default=None)
 
 
 def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The first fault of each task, or none. It runs where this package is not.
+    """The first fault of each task (a pickled task to be read, and what to attempt), or none.
 
-    Args:
-        pickled: a task to be read, and what to attempt.
+    It runs where this package is not.
     """
 
     def faults(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

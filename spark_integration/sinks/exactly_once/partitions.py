@@ -48,11 +48,7 @@ def committed_reader(target: Target) -> Iterator[confluent_kafka.Consumer]:
 
 
 def end_of(admin: AdminClient, place: confluent_kafka.TopicPartition, *, committed: bool) -> int:
-    """The end of a partition, as readers of committed records see it or as it is.
-
-    Raises:
-        KafkaException: the cluster refuses, or does not answer.
-    """
+    """The end of a partition, as readers of committed records see it or as it is."""
     from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # noqa: PLC0415 - not pickled
 
     latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -60,11 +56,7 @@ def end_of(admin: AdminClient, place: confluent_kafka.TopicPartition, *, committ
 
 
 def with_offsets(admin: AdminClient, target: Target, partitions: Sequence[int]) -> list[int]:
-    """Those of the partitions to which anybody has ever written, be it in vain.
-
-    Raises:
-        KafkaException: the cluster refuses, or does not answer.
-    """
+    """Those of the partitions to which anybody has ever written, be it in vain."""
     from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # noqa: PLC0415 - not pickled
 
     latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -76,17 +68,8 @@ def with_offsets(admin: AdminClient, target: Target, partitions: Sequence[int]) 
 def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenced: bool) -> bool:
     """Whether committed records are in a partition, or were, or may come to be by an open transaction.
 
-    Records of aborted transactions do not count: an attempt may have died in its first one.
-
-    Args:
-        admin: a client.
-        target: what is written where.
-        partition: the partition.
-        fenced: whether this application has no transaction open there any more, so that one that is open is
-            somebody else's.
-
-    Raises:
-        KafkaException: the cluster refuses, or does not answer.
+    Records of aborted transactions do not count: an attempt may have died in its first one. If `fenced`, this
+    application has no transaction open there any more, so that one that is open is somebody else's.
     """
     from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # noqa: PLC0415 - not pickled
 
