@@ -124,11 +124,11 @@ def client_settings(settings: Mapping[str, str], environment: Mapping[str, str])
         if name.startswith(ENVIRONMENT)
     }
     chosen = {name[6:]: value for name, value in settings.items() if name.startswith("kafka.")}
-    return translated(surrounding) | translated(chosen)
+    return translate_security(surrounding) | translate_security(chosen)
 
 
-def translated(config: Mapping[str, str]) -> dict[str, str]:
-    """These settings, with the security settings that Spark's Kafka source takes as librdkafka takes them.
+def translate_security(config: Mapping[str, str]) -> dict[str, str]:
+    """These settings; security settings of Spark's own Kafka sink and source as librdkafka takes them.
 
     InvalidConfigError where one has no counterpart.
     """
