@@ -1,4 +1,4 @@
-"""Each lab agrees with a real broker, in its short form; all forms run in CI."""
+"""Each lab agrees with a real broker, in its short form; every night as a user runs it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_lab_of_faults_agrees_with_the_broker(name: str, proxied: Cluster) -> 
     check(name, Lab(proxied, short=True))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.jvm
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lab_as_a_user_runs_it_agrees_with_the_broker(name: str) -> None:

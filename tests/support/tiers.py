@@ -2,7 +2,7 @@
 
 quick: nothing but this Python process. No broker, mock cluster, JVM, Spark, network, other process, or sleep.
 test: what a user's machine should confirm, live servers included.
-ci: everything, also what is marked `slow`.
+ci: everything, also what is marked `slow`, and `nightly` where -m does not leave it out.
 
 What needs only Python but a second of it, and repeats on a larger scale what quicker tests find, is `heavy`:
 it runs from `test` on.
@@ -89,7 +89,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("live")
         if "spark" in fixtures:
             item.add_marker("shared_spark")
-    left_out = {"quick": ("live", "slow", "heavy"), "test": ("slow",), "ci": ()}[_tier]
+    left_out = {
+        "quick": ("live", "heavy", "slow", "nightly"),
+        "test": ("slow", "nightly"),
+        "ci": (),
+    }[_tier]
     dropped = [item for item in items if any(map(item.get_closest_marker, left_out))]
     if dropped:
         config.hook.pytest_deselected(items=dropped)

@@ -28,7 +28,7 @@ def check(broker: Kafka, topic: str) -> None:
     assert written.inversions() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_through_sparks_connector(spark: SparkSession, connector: None, broker: Kafka) -> None:
     topic, servers = broker.create_topic(PARTITIONS), broker.bootstrap_servers
     rows = routed(numbered(spark, ROWS)).sortWithinPartitions("id").drop("id")
