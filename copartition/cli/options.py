@@ -128,8 +128,6 @@ def schema_option(schema: Callable[[], Mapping[str, Any]]) -> Decorator:
 
 
 class _Weights(click.Path):
-    """A file of weights, or the word "lag"."""
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if value == "lag" else super().convert(value, param, ctx)
 

@@ -55,7 +55,6 @@ def _choose_records(
 
 
 def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
-    """0,3-5 as numbers."""
     if text is None:
         return None
     numbers: list[int] = []

@@ -14,14 +14,24 @@ from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
 from assignors.state import UNKNOWN_LAG, GroupState
 from assignors.weighted.weights import GivenWeights, weights_of
-from copartition.diff.balance import balance_of, certificate_of
-from copartition.diff.changes import Action, Change, Conflict, Flow
-from copartition.diff.matching import Matching, match_members
-from copartition.diff.members import Identity, MemberChange, Presence, order_members
+from copartition.diff.changes import (
+    Action,
+    Change,
+    Conflict,
+    Flow,
+    Identity,
+    Matching,
+    MemberChange,
+    Presence,
+    match_members,
+    order_members,
+)
 from copartition.diff.needed import (
     CO_PARTITIONED,
     Columns,
     Needed,
+    balance_of,
+    certificate_of,
     find_needed,
 )
 from copartition.diff.stops import (

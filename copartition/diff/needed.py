@@ -1,4 +1,4 @@
-"""How many moves a change needed, how full its fullest member has to be, and how topics are spread."""
+"""How many moves a change needed, how full its fullest member has to be, and how even a state is."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.group import Group, Member, Topic
 from assignors.optimal.keeping import most_kept
 from assignors.optimal.levels import find_levels
+from assignors.optimal.quality import certificate, quality
 from assignors.optimal.reading import Readers
-from copartition.diff.changes import Action
-from copartition.diff.members import Presence
+from copartition.diff.changes import Action, Presence
+from partitioning.errors import InvalidGroupError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from copartition.diff.members import MemberChange
+    from assignors.assignment import Certificate
+    from assignors.optimal.quality import AssignmentQuality
+    from assignors.state import GroupState
+    from assignors.weighted.weights import Weights
+    from copartition.diff.changes import MemberChange
 
 
 CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}
@@ -142,3 +148,34 @@ def find_needed(
     return Needed(
         None if kept is None else movable - kept, fullest, exact, spread_of_topics(rows, readers_of)
     )
+
+
+def group_of(state: GroupState) -> Group:
+    """A state as assignors see it; members whose subscriptions are unknown read everything."""
+    members = [
+        Member(member.id, state.topics if member.topics is None else member.topics)
+        for member in state.members
+    ]
+    counts = state.highest_counts.tolist()
+    return Group([Topic(name, count) for name, count in zip(state.topics, counts, strict=True)], members)
+
+
+def balance_of(state: GroupState) -> AssignmentQuality | None:
+    """The loads of a group and the best ones; None where partitions have two owners."""
+    try:
+        return quality(group_of(state), state.assignment)
+    except InvalidGroupError:
+        return None
+
+
+def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
+    """The peak of a state, and what no assignment can beat.
+
+    Members whose subscriptions are unknown could read everything, so that no assignment beats the bound
+    whatever the truth is. None where the state does not tell all members, all partitions and their owners.
+    """
+    place = state.topic * (np.int64(2**32)) + state.partition
+    one_owner = len(np.unique(place)) == len(place)
+    if not (state.complete and state.members_complete and one_owner):
+        return None
+    return certificate(group_of(state), state.assignment, weights)

@@ -16,8 +16,7 @@ import numpy as np
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.state import CONNECT
-from copartition.diff.changes import Action
-from copartition.diff.members import Presence
+from copartition.diff.changes import Action, Presence
 from partitioning.errors import UnknownStrategyError
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.state import GroupState
-    from copartition.diff.members import MemberChange
+    from copartition.diff.changes import MemberChange
     from copartition.diff.needed import Columns
     from copartition.simulation.inputs.settings import Settings
 

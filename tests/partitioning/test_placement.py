@@ -2,7 +2,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +13,7 @@ from tests.support.tiers import sample
 from tools.oracle.clients.keys import hash_edges
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
+pa = pytest.importorskip("pyarrow")
 
 
 @pytest.fixture(params=["confluent-kafka", "pure"])

@@ -8,14 +8,14 @@ import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from copartition.groups.live.wire import read_group_version, read_subscriptions
-from partitioning.errors import GroupNotFoundError, SourceError
+from copartition.groups.live.wire import read_group_version
+from partitioning.clients.ledger import PREFIX, Entry, ledger_group
+from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, SourceError
 from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from copartition.groups.live.wire import Subscribed
 
 TIMEOUT_S = 10.0
 PATIENCE_S = 1.5
@@ -75,7 +75,6 @@ class Cluster:
             from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an optional package
 
             from partitioning.clients.contact import cluster_metadata  # noqa: PLC0415 - needs it, too
-            from partitioning.errors import BrokerUnreachableError  # noqa: PLC0415 - needs it, too
         self._source = source
         self.config = config
         self._servers = config["bootstrap.servers"]
@@ -114,14 +113,6 @@ class Cluster:
         }
         partitions = self._metadata.topics[topic].partitions
         return [brokers.get(partitions[number].leader) for number in range(len(partitions))]
-
-    def subscriptions(self, group: str) -> dict[str, Subscribed]:
-        """What the members of a group of the consumer protocol subscribe to, by member id.
-
-        Raises:
-            SourceError: no broker could be asked that.
-        """
-        return read_subscriptions(group, self.config)
 
     @cached_property
     def group_version(self) -> int | None:
@@ -195,6 +186,10 @@ class Cluster:
         Raises:
             SourceError: we may not see any.
         """
+        commits = self._commits(group)
+        return {(commit.topic, commit.partition): commit.offset for commit in commits if commit.offset >= 0}
+
+    def _commits(self, group: str) -> list[Any]:
         from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an optional package
 
         def ask() -> Any:
@@ -202,8 +197,8 @@ class Cluster:
             offsets = self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)
             return offsets[group].result().topic_partitions
 
-        offsets = self._answer(ask)
-        return {(item.topic, item.partition): item.offset for item in offsets if item.offset >= 0}
+        commits: list[Any] = self._answer(ask)
+        return commits
 
     def ends(self, partitions: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:
         """The end of each of these partitions, without those whose leader does not answer."""
@@ -238,3 +233,66 @@ class Cluster:
             elif not isinstance(error, self._error):
                 raise error
         return described
+
+
+class Ledgers(Cluster):
+    """A connection that asks for ledgers, and deletes one on request.
+
+    Args:
+        config: librdkafka settings.
+
+    Raises:
+        SourceError: the settings name no cluster, librdkafka refuses one, or the cluster does not let us in.
+        MissingDependencyError: confluent-kafka is not installed.
+    """
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        if not config.get("bootstrap.servers"):
+            raise SourceError("a ledger is kept by a cluster; name it with -b HOST:PORT")
+        super().__init__("ledger", config)
+
+    def applications(self) -> list[str]:
+        """Whose ledgers we may see, by name."""
+
+        def ask() -> Any:
+            return self._admin.list_consumer_groups(request_timeout=TIMEOUT_S).result().valid
+
+        groups = [group.group_id for group in self._answer(ask)]
+        return sorted(group.removeprefix(PREFIX) for group in groups if group.startswith(PREFIX))
+
+    def entries(self, app_id: str) -> dict[tuple[str, int], Entry | None]:
+        """What an application's ledger says, by topic and partition; None for an offset that is no entry.
+
+        Raises:
+            GroupNotFoundError: it has none that we may see.
+            SourceError: we may not see it, or nobody answers.
+        """
+        entries: dict[tuple[str, int], Entry | None] = {}
+        for place in self._commits(ledger_group(app_id)):
+            try:
+                entry = Entry.parse(place.offset, place.metadata)
+            except ValueError:
+                entries[place.topic, place.partition] = None
+            else:
+                if entry is not None:
+                    entries[place.topic, place.partition] = entry
+        if not entries:
+            raise GroupNotFoundError(
+                f"ledger: application {app_id!r} has none that this user may see; the broker forgets one "
+                "after offsets.retention.minutes without a new version"
+            )
+        return entries
+
+    def forget(self, app_id: str) -> None:
+        """Delete an application's ledger.
+
+        Raises:
+            GroupNotFoundError: it has none.
+            SourceError: we may not, it has members, or nobody answers.
+        """
+        group = ledger_group(app_id)
+
+        def ask() -> None:
+            self._admin.delete_consumer_groups([group], request_timeout=TIMEOUT_S)[group].result()
+
+        self._answer(ask)

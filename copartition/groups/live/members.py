@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.protocol import Subscription, decode_assignment, decode_subscription
 from assignors.state import MemberIdentity
+from copartition.groups.live.wire import read_subscriptions
 from copartition.groups.rows import strategy_name
 from partitioning.errors import ProtocolError, SourceError
 from partitioning.topic_partition import TopicPartition
@@ -228,7 +229,7 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
 def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     """The group of the consumer protocol and what its members subscribe to."""
     try:
-        subscriptions = cluster.subscriptions(group.name)
+        subscriptions = read_subscriptions(group.name, cluster.config)
     except SourceError as error:
         return group._replace(warnings=(f"subscriptions are unknown: {error}", *group.warnings))
     members = []

@@ -1,7 +1,8 @@
-"""Who is in a planned group, what each subscribes to, and whether the plan depends on ids yet unknown.
+"""Who is in a planned group, what each subscribes to, whose rule decides, and what depends on unknown ids.
 
 A classic coordinator makes the id of a member of its instance id, or of its client id if it has none, and a
-random UUID. Under the consumer protocol (KIP-848) the whole id is random.
+random UUID. Under the consumer protocol (KIP-848) the whole id is random. Clients give a strategy the same
+name, and the one that leads follows its own rule.
 """
 
 from __future__ import annotations
@@ -275,3 +276,64 @@ def find_member(state: GroupState, name: str, option: str) -> int:
         if numbers:
             raise SourceError(f"{option} {name}: {len(numbers)} members have it as {text}; give a member id")
     raise SourceError(f"{option} {name}: the group has no such instance id, client id or member id")
+
+
+_LIBRDKAFKA = "librdkafka-"
+_BY_MEMBERS = {"range", "roundrobin"}
+
+
+class LeadersRule(NamedTuple):
+    """How the leader of a planned group decides.
+
+    Attributes:
+        rule: the strategy by the name that `get_assignor` knows.
+        warnings: that it is not Java's.
+        assumed: what is taken for granted, because nobody tells which client leads or what it does.
+    """
+
+    rule: str
+    warnings: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+
+def name_in_group(strategy: str) -> str:
+    """The name under which members vote for a strategy."""
+    return strategy.removeprefix(_LIBRDKAFKA)
+
+
+def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> LeadersRule:
+    """The rule of the client that leads, as far as bytes tell which client that is.
+
+    Args:
+        state: the group.
+        strategy: the one that is asked for.
+        seats: its members after the change.
+    """
+    clients = {*state.clients, *filter(None, [state.leading_client])}
+    if strategy in _BY_MEMBERS:
+        return LeadersRule(strategy, assumed=_other_order(strategy, clients, seats))
+    others = strategy == "sticky" and bool(clients)
+    if not (strategy == "cooperative-sticky" or others) or clients == {"java"}:
+        return LeadersRule(strategy)
+    own = f"{_LIBRDKAFKA}{strategy}"
+    if clients == {"librdkafka"}:
+        return LeadersRule(own, (f"librdkafka leads, so its own {strategy!r} decides, {own!r} here",))
+    differs = "the numbers are right, who gets which partition may differ"
+    if "librdkafka" not in clients and clients:
+        whose = " and ".join(sorted(clients))
+        return LeadersRule(strategy, assumed=(f"{whose} decides as Java's {strategy!r} does: {differs}",))
+    why = "java or librdkafka may" if clients else "the source does not tell which client does"
+    return LeadersRule(
+        strategy, assumed=(f"a Java client leads: {why}; clients on librdkafka do as plan:{own} says",)
+    )
+
+
+def _other_order(strategy: str, clients: set[str], seats: Sequence[Seat]) -> tuple[str, ...]:
+    """Where clients other than Java's put members in another order, or none, or see racks otherwise."""
+    others = " and ".join(sorted(clients - {"java"}))
+    static = {seat.identity.instance_id is not None for seat in seats}
+    if others and len(static) > 1:
+        return (f"members with and without an instance id are in Java's order; {others} has another one",)
+    if others and strategy == "range" and any(seat.member.rack for seat in seats):
+        return (f"racks count as for Java's {strategy!r}; for {others} they do otherwise",)
+    return ()
