@@ -139,19 +139,12 @@ def write(text: str, out: str | None = None) -> None:
 
 
 class Output(NamedTuple):
-    """Where a report goes and what it looks like, as options say.
-
-    Attributes:
-        form: the format.
-        color: "auto", "always" or "never".
-        width: columns of text; None for those of the terminal.
-        out: a file; None for standard output.
-    """
+    """Where a report goes and what it looks like, as options say."""
 
     form: str
-    color: str = "auto"
-    width: int | None = None
-    out: str | None = None
+    color: str = "auto"  # "auto", "always" or "never"
+    width: int | None = None  # columns of text; None for those of the terminal
+    out: str | None = None  # a file; None for standard output
 
     def write(self, text: str) -> None:
         """Write a report as it is."""
