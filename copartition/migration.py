@@ -60,37 +60,25 @@ _REMOTE = {"uniform": "uniform", "broker-range": "range"}
 
 @dataclass(frozen=True, slots=True)
 class Bounce:
-    """A rolling bounce.
+    """A rolling bounce."""
 
-    Attributes:
-        strategies: what every member has when it is over, the preferred one first.
-        settings: of each client, those to start its members with; None for one to remove.
-        meanwhile: the strategies of which the group uses one while old and new members are in it together.
-        why: why that is safe.
-    """
-
-    strategies: tuple[str, ...]
+    strategies: tuple[str, ...]  # what every member has when it is over, the preferred one first
+    # of each client, those to start its members with; None for one to remove
     settings: dict[str, dict[str, str | None]]
+    # the strategies that the group uses while old and new members are in it together
     meanwhile: tuple[str, ...]
-    why: str
+    why: str  # why that is safe
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A way from one list of strategies to another.
+    """A way from one list of strategies to another."""
 
-    Attributes:
-        bounces: one after the other, each begun when the one before is over on all members; empty where
-            nothing has to change, or where there is no way.
-        obstacle: why no rolling bounce is safe; None where there is a way.
-        warning: what else changes for the application on the way; None where nothing is known to.
-        assumed: what was taken for granted because nobody tells.
-    """
-
+    # each begun when the one before is over on all members; empty without need or way
     bounces: tuple[Bounce, ...]
-    obstacle: str | None = None
-    warning: str | None = None
-    assumed: tuple[str, ...] = ()
+    obstacle: str | None = None  # why no rolling bounce is safe; None where there is a way
+    warning: str | None = None  # what else changes for the application on the way
+    assumed: tuple[str, ...] = ()  # what was taken for granted because nothing shows it
 
 
 def plan_migration(
@@ -106,7 +94,7 @@ def plan_migration(
     Args:
         before: the strategies that all members have now, the preferred one first; one of a broker stands for
             the consumer protocol (KIP-848).
-        after: those they are to have.
+        after: the ones that they are to have.
         clients: the kinds of clients in the group, see `CLIENTS`.
         policy: `group.consumer.migration.policy` of the brokers: "disabled", "upgrade", "downgrade" or
             "bidirectional", their default.
@@ -115,7 +103,6 @@ def plan_migration(
     Raises:
         MigrationError: a list that is empty, names a strategy twice, or has one of a broker beside others; a
             client that cannot have what it is said to have now; or a client or a policy that is not known.
-        UnknownStrategyError: no strategy of that name.
     """
     for value, names in (*((client, _NAMES) for client in clients), (policy, _POLICIES)):
         if value not in names:
@@ -146,7 +133,6 @@ def _separates(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
 
 
 def _find_way(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str], policy: str) -> Migration:
-    """The fewest safe rolling bounces between lists that differ, which the clients have now."""
     if fault := _refused(clients, new):
         return Migration((), fault)
     if _remote(old) or _remote(new):
@@ -162,14 +148,7 @@ def _find_way(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str]
 def migration_verdict(
     before: str, after: str, clients: Sequence[str] = (), group_version: int | None = None
 ) -> str:
-    """Whether rolling bounces lead from one strategy to another, in a sentence.
-
-    Args:
-        before: the strategy that the group uses.
-        after: the one that it is to use.
-        clients: the kinds of clients in the group; without them there is an answer for each kind.
-        group_version: see `plan_migration`.
-    """
+    """Whether rolling bounces lead from one strategy to another; for each client if none is named."""
     answers = []
     for kinds in [tuple(clients)] if clients else [(client,) for client in CLIENTS]:
         try:
@@ -201,7 +180,6 @@ def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _remote(strategies: tuple[str, ...]) -> bool:
-    """Whether members speak the consumer protocol."""
     return not get_assignor(strategies[0]).protocols
 
 
@@ -211,7 +189,6 @@ def _refused(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
 
 
 def _refuses(client: str, strategies: tuple[str, ...]) -> str | None:
-    """Why a client cannot be configured so."""
     if _remote(strategies):
         speaks = client in PROFILES and PROFILES[client].consumer_late_ms is not None
         return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"
