@@ -131,7 +131,8 @@ class _Fault(NamedTuple):
     def missing(self) -> MissingDependencyError:
         """The error where the driver itself can do it."""
         return MissingDependencyError(
-            f"executors cannot run this ({self.text}): send them this package with ship(spark), or install "
+            f"executors cannot run this ({self.text}): send them this package with "
+            "spark_integration.shipping.ship(spark), or install "
             "what is installed here on them, this package in its version and those of its plug-ins, with "
             "entry points in copartition.assignors"
         )
