@@ -123,12 +123,7 @@ def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
 
 
 class _Fault(NamedTuple):
-    """What an executor could not do.
-
-    Attributes:
-        number: the number that it was tried with.
-        text: the error's class and message.
-    """
+    """What an executor could not do: the number that was tried, and the error's class and message."""
 
     number: int
     text: str
