@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.forms import FormCounts
-from copartition.topics.audit.reader import read_records
+from copartition.topics.audit.reader import Reading
 from copartition.topics.audit.tally import Tally
 from copartition.topics.join.judge import judge
 from copartition.topics.join.proof import KeyComparison, KeyPairs
@@ -50,7 +50,7 @@ def audit_topic(
         selection: which records; a sample by default.
         committed: leave out records of transactions that are open or were aborted.
         also: what else to do with each batch of records.
-        decode: what a key of a form says, such as a `decoding.KeyDecoder`; by default what its bytes tell.
+        decode: what a key of a form says, such as a `decoder.KeyDecoder`; by default what its bytes tell.
 
     Raises:
         UnknownTopicError: there is no such topic; the message proposes near names.
@@ -59,7 +59,7 @@ def audit_topic(
         BrokerUnreachableError: no broker answers, and why.
         InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
     """
-    with read_records(topic, config, selection, committed=committed) as reading:
+    with Reading(topic, config, selection, committed=committed) as reading:
         tally, forms, read = Tally(reading.num_partitions), FormCounts(), 0
 
         def count(records: Records, *, with_forms: bool) -> None:
@@ -120,7 +120,7 @@ def check_topics(
         selection: which records to read; a sample by default, which can prove that a join breaks but never
             that it holds.
         committed: leave out records of transactions that are open or were aborted.
-        decoder: of a topic, what its keys say, such as a `decoding.KeyDecoder`.
+        decoder: of a topic, what its keys say, such as a `decoder.KeyDecoder`.
 
     Raises:
         InvalidConfigError: fewer than two topics, or one of them twice.

@@ -126,7 +126,7 @@ class FormCounts:
         """The forms found, most frequent first.
 
         Args:
-            decode: what a key of a form says, such as a `decoding.KeyDecoder`; None for `logical_key`.
+            decode: what a key of a form says, such as a `decoder.KeyDecoder`; None for `logical_key`.
         """
         sampled = list(self._sample)
         named = dict(self._named(sampled))
@@ -222,13 +222,6 @@ class FormCounts:
         if marked <= others * CHANCE_OF_A_UUID:
             return Named("bytes")
         return Named("uuid" if shape == UUID or not others else "bytes")
-
-
-def count_forms(keys: KeyColumn) -> FormCounts:
-    """The counts of one column."""
-    counts = FormCounts()
-    counts.add(keys)
-    return counts
 
 
 def _chunks(keys: Spans) -> Iterator[Spans]:
