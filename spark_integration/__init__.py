@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from spark_integration.routing import route as route
     from spark_integration.session import configure_spark_with_kafka as configure_spark_with_kafka
     from spark_integration.session import register as register
-    from spark_integration.simulation.figures import percentiles as percentiles
-    from spark_integration.simulation.progress import progress as progress
     from spark_integration.simulation.runs import simulate_grid as simulate_grid
     from spark_integration.simulation.runs import simulate_rebalances as simulate_rebalances
     from spark_integration.sinks.cluster import partition_count as partition_count
@@ -66,8 +64,6 @@ _HOME = {
     "PartitionProfile": "profile",
     "simulate_rebalances": "simulation.runs",
     "simulate_grid": "simulation.runs",
-    "percentiles": "simulation.figures",
-    "progress": "simulation.progress",
     "SparkIntegrationError": "errors",
     "ColumnError": "errors",
     "ConnectorError": "errors",

@@ -26,12 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BrokerNumbering(Numbering):
-    """As `Numbering`; members are in the order in which the coordinator visits them.
+    """As `Numbering`, but members are in the order in which the coordinator visits them.
 
     Topics that are gone but still in some member's target come last and have no partitions.
-
-    Attributes:
-        topic_ids: the id of each topic, 16 bytes.
     """
 
     topic_ids: list[bytes]

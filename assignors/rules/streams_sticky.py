@@ -182,13 +182,9 @@ class _Process:
 
 
 def assign_streams_sticky(group: StreamsGroup) -> _Answer:
-    """Who runs what, and who stands by.
+    """Who runs what, and who stands by; members and subtopologies are in the order of the coordinator's map.
 
-    Args:
-        group: subtopologies and members, in the order in which they are in the coordinator's map.
-
-    Raises:
-        AssignorError: where the JVM throws: tasks, but no members.
+    Raises AssignorError where the JVM throws: tasks, but no members.
     """
     return _Sticky(group).run()
 

@@ -21,12 +21,7 @@ _RUN = 1024
 
 
 def place(problem: Problem, owner: NDArray[np.intp]) -> None:
-    """Give owners to all partitions without one; partitions that weigh nothing go where the fewest are.
-
-    Args:
-        problem: the group.
-        owner: the owner of each partition, -1 for nobody; it is filled.
-    """
+    """Give owners to all partitions without one (-1); what weighs nothing goes where the fewest are."""
     weight = problem.weight
     free = np.flatnonzero(owner < 0)
     heavy = free[weight[free] > 0]

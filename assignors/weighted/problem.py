@@ -27,7 +27,6 @@ class Problem(NamedTuple):
     """What is to be decided.
 
     Attributes:
-        reading: the group.
         weight: of each partition, a whole number of units.
         capacity: of each member, the largest is between a half and 1.
         mean: all weights over the capacity of all who read something.

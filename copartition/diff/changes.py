@@ -79,13 +79,11 @@ def match_members(
     Args:
         before: members before.
         after: members after.
-        owner_before: index of the owner before of each partition that both sides know, -1 for none.
+        owner_before: owner before, by index, of each partition that both sides know; -1 for none.
         owner_after: the same after.
         rule: one of `MATCH_RULES`. "auto" matches by instance id, client id, member id and host, each where
-            it is unique on both sides, then by overlap.
-
-    Raises:
-        DiffError: an unknown rule, or one whose ids are missing or not unique.
+            it is unique on both sides, then by overlap. Unknown rules and ids that are missing or not unique
+            raise `DiffError`.
     """
     if rule not in MATCH_RULES:
         raise DiffError(f"unknown match rule {rule!r}; choose one of {', '.join(MATCH_RULES)}")
@@ -215,13 +213,7 @@ class MemberChange:
 def order_members(
     after_of: tuple[int, ...], before: tuple[MemberIdentity, ...], after: tuple[MemberIdentity, ...]
 ) -> tuple[list[str], list[Identity]]:
-    """The members of both sides in natural order of their names: what each is called, and who it is.
-
-    Args:
-        after_of: index after of every member before, -1 for one that left.
-        before: members before.
-        after: members after.
-    """
+    """Both sides' members in natural order: names and identities; `after_of` is -1 for one that left."""
     joined = sorted({*range(len(after))}.difference(after_of))
     identities: list[Identity] = [*enumerate(after_of), *((-1, index) for index in joined)]
     names = _names(identities, before, after)

@@ -132,7 +132,7 @@ class AssignmentDiff:
     def _read_together(self) -> list[list[int]]:
         """Groups of topics of which one member had each number before, by their places in `topics`.
 
-        Only what two or more members shared like that counts; a member alone has everything of every topic.
+        A group counts only if two members or more shared topics like that: a lone one has all of each topic.
         """
         together: dict[bytes, list[int]] = {}
         for topic, owners in enumerate(self._owners_by_topic(self.source, Action.ADDED)):
@@ -374,10 +374,7 @@ def _keys(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.int64]:
 
 
 def _listed(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.bool_]:
-    """The topics of which a state lists every partition, so that one without a row does not exist.
-
-    A topic that it does not name may well exist: nobody read it then.
-    """
+    """Topics of which a state lists every partition; a topic that it does not name may exist unread."""
     named = set(state.topics) if state.complete else ()
     return np.array([name in named for name in topics], np.bool_)
 

@@ -32,24 +32,14 @@ CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}
 
 
 class TopicSpread(NamedTuple):
-    """The topic that is spread worst, compared with its fair share.
+    """The topic that is spread worst, compared with its fair share."""
 
-    Attributes:
-        fullest: the most of its partitions that a member has.
-        needed: the most that a member has where it is spread best.
-    """
-
-    fullest: int
-    needed: int
+    fullest: int  # the most of its partitions that a member has
+    needed: int  # the most that a member has where it is spread best
 
 
 def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpread:
-    """The spread after.
-
-    Args:
-        rows: the partitions, none with two owners.
-        subscribers: how many members read each topic.
-    """
+    """The spread after, of partitions none of which has two owners; `subscribers` counts members by topic."""
     here = rows.action != Action.REMOVED
     share = -(-np.bincount(rows.topic[here], minlength=len(subscribers)) // np.maximum(subscribers, 1))
     owned = here & (rows.target >= 0)
@@ -74,21 +64,13 @@ class Columns(NamedTuple):
 
 
 class Needed(NamedTuple):
-    """The least that a change needs.
+    """The least that a change needs."""
 
-    Attributes:
-        moves: the fewest moves; None where no valid assignment is as balanced as the side after.
-        fullest: the most partitions that a member has where loads are the best; None where partitions have
-            two owners, or members may be there unseen that could take some.
-        exact: whether these are the numbers themselves and not only bounds: some members' subscriptions are
-            unknown, or not all members are known.
-        topics: the topic that is spread worst after; None where partitions have two owners.
-    """
-
-    moves: int | None
+    moves: int | None  # None where no valid assignment is as balanced as the side after
+    # at best loads; None where partitions have two owners or unseen members could take some
     fullest: int | None
-    exact: bool
-    topics: TopicSpread | None = None
+    exact: bool  # False: only bounds, as some subscriptions or members are unknown
+    topics: TopicSpread | None = None  # worst spread after; None where partitions have two owners
 
 
 def find_needed(
@@ -99,18 +81,11 @@ def find_needed(
     *,
     all_known: bool,
 ) -> Needed:
-    """What the best valid assignments need.
+    """What the best valid assignments need; `subscriptions` holds None where a member's are unknown.
 
-    Moves are counted to any whose loads are between the fewest and the most of after. Members whose
-    subscriptions are unknown could read everything, and one that was not seen after could still have
-    partitions, so that no fewer are possible whatever the truth is.
-
-    Args:
-        rows: the partitions.
-        topics: names of the topics.
-        members: every member of either side.
-        subscriptions: what each of them subscribes to; None where that is unknown.
-        all_known: whether the side after shows all its members.
+    Moves are counted to any assignment whose loads are between the fewest and the most of after. Members
+    whose subscriptions are unknown could read everything, and a member not seen after could still have
+    partitions (not `all_known`), so fewer are impossible whatever the truth is.
     """
     there = np.array([member.presence is not Presence.LEFT for member in members], np.bool_)
     loads = [member.after for member in members if member.after_id is not None]
@@ -169,10 +144,9 @@ def balance_of(state: GroupState) -> AssignmentQuality | None:
 
 
 def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
-    """The peak of a state, and what no assignment can beat.
+    """The peak of a state and its lower bound; None where members, partitions or owners are not all known.
 
-    Members whose subscriptions are unknown could read everything, so that no assignment beats the bound
-    whatever the truth is. None where the state does not tell all members, all partitions and their owners.
+    Members whose subscriptions are unknown count as reading everything, so the bound holds in any case.
     """
     place = state.topic * (np.int64(2**32)) + state.partition
     one_owner = len(np.unique(place)) == len(place)

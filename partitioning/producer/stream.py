@@ -43,9 +43,8 @@ def checked_stream(
 ) -> Stream:
     """The columns, each as long as the others.
 
-    Raises:
-        InvalidConfigError: times that go back, or a time or size out of range.
-        InvalidLayoutError: a partition or leader that does not exist.
+    InvalidConfigError for times that go back, or a time or size out of range; InvalidLayoutError for a
+    partition or leader that does not exist.
     """
     times = _times(times_ms)
     placed = _integers("partitions", partitions, len(times))

@@ -42,27 +42,14 @@ class Broker(NamedTuple):
 
 
 def connect(group: str, config: Mapping[str, str]) -> Cluster:
-    """The cluster of a group.
-
-    Raises:
-        SourceError: the settings name no cluster, or see `Cluster`.
-        MissingDependencyError: confluent-kafka is not installed.
-    """
+    """The cluster of a group; settings that name no cluster are an error."""
     if not config.get("bootstrap.servers"):
         raise SourceError(f"live:{group} needs a cluster; name it with -b HOST:PORT")
     return Cluster(f"live:{group}", config)
 
 
 class Cluster:
-    """A connection that only asks.
-
-    Args:
-        source: what the user calls it, `live:GROUP`.
-        config: librdkafka settings; `bootstrap.servers` at least.
-
-    Attributes:
-        counts: how many partitions each topic has that we may see.
-        config: the settings.
+    """A connection that only asks; `source` is what the user calls it, `live:GROUP`.
 
     Raises:
         SourceError: librdkafka refuses a setting, or the cluster does not let us in.
@@ -102,7 +89,7 @@ class Cluster:
             ) from error
         self.counts = {
             name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.partitions
-        }
+        }  # partitions of each topic that we may see
         self._metadata = metadata
 
     def leaders(self, topic: str) -> list[Broker | None]:
@@ -132,12 +119,7 @@ class Cluster:
             return None
 
     def _answer(self, ask: Callable[[], _T]) -> _T:
-        """What the group's coordinator answers, once there is one.
-
-        Raises:
-            GroupNotFoundError: it knows no such group.
-            SourceError: it refuses, or no broker has become the coordinator in time.
-        """
+        """What the group's coordinator answers, asked again for a while until there is a coordinator."""
         deadline = time.monotonic() + TIMEOUT_S
         while True:
             try:
@@ -154,12 +136,7 @@ class Cluster:
             time.sleep(_AGAIN_S)
 
     def describe_group(self, group: str) -> Any:
-        """The group as the Admin API has it.
-
-        Raises:
-            GroupNotFoundError: there is none.
-            SourceError: we may not see it, or nobody answers.
-        """
+        """The group as the Admin API has it; `GroupNotFoundError` where there is none."""
 
         def ask() -> Any:
             described = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)
@@ -173,7 +150,7 @@ class Cluster:
     def classic_group(self, group: str) -> Any:
         """The group as DescribeGroups has it, bytes included; None where that API does not know it.
 
-        Nothing else of confluent-kafka tells what the members said when they joined.
+        Nothing else of confluent-kafka gives the metadata with which members joined.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -181,11 +158,7 @@ class Cluster:
         return listing[0] if listing else None
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """The committed offsets that we may see.
-
-        Raises:
-            SourceError: we may not see any.
-        """
+        """The committed offsets that we may see."""
         commits = self._commits(group)
         return {(commit.topic, commit.partition): commit.offset for commit in commits if commit.offset >= 0}
 
@@ -236,15 +209,7 @@ class Cluster:
 
 
 class Ledgers(Cluster):
-    """A connection that asks for ledgers, and deletes one on request.
-
-    Args:
-        config: librdkafka settings.
-
-    Raises:
-        SourceError: the settings name no cluster, librdkafka refuses one, or the cluster does not let us in.
-        MissingDependencyError: confluent-kafka is not installed.
-    """
+    """A connection that asks for ledgers of exactly-once writes, and deletes one on request."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
         if not config.get("bootstrap.servers"):
@@ -261,11 +226,9 @@ class Ledgers(Cluster):
         return sorted(group.removeprefix(PREFIX) for group in groups if group.startswith(PREFIX))
 
     def entries(self, app_id: str) -> dict[tuple[str, int], Entry | None]:
-        """What an application's ledger says, by topic and partition; None for an offset that is no entry.
+        """An application's ledger by topic and partition; None for an offset that is no entry.
 
-        Raises:
-            GroupNotFoundError: it has none that we may see.
-            SourceError: we may not see it, or nobody answers.
+        Where there is no ledger that we may see, this raises `GroupNotFoundError`.
         """
         entries: dict[tuple[str, int], Entry | None] = {}
         for place in self._commits(ledger_group(app_id)):
@@ -284,12 +247,7 @@ class Ledgers(Cluster):
         return entries
 
     def forget(self, app_id: str) -> None:
-        """Delete an application's ledger.
-
-        Raises:
-            GroupNotFoundError: it has none.
-            SourceError: we may not, it has members, or nobody answers.
-        """
+        """Delete an application's ledger; it must exist, have no members, and be ours to delete."""
         group = ledger_group(app_id)
 
         def ask() -> None:

@@ -70,11 +70,7 @@ def as_complete(state: GroupState) -> GroupState:
 
 
 def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
-    """The topics after the change, as the strategy gets them.
-
-    Raises:
-        SourceError: a topic that would shrink, or whose partition count nobody tells.
-    """
+    """The topics after the change, as the strategy gets them; none may shrink or have an unknown count."""
     counts = _counts(state, what_if, seats)
     read = {topic for seat in seats for topic in seat.member.topics}
     assumed = []
@@ -95,7 +91,7 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
 
 
 def _order(counts: Mapping[str, int], read: Iterable[str]) -> list[str]:
-    """As a broker lists them to a leader that asks for what its group reads; the others behind.
+    """Topics as a broker lists them to a leader that asks for what its group reads; the others come last.
 
     librdkafka's members name topics in order, and its "cooperative-sticky" depends on the broker's.
     """
@@ -265,7 +261,7 @@ def _own_strategy(state: GroupState) -> str:
 def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
     """What does not fit when the group's own strategy decides once more, and the way of a rolling bounce.
 
-    The way has the rebalances under the own strategy, where the plan has another one.
+    The way has the rebalances under the own strategy; it is empty where the plan keeps that strategy.
     """
     own = state.strategy
     if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
@@ -371,19 +367,12 @@ MOST_STEPS = 2**24
 
 
 class Deployed(NamedTuple):
-    """A group after its members were replaced.
+    """A group after its members were replaced."""
 
-    Attributes:
-        seats: its members, those replaced under their new ids.
-        assignment: its answer.
-        warnings: what moved on the way.
-        way: the rebalances of every replacement.
-    """
-
-    seats: list[Seat]
+    seats: list[Seat]  # those replaced under their new ids
     assignment: Assignment
-    warnings: tuple[str, ...]
-    way: tuple[Event, ...]
+    warnings: tuple[str, ...]  # what moved on the way
+    way: tuple[Event, ...]  # the rebalances of every replacement
 
 
 def deploy(
@@ -395,21 +384,11 @@ def deploy(
     *,
     surge: bool = False,
 ) -> Deployed:
-    """What becomes of the group, one member after the other.
+    """The group after its members were replaced one by one, with at most `follow_ups` rebalances after each.
 
     A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
-    group settles, it joins under a new id, and the group settles again; in a surge it is the other way round.
-
-    Args:
-        decide: answers one rebalance.
-        group: the group before.
-        assignment: what it has.
-        seats: its members.
-        follow_ups: the most rebalances after each.
-        surge: whether each new member joins before the one that it replaces leaves.
-
-    Raises:
-        SourceError: more than is worked on.
+    group settles, it joins under a new id, and the group settles again; in a surge it joins before it leaves.
+    More work than is accepted raises `SourceError`.
     """
     restarting = [seat for seat in seats if seat.identity.instance_id is None and seat.prefix is None]
     partitions = sum(topic.partitions for topic in group.topics)

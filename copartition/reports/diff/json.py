@@ -129,7 +129,7 @@ class Document(TypedDict):
         checks: the limits that were given.
         assumed: what was taken for granted because no source tells.
         warnings: what to know before believing the numbers.
-        protocols: the rebalance protocols that the group may go by; one where a source tells.
+        protocols: the rebalance protocols that the group may use; one where a source tells.
         stops: what the change costs, under every protocol.
         matching: how members were paired.
         filters: what is left out below.

@@ -55,7 +55,8 @@ class KeyProof:
     share: float = 1.0
 
 
-class Reason(NamedTuple):
+@dataclass(frozen=True)
+class Reason:
     """One fact that speaks for or against a join.
 
     Attributes:
@@ -74,7 +75,8 @@ class Reason(NamedTuple):
     weight: Literal["against", "open", "for"] = "for"
 
 
-class Remedy(NamedTuple):
+@dataclass(frozen=True)
+class Remedy:
     """A way out.
 
     Attributes:

@@ -8,7 +8,7 @@ import pytest
 
 from copartition.cli.check import CHECKS
 from copartition.diff import parse_check
-from copartition.reports.join.model import JoinNumbers
+from copartition.reports.join import JoinNumbers
 from copartition.topics.audit.topic_audit import Coverage
 from tests.copartition.topics.join.invented import Topic
 from tests.support.pages import Page
@@ -164,9 +164,9 @@ def documents(run, cluster):
 
 
 def test_json_is_as_the_schema_says(run, cluster):
-    valid = fastjsonschema.compile(json.loads(run("check", "--schema").stdout))
+    validate = fastjsonschema.compile(json.loads(run("check", "--schema").stdout))
     for document in documents(run, cluster):
-        valid(json.loads(document))
+        validate(json.loads(document))
 
 
 def test_the_schema_says_what_each_field_is(run):

@@ -13,9 +13,9 @@ from copartition.simulation import (
     Create,
     Deployment,
     Grow,
+    RollingRestart,
     Scenario,
     Settings,
-    rolling_restart,
     simulate,
     simulate_seeds,
 )
@@ -32,7 +32,7 @@ def workers(count, *, static=False):
 def deployment(*, down_ms, static, assignor="sticky"):
     """40 consumers of 200 partitions, restarted one after another (engineering-notes.com)."""
     consumers = workers(40, static=static)
-    events = rolling_restart(consumers, start_ms=1_000, every_ms=EVERY_MS, down_ms=down_ms)
+    events = (RollingRestart(at_ms=1_000, every_ms=EVERY_MS, down_ms=down_ms),)
     return Scenario((Topic("orders", 200),), consumers, events, assignor)
 
 
@@ -142,7 +142,7 @@ def test_new_partitions_are_noticed_at_the_leaders_next_metadata_refresh():
 
 def bounce(assignor, *, down_ms=500, assign_ms=0):
     consumers = tuple(Consumer(f"instance-{number}") for number in range(10))
-    events = rolling_restart(consumers, every_ms=EVERY_MS, down_ms=down_ms)
+    events = (RollingRestart(every_ms=EVERY_MS, down_ms=down_ms),)
     return Scenario((Topic("orders", 100),), consumers, events, assignor, costs=Costs(assign_ms=assign_ms))
 
 

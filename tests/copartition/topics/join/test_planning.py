@@ -2,7 +2,7 @@
 
 import pytest
 
-from copartition.reports.join.model import plan_sentences
+from copartition.reports.join import plan_sentences
 from copartition.topics.join.planned import plan_growth
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError
 

@@ -369,7 +369,6 @@ class Lanes:
         return Strip(_layers(shapes), f"who reads, {each}")
 
     def _exact(self, blocks: Blocks, most: int) -> bool:
-        """Whether the blocks can be drawn as they are."""
         flattest = (blocks.bottom - blocks.top + 1).min(initial=self._count) * self._height
         return len(blocks.row) <= most and flattest >= _FLATTEST * self._count
 
@@ -402,7 +401,6 @@ class Lanes:
         thinnest: float = _THINNEST,
         flattest: float = 0.0,
     ) -> str:
-        """A rectangle over some of `lanes` lanes."""
         left, right = (float(window.x(at)) for at in (start, end))
         width, height = (
             max(right - left, thinnest),

@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.reports.grid import cell, indent, note, table
-from copartition.reports.simulation.model import REBALANCES, assumptions, causes, outage_rows, titles
+from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows, titles
 from copartition.words import count, duration
 from partitioning.kit.extras import needs
 
@@ -171,12 +171,11 @@ def _rebalance_table(result: SimulationResult) -> Table:
 
 
 def _print_remarks(columns: Sequence[_Column], console: Console) -> None:
-    """What the figures take for granted, and what is hardly meant."""
     console.print()
-    for whom, said in _by_scenario(columns, assumptions).items():
-        console.print(note(f"assumed{whom}: {'; '.join(said)}"))
-    for whom, said in _by_scenario(columns, lambda scenario: scenario.warnings).items():
-        for sentence in said:
+    for whom, sentences in _by_scenario(columns, assumptions).items():
+        console.print(note(f"assumed{whom}: {'; '.join(sentences)}"))
+    for whom, sentences in _by_scenario(columns, lambda scenario: scenario.warnings).items():
+        for sentence in sentences:
             console.print(note(f"warning{whom}: {sentence}", "yellow"))
 
 

@@ -1,4 +1,4 @@
-"""Runs side by side over one time axis: marks of events, curves of the whole group, lanes, and a legend."""
+"""A page with runs side by side over one time axis: marks of events, curves of the whole group, lanes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.reports.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, ticks
-from copartition.reports.simulation.lanes import Lanes, Shape, Strip
+from copartition.reports.lanes import Lanes, Shape, Strip
+from copartition.reports.page import COLOURS, LETTER, SHADES, WIDTH, Tick, Window, render, ticks
+from copartition.reports.simulation import REBALANCES, assumptions, causes, outage_rows
 from copartition.words import clock, count, duration, visible
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from copartition.simulation import LogEntry, RecordsResult, SimulationResult, Timeline
+    from copartition.simulation import LogEntry, RecordsResult, Scenario, SimulationResult, Timeline
 
 
 _NAMED = 24
@@ -65,7 +66,6 @@ def colour_legend(results: Sequence[SimulationResult], width: float) -> tuple[Ke
 
 
 def _place_keys(texts: Sequence[tuple[str, str]], width: float) -> tuple[Key, ...]:
-    """Line after line."""
     keys = []
     x = y = 0.0
     for style, text in texts:
@@ -115,7 +115,7 @@ def events(log: Sequence[LogEntry]) -> list[LogEntry]:
 
 
 def marks(happened: Sequence[LogEntry], window: Window) -> tuple[Mark, ...]:
-    """Marks of these events, those that cannot be told apart as one."""
+    """Marks of these events; events too near to each other share one."""
     groups: list[list[LogEntry]] = []
     beginning = -_NEAR
     for entry in happened:
@@ -443,7 +443,6 @@ def _panel(
 
 
 def _facts(result: SimulationResult, window: Window) -> str:
-    """The stretch in numbers."""
     _, opens, closes = result.timeline.pauses()
     lasted = np.maximum(0.0, np.minimum(closes, window.end) - np.maximum(opens, window.start))
     rebalances = sum(window.start <= rebalance.started_ms < window.end for rebalance in result.rebalances)
@@ -451,3 +450,56 @@ def _facts(result: SimulationResult, window: Window) -> str:
         f"{count(rebalances, 'rebalance')}, {lasted.sum() / 1_000:,.1f} partition-seconds not read, "
         f"{duration(float(lasted.max(initial=0.0)))} at most"
     )
+
+
+_TOPICS = 8
+"""The most topics that a page's head names."""
+
+
+def simulation_html(results: Sequence[SimulationResult]) -> str:
+    """A page with one or more runs over the same time axis."""
+    drawn = results[:DRAWN]
+    outages = [outage_rows(result) for result in drawn]
+    return render(
+        "simulation.html.j2",
+        results=results,
+        names=list(dict.fromkeys(result.scenario.name for result in results)),
+        groups=list(dict.fromkeys(_group(result.scenario) for result in results)),
+        drawn=drawn,
+        charts=charts(drawn),
+        phase_keys=phase_legend(drawn, WIDTH),
+        colour_keys=colour_legend(drawn, WIDTH),
+        outages=outages,
+        longest=max((row.total_ms for rows in outages for row in rows if row.partitions), default=0.0),
+        rebalances=REBALANCES,
+        assumed=_assumptions_by_run(results),
+        causes=causes,
+        run_title=run_title,
+    )
+
+
+def availability_svg(results: Sequence[SimulationResult]) -> str:
+    """When each partition was read, whole runs, as a file of its own."""
+    chart = whole_run(results)
+    return render(
+        "availability.svg.j2",
+        chart=chart,
+        keys=phase_legend(results, WIDTH),
+        patterns={"detection": "unnoticed", "two": "two"},
+        summary=" ".join(f"{panel.title}: {panel.facts}." for panel in chart.panels),
+    )
+
+
+def _assumptions_by_run(results: Sequence[SimulationResult]) -> list[tuple[str, list[str]]]:
+    """What the figures take for granted: of each run, or of all where it is the same."""
+    by_run = {run_title(result, results): assumptions(result.scenario) for result in results}
+    first = next(iter(by_run.values()))
+    return [("", first)] if all(sentence == first for sentence in by_run.values()) else list(by_run.items())
+
+
+def _group(scenario: Scenario) -> str:
+    topics = [f"{topic.name} with {count(topic.partitions, 'partition')}" for topic in scenario.topics]
+    if len(topics) > _TOPICS:
+        topics[_TOPICS:] = [count(len(topics) - _TOPICS, "more topic")]
+    members, happens = count(len(scenario.consumers), "consumer"), count(len(scenario.events), "event")
+    return " · ".join([members, *topics, happens, f"seed {scenario.seed}"])

@@ -1,18 +1,36 @@
-"""Runs in words and rows: what tells scenarios apart, what figures take for granted, what outages cost."""
+"""Simulated runs: what every report says of them, and their JSON; on a terminal see `simulation_text`.
+
+Keys of the JSON are snake_case and stable: a minor version adds, never renames. No clock and no path is in
+it, so equal inputs give equal bytes.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from copartition.reports.json import dump
 from copartition.simulation import Exponential, LogNormal, Uniform
 from copartition.words import duration
 from partitioning.kit.words import first_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from copartition.simulation import Costs, Duration, Load, Outage, Scenario, SimulationResult
+    from copartition.simulation import (
+        Costs,
+        Duration,
+        Load,
+        Outage,
+        RecordsResult,
+        Runs,
+        Scenario,
+        SimulationResult,
+        Timeline,
+    )
 
 
 _COSTS = {
@@ -39,17 +57,17 @@ def titles(scenarios: Sequence[Scenario]) -> tuple[str, list[tuple[str, ...]]]:
 def assumptions(scenario: Scenario) -> list[str]:
     """What the figures of a run take for granted."""
     quiet = f"quiet for {duration(scenario.settled_ms)}" if scenario.settled_ms else "a group just formed"
-    said = [f"heartbeats in step, {quiet}", _costs(scenario.costs), _records(scenario)]
+    sentences = [f"heartbeats in step, {quiet}", _costs(scenario.costs), _load(scenario)]
     if scenario.until_ms is not None:
-        said.append(f"nothing after {duration(scenario.until_ms)} counts")
-    return said
+        sentences.append(f"nothing after {duration(scenario.until_ms)} counts")
+    return sentences
 
 
 def _costs(costs: Costs) -> str:
-    given = [
+    costs_taken = [
         f"{what} takes {_time(value)}" for name, what in _COSTS.items() if (value := getattr(costs, name))
     ]
-    return "; ".join([*given, f"nothing {'else ' if given else ''}but waiting takes time"])
+    return "; ".join([*costs_taken, f"nothing {'else ' if costs_taken else ''}but waiting takes time"])
 
 
 def _time(value: Duration | str) -> str:
@@ -65,7 +83,7 @@ def _time(value: Duration | str) -> str:
     return duration(value)
 
 
-def _records(scenario: Scenario) -> str:
+def _load(scenario: Scenario) -> str:
     load = scenario.load
     if load is None:
         return "no load given, so no lag, duplicates or losses"
@@ -137,3 +155,99 @@ def _phases(outages: Sequence[Outage]) -> tuple[tuple[str, float], ...]:
         ("compute", sum(outage.compute_ms for outage in outages)),
         ("handover", sum(outage.handover_ms for outage in outages)),
     )
+
+
+FORMAT_VERSION = "1.0"
+
+_NEVER = {
+    "longest_pause_ms": "a pause has no end: nobody read the partition when nothing was left to happen",
+    "recovery_ms": "never: it was still further behind than before when the run ended",
+}
+_NO_LOAD = "the scenario has no load"
+
+
+def simulation_json(results: Sequence[SimulationResult]) -> str:
+    """Every run: assumptions, summary, outages by cause, rebalances, records by partition."""
+    return dump({"format_version": FORMAT_VERSION, "runs": list(map(_json_run, results))})
+
+
+def runs_json(plans: Sequence[Runs]) -> str:
+    """Every scenario: the median and the 95th percentile of each figure, and the summary of each seed."""
+    return dump(
+        {
+            "format_version": FORMAT_VERSION,
+            "scenarios": [
+                {
+                    **_json_scenario(runs.scenario),
+                    "median": _json_figures(runs.percentile(50)),
+                    "p95": _json_figures(runs.percentile(95)),
+                    "summaries": [_json_figures(asdict(summary)) for summary in runs.summaries],
+                }
+                for runs in plans
+            ],
+        }
+    )
+
+
+def _json_run(result: SimulationResult) -> dict[str, Any]:
+    return {
+        **_json_scenario(result.scenario),
+        "summary": _json_figures(asdict(result.summary)),
+        "outages": [{**asdict(outage), "pause_ms": outage.pause_ms} for outage in result.outages],
+        "rebalances": [
+            {
+                "generation": rebalance.generation,
+                "started_ms": rebalance.started_ms,
+                "completed_ms": rebalance.completed_ms,
+                "causes": list(rebalance.causes),
+                "moved": rebalance.moved,
+                "members": len(rebalance.consumers),
+            }
+            for rebalance in result.rebalances
+        ],
+        "records": None if result.records is None else _json_records(result.records, result.timeline),
+    }
+
+
+def _json_scenario(scenario: Scenario) -> dict[str, Any]:
+    return {
+        "scenario": scenario.name,
+        "assignor": scenario.assignor,
+        "members": len(scenario.consumers),
+        "membership": scenario.membership,
+        "assumptions": assumptions(scenario),
+        "warnings": list(scenario.warnings),
+    }
+
+
+def _json_figures(figures: Mapping[str, float | None]) -> dict[str, Any]:
+    """Figures, with null where JSON has no number or there is none, and why."""
+    numbers = {name: None if value == math.inf else value for name, value in figures.items()}
+    because = {
+        name: _NO_LOAD if figures[name] is None else _NEVER[name]
+        for name, value in numbers.items()
+        if value is None
+    }
+    return {**numbers, "null_because": because}
+
+
+def _json_records(records: RecordsResult, timeline: Timeline) -> dict[str, Any]:
+    values = {field.name: getattr(records, field.name) for field in fields(records)}
+    columns = {
+        name: value.tolist()
+        for name, value in values.items()
+        if isinstance(value, np.ndarray) and name not in {"lag_ms", "lag"}
+    }
+    places = [
+        {"topic": topic, "partition": number}
+        for topic, count in zip(timeline.topics, np.diff(timeline.first).tolist(), strict=True)
+        for number in range(count)
+    ]
+    rows = zip(*columns.values(), strict=True)
+    return {
+        "lag": {"at_ms": records.lag_ms.tolist(), "records": records.lag.tolist()},
+        "partitions": [
+            {**place, **_json_figures(dict(zip(columns, row, strict=True)))}
+            for place, row in zip(places, rows, strict=True)
+        ],
+    }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from copartition.reports.join.model import (
+from copartition.reports.join import (
     MARKS,
     example_table,
     growth_table,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from copartition.reports.join.model import JoinReport
+    from copartition.reports.join import JoinReport
     from copartition.topics.join.proof import KeyPairs
 
 
@@ -60,7 +60,7 @@ class Row(NamedTuple):
     """A topic."""
 
     topic: str
-    said: str
+    text: str
     boxes: tuple[Box, ...]
 
 
@@ -73,10 +73,10 @@ class Band(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """What is between two rows: bands, those that cross over last, and what is said of them."""
+    """What is between two rows: bands, the crossing ones last, and a sentence on them."""
 
     bands: tuple[Band, ...]
-    said: str
+    text: str
     left_out: int
 
 
@@ -91,7 +91,7 @@ class Picture(NamedTuple):
     @property
     def summary(self) -> str:
         """What it shows, for those who do not see it."""
-        return " ".join(gap.said for gap in self.gaps)
+        return " ".join(gap.text for gap in self.gaps)
 
 
 def join_picture(topics: Sequence[tuple[str, int]], pairs: Sequence[KeyPairs]) -> Picture:
@@ -143,7 +143,7 @@ def _gap(one: tuple[str, int], other: tuple[str, int], pairs: KeyPairs) -> Gap:
     keys = np.bincount(where.ravel(), weights=pairs.keys).astype(np.int64)
     crossing, (top, bottom) = bands % 2 == 1, np.divmod(bands // 2, below)
     crossed = int(pairs.keys[apart].sum())
-    said = (
+    text = (
         f"{count(crossed, 'key')} of {int(pairs.keys.sum()):,} that {one[0]} and {other[0]} share "
         f"{'is' if crossed == 1 else 'are'} at different partition numbers."
     )
@@ -165,7 +165,7 @@ def _gap(one: tuple[str, int], other: tuple[str, int], pairs: KeyPairs) -> Gap:
         )
         for band in kept.tolist()
     )
-    return Gap(drawn, said, len(bands) - len(drawn))
+    return Gap(drawn, text, len(bands) - len(drawn))
 
 
 def _places(
@@ -209,7 +209,7 @@ def join_html(report: JoinReport) -> str:
         return render(
             "join.html.j2",
             report=report,
-            told=plan_sentences(report.plan),
+            sentences=plan_sentences(report.plan),
             joins=plan_table(report.plan),
             growth=growth_table(report.plan),
         )
