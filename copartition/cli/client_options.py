@@ -86,7 +86,7 @@ def _from_file(path: str) -> dict[str, str]:
                 f"{path}: line {number} is not KEY=VALUE or KEY: VALUE (not shown, it may hold a password)",
                 param_hint="--command-config",
             )
-        config[_unescaped(pair[1])] = _unescaped(pair[2])
+        config[_unescape(pair[1])] = _unescape(pair[2])
     return config
 
 
@@ -108,7 +108,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         yield first, begun
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return _ESCAPE.sub(
         lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text
     )

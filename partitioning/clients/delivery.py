@@ -115,8 +115,8 @@ class Deliveries:
         """Serve a producer, a second at a time, until nothing is left; gives how many records are.
 
         `call` is the producer's `poll` or `flush`, `left` gives how many records have no report yet; after
-        `within_s` waiting ends without an error. Raises `self.error`: librdkafka gives records up in time,
-        but has been seen, once, never to do so after a broker went away.
+        `within_s` waiting ends without an error. Raises the `error` of this object: librdkafka gives records
+        up in time, but has been seen, once, never to do so after a broker went away.
         """
         since = time.monotonic()
         while True:

@@ -171,7 +171,7 @@ class ClassicGroup:
         self._delay_ms = None
         self._world.note("empty")
 
-    def silent(self, member: int, heard_ms: float, absence: int) -> None:
+    def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
         """A member says nothing any more; it is missed when its session is over.
 
         Args:
@@ -300,7 +300,7 @@ class ClassicGroup:
             elif members.alive[member]:
                 cause = self._world.partitions.cause(text)
                 self._on_expelled(member, cause)
-                self.silent(member, now_ms, cause)
+                self.fall_silent(member, now_ms, cause)
         if self.state is not State.PREPARING:
             return
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():
@@ -483,7 +483,7 @@ class Metadata:
         self.forget()
         if not self._growth or self._coordinator.state is not State.STABLE:
             return
-        unseen = self._unseen()
+        unseen = self._unassigned_growth()
         noticed = [
             (at_ms, member)
             for member in self._watchers()
@@ -506,7 +506,7 @@ class Metadata:
     def _assigned_counts(self) -> list[int]:
         return self._coordinator.generations.brain.counts
 
-    def _unseen(self) -> list[_Growth]:
+    def _unassigned_growth(self) -> list[_Growth]:
         """What was not assigned yet, of the topics that some member subscribes to."""
         assigned, subscribed = self._assigned_counts(), self._coordinator.generations.topics()
         return [
@@ -560,7 +560,7 @@ class Metadata:
             self.watch()
             return
         world, partitions = self._world, self._world.partitions
-        unseen = dict.fromkeys(growth.topic for growth in self._unseen())
+        unseen = dict.fromkeys(growth.topic for growth in self._unassigned_growth())
         names = [f"{partitions.topics[topic]} to {partitions.counts[topic]}" for topic in unseen]
         text = f"partitions added ({', '.join(names)})"
         cause = partitions.cause(text)

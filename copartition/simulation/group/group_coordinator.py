@@ -211,7 +211,7 @@ class GroupCoordinator:
         if self.group.only_classic:
             self._downgrade(Reason(text, cause))
             return
-        self.epochs.reached(member)
+        self.epochs.on_reached(member)
         self._follow(text, cause, member)
         if not self.group.members:
             self.epochs.on_empty()
@@ -222,7 +222,7 @@ class GroupCoordinator:
             self.group.leave_for_a_while(member)
             self._follow("", None, member)
 
-    def silent(self, member: int, heard_ms: float, absence: int) -> None:
+    def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
         """A member says nothing any more; it is missed when its session is over.
 
         Args:
@@ -231,7 +231,7 @@ class GroupCoordinator:
             absence: the cause of what it does not read.
         """
         self.beats.silence(member)
-        self.epochs.reached(member)
+        self.epochs.on_reached(member)
         self._watch_session(member, heard_ms, absence)
         self._look_ahead()
 
@@ -312,8 +312,8 @@ class GroupCoordinator:
                 self.epochs.request(text, self.epochs.cause)
         present = group.members.get(member)
         if present is not None:
-            if group.reconciled(present):
-                self.epochs.reached(member)
+            if group.is_reconciled(present):
+                self.epochs.on_reached(member)
             self._watch_deadline(member, min(present.deadline_ms, present.join_by_ms))
         news, group.news = group.news, set()
         for number in news & group.members.keys():
