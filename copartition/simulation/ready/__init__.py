@@ -7,13 +7,7 @@ from typing import NamedTuple
 
 
 class ReadyScenario(NamedTuple):
-    """A scenario that comes with the package.
-
-    Attributes:
-        name: what to ask for.
-        summary: the first line of the file.
-        path: the file, for `Scenario.from_file`.
-    """
+    """A scenario that comes with the package; `summary` is the first line of the file."""
 
     name: str
     summary: str
