@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 
 def ask(assignor: Assignor, group: Group) -> Assignment:
-    """The assignor's answer, checked unless the assignor is ours; AssignorError where there is none.
+    """The assignor's answer, checked unless the assignor is ours.
 
-    Raises BrokenPluginError where a plugin ends the process (`sys.exit`).
+    AssignorError, which names strategy, member and partition, where the assignor fails or its answer breaks a
+    rule; BrokenPluginError where the assignor ends the process (`sys.exit`).
     """
     if is_built_in(assignor):
         return assignor.assign(group)

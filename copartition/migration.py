@@ -108,8 +108,8 @@ def plan_migration(
         if value not in names:
             meant = f"; did you mean {_MEANT[value]}?" if value in _MEANT else ""
             raise MigrationError(f"{value!r} is none of {', '.join(names)}{meant}")
-    old, new = (_checked(tuple(map(name_in_group, each))) for each in (before, after))
-    if fault := _refused(clients, old):
+    old, new = (_check_strategies(tuple(map(name_in_group, each))) for each in (before, after))
+    if fault := _first_refusal(clients, old):
         raise MigrationError(f"{fault}, so no member can have {', '.join(old)} now")
     if old == new:
         return Migration(())
@@ -117,10 +117,10 @@ def plan_migration(
         return Migration(
             (), "the cluster does not know the consumer protocol (KIP-848): its feature group.version is 0"
         )
-    return replace(_find_way(old, new, clients, policy), warning=_separates(old, new))
+    return replace(_find_way(old, new, clients, policy), warning=_separation_warning(old, new))
 
 
-def _separates(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
+def _separation_warning(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
     """That topics which were read together by number no longer are."""
     together = {*CO_PARTITIONED.values()}
     if old[0] not in together or new[0] in together:
@@ -133,14 +133,14 @@ def _separates(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
 
 
 def _find_way(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str], policy: str) -> Migration:
-    if fault := _refused(clients, new):
+    if fault := _first_refusal(clients, new):
         return Migration((), fault)
     if _remote(old) or _remote(new):
         return _convert(old, new, clients, policy)
     if set(old) & set(new):
         return Migration((_bounce(old, new, clients),))
     both = (*new, *old)
-    if fault := _refused(clients, both):
+    if fault := _first_refusal(clients, both):
         return Migration((), f"old and new members need a strategy in common, but {fault}")
     return Migration((_bounce(old, both, clients), _bounce(both, new, clients)))
 
@@ -162,7 +162,7 @@ def migration_verdict(
     return f"{before} to {after}: {'; '.join(answers) or 'no way is known here'}."
 
 
-def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
+def _check_strategies(strategies: tuple[str, ...]) -> tuple[str, ...]:
     if "consumer" in strategies:
         raise MigrationError(
             "'consumer' is a protocol (KIP-848), not a strategy; did you mean uniform, its default, or "
@@ -183,12 +183,12 @@ def _remote(strategies: tuple[str, ...]) -> bool:
     return not get_assignor(strategies[0]).protocols
 
 
-def _refused(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
+def _first_refusal(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
     """Why the first client that cannot be configured so cannot."""
-    return next(filter(None, (_refuses(client, strategies) for client in clients)), None)
+    return next(filter(None, (_refusal(client, strategies) for client in clients)), None)
 
 
-def _refuses(client: str, strategies: tuple[str, ...]) -> str | None:
+def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
     if _remote(strategies):
         speaks = client in PROFILES and PROFILES[client].consumer_late_ms is not None
         return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"

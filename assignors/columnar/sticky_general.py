@@ -289,7 +289,7 @@ class Reassignment:
         return moved
 
     def _goes_back(self, partition: int) -> bool:
-        """Whether a former owner (quirk: even one that unsubscribed) has at least two partitions less."""
+        """Whether a former owner has at least two partitions less. Quirk: it need not subscribe any more."""
         previous = self._previous.get(partition)
         if previous is None:
             return False

@@ -30,10 +30,9 @@ _T = TypeVar("_T", bound=np.generic)
 
 
 class Slots(NamedTuple):
-    """Partitions in slots of one row or more; a slot is what one member has of one topic.
+    """What each member has of a topic, one row or more, in slots; `starts` is a slot's first row.
 
-    Members are in the order in which the coordinator visits them; `starts` is a slot's first row in
-    `partition`.
+    Members are in the order in which the coordinator visits them.
     """
 
     member: Visit

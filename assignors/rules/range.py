@@ -75,7 +75,7 @@ class _TopicAssignmentState:
         )
 
     def racks_match(self, rack: str | None, partition: int) -> bool:
-        """Whether the partition has a replica in the consumer's rack; quirk: None is near everything."""
+        """Whether the partition has a replica in the consumer's rack. Quirk: no rack is near everything."""
         return rack is None or rack in self.partition_racks[partition]
 
     def unassigned_near(self, rack: str | None) -> Iterator[int]:

@@ -49,7 +49,7 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
 
 
 def _all_partitions_sorted(group: Group) -> list[TopicPartition]:
-    """The partitions of all subscribed topics, by topic (quirk: by UTF-16 code unit) and number."""
+    """The partitions of all subscribed topics, by topic and number. Quirk: text sorts by UTF-16 code unit."""
     counts = partitions_per_topic(group)
     return [
         TopicPartition(topic, partition)

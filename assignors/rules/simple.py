@@ -158,7 +158,7 @@ class _Homogeneous(_Builder):
         return self.result()
 
     def _revoke_unassignable(self) -> list[int]:
-        """Step 1: keep what is still subscribed, even if it no longer exists (quirk); who has too much."""
+        """Step 1: keep what is subscribed; who has too much. Quirk: partitions that are gone are kept."""
         overfilled = []
         for member, target in enumerate(self.old):
             assigned = 0

@@ -88,7 +88,7 @@ def migrate(
         migration = replace(
             migration,
             assumed=() if kinds else (_JAVA_ASSUMED,),
-            warning=_separated(state, new) or migration.warning,
+            warning=_separation_warning(state, new) or migration.warning,
         )
     if output.form == "json":
         write(json.dumps(asdict(migration), indent=2) + "\n")
@@ -122,7 +122,7 @@ def _strategy_of(state: GroupState, name: str) -> str:
     return state.strategy
 
 
-def _separated(state: GroupState, new: Sequence[str]) -> str:
+def _separation_warning(state: GroupState, new: Sequence[str]) -> str:
     from copartition.diff import diff  # noqa: PLC0415 - as above
     from copartition.groups import plan  # noqa: PLC0415 - as above
     from copartition.reports.diff.verdict import separated_sentences  # noqa: PLC0415 - as above

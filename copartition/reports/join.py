@@ -291,7 +291,7 @@ def join_markdown(report: JoinReport) -> str:
         page.whole_table("Joins", plan_table(report.plan), "join", share=2)
         if report.plan.grow:
             page.whole_table("What must grow", growth_table(report.plan), "topic")
-        return page.ended
+        return page.finished
     verdict = report.verdict
     assert verdict is not None
     reasons = [markdown_text(f"{MARKS[reason.weight]} {reason.text}") for reason in verdict.reasons]
@@ -310,7 +310,7 @@ def join_markdown(report: JoinReport) -> str:
         page.whole_table("Keys that are apart", examples, "key", share=2)
     assumed = [markdown_text(f"assumed: {assumption}") for assumption in verdict.assumed]
     page.items(assumed, len(assumed), "assumption")
-    return page.ended
+    return page.finished
 
 
 def _code(text: str) -> str:

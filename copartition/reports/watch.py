@@ -72,7 +72,7 @@ def _change_text(change: Change) -> str:
     if change.kind is Kind.STATE:
         return _state(change)
     if change.kind is Kind.MOVED:
-        return _moved(change)
+        return _move_text(change)
     if change.kind is Kind.STRATEGY:
         return f"assignor {change.before} -> {change.after}"
     if change.kind is Kind.GREW:
@@ -97,7 +97,7 @@ def _state(change: Change) -> str:
     return f"{text}: {facts}{stood}"
 
 
-def _moved(change: Change) -> str:
+def _move_text(change: Change) -> str:
     source, target = change.source or "nobody", change.target or "nobody"
     return f"{source} -> {target}  {partition_ranges(change.partitions)}{_length(change, '  no owner for')}"
 
@@ -258,8 +258,8 @@ def _row(compared: Compared) -> tuple[str, ...]:
         f"#{compared.first} to #{compared.last}",
         ", ".join(map(_cause, compared.causes)) or "nothing that the record shows",
         owners,
-        _recorded(compared.recorded),
-        _predicted(compared.predicted),
+        _bounds_text(compared.recorded),
+        _spread_text(compared.predicted),
         _VERDICTS[agrees],
     )
 
@@ -270,7 +270,7 @@ def _cause(cause: Change) -> str:
     return f"{cause.name} {cause.kind}"
 
 
-def _recorded(bounds: Bounds | None) -> str:
+def _bounds_text(bounds: Bounds | None) -> str:
     if bounds is None:
         return ""
     if bounds.most is None:
@@ -278,7 +278,7 @@ def _recorded(bounds: Bounds | None) -> str:
     return f"{duration(bounds.least)} to {duration(bounds.most)}"
 
 
-def _predicted(spread: Spread | None) -> str:
+def _spread_text(spread: Spread | None) -> str:
     if spread is None:
         return "unknown"
     if spread.least == spread.most:

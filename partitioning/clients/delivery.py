@@ -7,6 +7,7 @@ confluent-kafka's, which cannot be pickled.
 from __future__ import annotations
 
 import math
+import os
 import re
 import time
 from typing import TYPE_CHECKING
@@ -47,6 +48,7 @@ class Deliveries:
             default=_LIMIT_MS,
         )
         self._patience_s = limit_ms / 1000 + SLACK_S if limit_ms else math.inf
+        self._process = os.getpid()
         self._error = error
         self._records = records
         self._lost = 0
@@ -115,8 +117,8 @@ class Deliveries:
         """Serve a producer, a second at a time, until nothing is left; gives how many records are.
 
         `call` is the producer's `poll` or `flush`, `left` gives how many records have no report yet; after
-        `within_s` waiting ends without an error. Raises `self.error`: librdkafka gives records up in time,
-        but has been seen, once, never to do so after a broker went away.
+        `within_s` waiting ends without an error. Raises the `error` of this object: librdkafka gives records
+        up in time, but has been seen, once, never to do so after a broker went away.
         """
         since = time.monotonic()
         while True:
@@ -125,6 +127,11 @@ class Deliveries:
             yield (count := left())
             if not count or waited >= within_s:
                 return
+            if os.getpid() != self._process:  # librdkafka's threads stayed in that process
+                raise self._error(
+                    f"{count} records belong to process {self._process}, from which this one was forked and "
+                    "which sends them: make a producer of its own in each process"
+                )
             if waited > self._patience_s:
                 raise self._error(
                     f"{count} records were neither acknowledged nor given up within {self._patience_s:g} s, "

@@ -111,7 +111,8 @@ class Accumulator:
     def append(self, placed: int, payload: int, now: float) -> Appended | None:
         """Puts a record into a batch; None where `max.block.ms` passed before there was memory for one.
 
-        It has `payload_size` `payload`; where `placed` is -1, `strategy` chooses. `now` is in ms.
+        `payload` is the record's `payload_size`; where `placed` is -1, `strategy` chooses the partition.
+        `now` is in ms.
         """
         timestamp = int(now)
         sticky = self._sticky if placed < 0 else None

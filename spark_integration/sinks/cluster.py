@@ -68,11 +68,7 @@ def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> d
 
 
 def create_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: "list[KafkaError]") -> Any:
-    """A client of librdkafka's that adds what it hears of errors to `errors`.
-
-    Raises:
-        InvalidConfigError: librdkafka refuses the configuration.
-    """
+    """A client of librdkafka's that adds its errors to `errors`; InvalidConfigError where it is refused."""
     try:
         return kind({**config, "error_cb": errors.append, "log_level": 0})
     except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
@@ -82,11 +78,7 @@ def create_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors:
 def first_answer(
     client: Any, config: Mapping[str, str], errors: "list[KafkaError]", *, timeout_s: float, topic: str | None
 ) -> Any:
-    """The metadata of all topics, or of one.
-
-    Raises:
-        BrokerUnreachableError: no broker answers in time, or it refuses us.
-    """
+    """The metadata of all topics, or of one; BrokerUnreachableError where no broker answers or lets us in."""
     try:
         return cluster_metadata(client, config, errors, timeout_s=timeout_s, topic=topic)
     except BrokerUnreachableError as error:

@@ -49,7 +49,7 @@ class KeyRule:
     column: str
 
     def check(self, key: pa.Array, partition: NDArray[np.int32], counts: NDArray[np.int32]) -> None:
-        """Raise RoutingError if a keyed row is not in the partition of its key, or its key has none.
+        """Raise RoutingError if a row has another partition than its key, or one although its key has none.
 
         Keys are text or bytes; a negative partition means nowhere in particular; `counts` are the partition
         counts of the topic of each row.

@@ -53,7 +53,7 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
         page.add("\n", markdown_text(remark), "\n")
     if not diff.same:
         _TABLES[shown.view.by or "member"](shown, page)
-    return page.ended
+    return page.finished
 
 
 def _members(shown: Shown, page: Page) -> None:

@@ -233,8 +233,8 @@ def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) ->
     """Ribbons leave each row in the order of their ends, and arrive in that of their beginnings."""
     kind, source, target = np.nonzero(went)
     thick = (went[kind, source, target] * unit).astype(np.float64)
-    leaves = _stacked(np.lexsort((kind, target, source)), source, thick) + tops[source]
-    arrives = _stacked(np.lexsort((kind, source, target)), target, thick) + tops[target]
+    leaves = _stack(np.lexsort((kind, target, source)), source, thick) + tops[source]
+    arrives = _stack(np.lexsort((kind, source, target)), target, thick) + tops[target]
     # What was kept is the ground for the rest, and the thin lie on the thick.
     drawn = np.lexsort((-thick, kind != Kind.KEPT))
     return [
@@ -249,9 +249,7 @@ def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) ->
     ]
 
 
-def _stacked(
-    order: NDArray[np.intp], row: NDArray[np.intp], thick: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _stack(order: NDArray[np.intp], row: NDArray[np.intp], thick: NDArray[np.float64]) -> NDArray[np.float64]:
     """How far below the top of its row each begins, one after the other in this order."""
     until = np.cumsum(thick[order])
     begins = until - thick[order]

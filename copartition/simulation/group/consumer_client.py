@@ -106,7 +106,7 @@ class Client:
             coordinator.beats.silence(self.member)
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave(self.member, text, cause))
             return
-        coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         if announced and not self.classic:
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave_for_a_while(self.member))
 
@@ -137,7 +137,7 @@ class Client:
         self._forget_plans()
         cause = partitions.cause(f"session of {self.configured.name} timed out")
         self._release(self.owned | self.assigned, Phase.UNNOTICED, cause, commits=None)
-        coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         self._plan(until_ms, self._wake)
 
     def on_expelled(self) -> None:
@@ -218,7 +218,7 @@ class Client:
             self.gone = True
             self._count_pause()
             world.note("refused", self.configured.name, reason=error.name)
-            world.stopped(self.consumer)
+            world.end_process(self.consumer)
         elif self.busy_ms <= world.now_ms:
             world.note("fenced", self.configured.name)
             self._reconciling = False
@@ -341,7 +341,7 @@ class Client:
             return
         cause = partitions.cause(f"session of {name} timed out")
         self._release(self.owned | self.assigned, Phase.UNNOTICED, cause, commits=False)
-        coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         if tells and not self.classic:
             coordinator.leave_for_a_while(self.member)
             kept = coordinator.group.members[self.member].assigned
@@ -465,7 +465,7 @@ class ClassicClient(Client):
             self._slept_ms, self.wakes_ms = now_ms, process.wakes_ms
             if process.wakes_ms < math.inf:
                 self._plan(process.wakes_ms, self._wake)
-            coordinator.silent(self.member, process.heard_ms, process.absence)
+            coordinator.fall_silent(self.member, process.heard_ms, process.absence)
         elif self.busy_ms > now_ms:
             self._plan(self.busy_ms, self._resume)
         elif process.joining:
@@ -526,14 +526,14 @@ class ClassicClient(Client):
 
     def _arrive(self) -> None:
         self._reconciling = True
-        self._ask(lambda: self._coordinator.join(self, self.owned), self._joined, self._life)
+        self._ask(lambda: self._coordinator.join(self, self.owned), self._on_joined, self._life)
 
-    def _joined(self, _: Answer) -> None:
+    def _on_joined(self, _: Answer) -> None:
         self._forget_beat()
         self._coordinator.beats.restart(self.member, self._world.now_ms)
-        self._send(lambda: self._coordinator.sync(self), self._synced)
+        self._send(lambda: self._coordinator.sync(self), self._on_synced)
 
-    def _synced(self, answer: Answer) -> None:
+    def _on_synced(self, answer: Answer) -> None:
         self._reconciling = False
         if answer.partitions is None:
             self._join_again()

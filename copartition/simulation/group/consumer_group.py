@@ -256,7 +256,7 @@ class ConsumerGroup:
         return subscription if isinstance(subscription, tuple) else self.resolved.get(subscription, ())
 
     @property
-    def listed(self) -> list[int]:
+    def members_in_order(self) -> list[int]:
         """The members as the assignor gets them: in the coordinator's order, one that joins last."""
         listed = list(self.order)
         return listed if len(listed) == len(self.members) else [*listed, next(reversed(self.members))]
@@ -266,7 +266,7 @@ class ConsumerGroup:
         """Whether the last member of the consumer protocol has left others behind, which ends the group."""
         return bool(self.members) and all(member.classic for member in self.members.values())
 
-    def reconciled(self, member: GroupMember) -> bool:
+    def is_reconciled(self, member: GroupMember) -> bool:
         """Whether this member is at its target."""
         return member.state is State.STABLE and member.epoch == self.target_epoch
 
@@ -322,7 +322,7 @@ class ConsumerGroup:
         if self.epoch > self.target_epoch and now_ms >= self.target_ms + self.interval_ms:
             self._compute(now_ms)
         before = member.assigned
-        if not self.reconciled(member):
+        if not self.is_reconciled(member):
             self._reconcile(member, owned, now_ms)
         answer = Answer(member.epoch, member.assigned if full or member.assigned != before else None)
         if self._must_resolve() and now_ms > self._resolved_ms + REFRESH_MS:

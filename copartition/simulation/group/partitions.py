@@ -270,9 +270,9 @@ class Partitions:
         rows = rows_where((owner != self.now.owner) | (position != self.now.position))
         change = Change(rows, owner[rows], position[rows])
         self._do("own", *change, at_ms, cause)
-        return change, self.moved(change)
+        return change, self.count_moves(change)
 
-    def moved(self, change: Change) -> int:
+    def count_moves(self, change: Change) -> int:
         """How many partitions go from one consumer to another by this, the last before it in mind."""
         owned = change.owner >= 0
         partitions = change.partitions[owned]

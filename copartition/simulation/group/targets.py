@@ -77,7 +77,7 @@ class Targets:
     def __call__(self, group: ConsumerGroup) -> NDArray[np.int64]:
         """The owner of every partition, -1 for nobody."""
         change = self._update(group)
-        numbers = group.listed
+        numbers = group.members_in_order
         topics = self._topics()
         self._decision = self._decisions.decide(
             self._decision,
@@ -254,7 +254,7 @@ class Epochs:
         self._look()
         return target.step.change
 
-    def reached(self, member: int) -> None:
+    def on_reached(self, member: int) -> None:
         """A member has reached the target, or is not waited for any more: it is gone, or says nothing."""
         if self._target is not None and member in self._target.waits_for:
             self._target.waits_for.remove(member)
@@ -299,7 +299,7 @@ class Epochs:
             group.target_epoch,
             tuple(text for text, _ in causes),
             self._started_ms,
-            partitions.moved(change),
+            partitions.count_moves(change),
             Step(
                 np.array(list(group.members), np.int32),
                 change,

@@ -109,9 +109,9 @@ class World:
         self.partitions = Partitions(scenario, self.memberships)
         self.history = History(self.partitions, self.memberships)
         for consumer in scenario.consumers:
-            self.started(consumer)
+            self.start_process(consumer)
 
-    def started(self, consumer: Consumer) -> int:
+    def start_process(self, consumer: Consumer) -> int:
         """A process of this consumer runs from now on; gives its number."""
         number = self._number.setdefault(consumer.name, len(self.consumers))
         self.consumers[number : number + 1] = [consumer]
@@ -128,7 +128,7 @@ class World:
             self.partitions.flow.has_committed(consumer, first_ms - interval_ms)
         return first_ms
 
-    def stopped(self, consumer: int) -> None:
+    def end_process(self, consumer: int) -> None:
         """The consumer's process is gone; nothing happens where it is gone already."""
         self._running.pop(consumer, None)
 

@@ -412,7 +412,7 @@ def do_all(log: Sequence[Call], phases: Phases, flow: Flow | None) -> None:
 
 def _do_together(calls: Sequence[Told], phases: Phases, flow: Flow | None) -> None:
     with nullcontext() if flow is None else flow.out_of_turn() as turns:
-        for each in _merged(calls):
+        for each in _merge(calls):
             if turns is not None:
                 turns[each.partitions] = each.turn
             if each.what == "halt":
@@ -425,7 +425,7 @@ def _do_together(calls: Sequence[Told], phases: Phases, flow: Flow | None) -> No
                 phases.hand(each.partitions, each.at_ms, each.member, each.place, begins_ms)
 
 
-def _merged(calls: Sequence[Told]) -> Iterator[_Together]:
+def _merge(calls: Sequence[Told]) -> Iterator[_Together]:
     """Fewer calls that do the same, if made in this order."""
     sizes = np.array([len(call.partitions) for call in calls])
     turn = np.repeat(np.arange(len(calls)), sizes)

@@ -200,7 +200,8 @@ def check(result: SimulationResult, expected: Mapping[str, str | float]) -> None
     """Raise unless all is as expected; see `SimulationResult.assert_`."""
     limits = {name: _limit(name, text, result.summary) for name, text in expected.items()}
     failed = [
-        f"  {name} is {_shown(limit.figure, value)}, expected {expected[name]}{_blame(result, limit.figure)}"
+        f"  {name} is {_value_text(limit.figure, value)}, expected {expected[name]}"
+        f"{_blame(result, limit.figure)}"
         for name, limit in limits.items()
         if not COMPARISONS[limit.comparison](value := getattr(result.summary, limit.figure), limit.value)
     ]
@@ -229,7 +230,7 @@ def _limit(name: str, text: str | float, summary: RunSummary) -> _Limit:
     return _Limit(figure, comparison or "==", value)
 
 
-def _shown(figure: str, value: float) -> str:
+def _value_text(figure: str, value: float) -> str:
     if not figure.endswith("_ms"):
         return f"{value:,.12g}"
     return duration(value) if value == np.inf else f"{duration(value)} ({value:.12g} ms)"

@@ -148,16 +148,16 @@ class Calls:
         for call in calls:
             alone = call.kind >= HAUNTED
             if alone or not self._fits(call):
-                yield from _merged(parts)
+                yield from _merge(parts)
                 parts = {}
                 self._rounds += 1
             parts.setdefault(call.kind, []).append(call)
             self._round[call.consumer] = self._rounds
             self._at[call.consumer], self._kind[call.consumer] = call.at, call.kind
             if alone:
-                yield from _merged(parts)
+                yield from _merge(parts)
                 parts = {}
-        yield from _merged(parts)
+        yield from _merge(parts)
 
     def _fits(self, call: Round) -> bool:
         """Whether all of this can happen in the present round, after what is in it already."""
@@ -166,7 +166,7 @@ class Calls:
         return not (apart & (self._round[consumer] == self._rounds)).any()
 
 
-def _merged(parts: dict[int, list[Round]]) -> Iterator[Round]:
+def _merge(parts: dict[int, list[Round]]) -> Iterator[Round]:
     for kind, rounds in sorted(parts.items()):
         if len(rounds) == 1:
             yield rounds[0]

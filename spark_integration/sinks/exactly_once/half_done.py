@@ -123,9 +123,9 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
 def end_dropped(target: Target, partition: int, producer: Producer, last: Entry | None) -> None:
     """Abort what is left in a partition of a transaction whose abort its ledger records.
 
-    The producer's (see `end_half_done`) next transaction there would commit it, beside the same rows written
-    again. One whose commit the ledger records is not touched: its records are in the last entry, and the
-    next transaction does commit them.
+    The next transaction of `producer` (as for `end_half_done`) there would commit it, beside the same rows
+    written again. A transaction whose commit the ledger records is not touched: its records are in the last
+    entry, and the next transaction does commit them.
     """
     admin = admin_client(target)
     place = confluent_kafka.TopicPartition(target.topic, partition)

@@ -4,17 +4,14 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
 
 from copartition.cli.coordinator import coordinator
+from tests.support.commands import invoker
 
 
 @pytest.fixture
 def run():
-    def invoke(*arguments):
-        return CliRunner().invoke(coordinator, [str(each) for each in arguments])
-
-    return invoke
+    return invoker(coordinator)
 
 
 @pytest.fixture
