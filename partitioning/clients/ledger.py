@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 FORMAT = 1
-"""Of an entry, and of the digest in it."""
+"""The format of an entry, and of the digest in it."""
 
 PREFIX = "copartition/"
 """What the names of all ledgers' groups, and all transactional ids, begin with: grant permissions on it."""
@@ -87,10 +87,7 @@ class Entry:
 
 
 def entries(committed: Iterable[TopicPartition]) -> dict[int, Entry | None]:
-    """The entries of one topic's partitions, as a consumer or an admin client found them.
-
-    ValueError names the partition whose offset another application committed.
-    """
+    """The entries of one topic's partitions; ValueError names one that another application committed."""
     by_partition = {}
     for place in committed:
         try:
