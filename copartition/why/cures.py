@@ -80,10 +80,10 @@ _CURES = {
 
 def cures(history: GroupHistory) -> list[Cure]:
     """What would have avoided this group's rebalances, that which avoids most first."""
-    return sorted(_found(history), key=lambda cure: -cure.rebalances)
+    return sorted(_all_cures(history), key=lambda cure: -cure.rebalances)
 
 
-def _found(history: GroupHistory) -> Iterator[Cure]:
+def _all_cures(history: GroupHistory) -> Iterator[Cure]:
     counts = Counter(each.cause for each in history.rebalances)
     back = [away for _, away in restarts(history.rebalances) if away <= LONGEST_RESTART_S]
     if back:

@@ -37,7 +37,7 @@ class Kind(StrEnum):
     EMPTIED = auto()
     """Nobody is left."""
     EPOCH = auto()
-    """A KIP-848 group has a new epoch; `text` is the hash of its topics' metadata, where it is told."""
+    """A KIP-848 group has a new epoch; `text` is the hash of its topics' metadata, where the line has it."""
     TARGET = auto()
     """The broker has assigned for an epoch; `text` is the assignor."""
     METADATA = auto()
@@ -61,11 +61,11 @@ class Kind(StrEnum):
     MISMATCH = auto()
     """A member has no assignor that all others have."""
     COORDINATOR = auto()
-    """A client has lost its coordinator, or found another."""
+    """A client has lost its coordinator, or has another one now."""
     REJOINING = auto()
     """A client joins again; `text` is why."""
     MEMBER_JOINED = auto()
-    """A client's JoinGroup was answered; `text` is the assignor, where it is told."""
+    """A client's JoinGroup was answered; `text` is the assignor, where the line has it."""
     MEMBER_SYNCED = auto()
     """A client has its assignment."""
     MEMBER_EPOCH = auto()
@@ -79,8 +79,8 @@ class Evidence(NamedTuple):
         kind: what.
         line: where that stands.
         group: which group; None where the line does not tell and its file names several.
-        member: the member id, as far as it is told.
-        client: `client.id` or `group.instance.id`; None where only the member id is told.
+        member: the member id, as far as the line has it.
+        client: `client.id` or `group.instance.id`; None where the line has only the member id.
         generation: the generation, or the epoch (KIP-848).
         text: see `Kind`.
         broker: whether a broker wrote it.
@@ -341,13 +341,13 @@ def _say(line: Line, voices: dict[str, _Voice]) -> Iterator[Evidence]:
         if named := _ANY_GROUP.search(text):
             voice.group = named["group"]
         yield from _client(line, LIBRDKAFKA, text, prefix["client"], voice)
-    elif (found := _match(BROKER, text)) is not None:
-        kind, match = found
-        given = match.groupdict()
-        if kind is Kind.EXPIRED and "within" in (given.get("text") or ""):
+    elif (matched := _match(BROKER, text)) is not None:
+        kind, match = matched
+        fields = match.groupdict()
+        if kind is Kind.EXPIRED and "within" in (fields.get("text") or ""):
             kind = Kind.LATE
-        group = given.get("group") or given.get("old_group")
-        yield _evidence(kind, line, group, given, broker=True)
+        group = fields.get("group") or fields.get("old_group")
+        yield _evidence(kind, line, group, fields, broker=True)
     else:
         yield from _client(line, PYTHON, text, None, voices.setdefault("", _Voice()))
 
@@ -362,33 +362,33 @@ def _match(patterns: Sequence[Pattern], text: str) -> tuple[Kind, re.Match[str]]
 def _client(
     line: Line, patterns: Sequence[Pattern], text: str, client: str | None, voice: _Voice
 ) -> Iterator[Evidence]:
-    found = _match(patterns, text)
-    if found is None:
+    matched = _match(patterns, text)
+    if matched is None:
         return
-    kind, match = found
-    given = match.groupdict()
-    voice.group = given.get("group") or voice.group
-    voice.member = given.get("member") or voice.member
-    if given.get("generation"):
-        voice.generation = int(given["generation"])
+    kind, match = matched
+    fields = match.groupdict()
+    voice.group = fields.get("group") or voice.group
+    voice.member = fields.get("member") or voice.member
+    if fields.get("generation"):
+        voice.generation = int(fields["generation"])
     if kind is Kind.MEMBER_SYNCED:
-        given["generation"] = voice.generation
+        fields["generation"] = voice.generation
     yield _evidence(
-        kind, line, voice.group, {**given, "member": voice.member, "client": client}, broker=False
+        kind, line, voice.group, {**fields, "member": voice.member, "client": client}, broker=False
     )
 
 
 def _evidence(
-    kind: Kind, line: Line, group: str | None, given: dict[str, str | None], *, broker: bool
+    kind: Kind, line: Line, group: str | None, fields: dict[str, str | None], *, broker: bool
 ) -> Evidence:
-    generation = given.get("generation")
+    generation = fields.get("generation")
     return Evidence(
         kind,
         line,
         group,
-        given.get("member"),
-        given.get("client"),
+        fields.get("member"),
+        fields.get("client"),
         None if generation is None else int(generation),
-        (given.get("text") or "").strip(),
+        (fields.get("text") or "").strip(),
         broker,
     )

@@ -193,8 +193,8 @@ _REASONS: tuple[tuple[str, Cause, str | None], ...] = (
 def _cause(reason: str) -> tuple[Cause, str | None]:
     """The cause that a coordinator's reason names, and the member id in it."""
     for pattern, cause, member in _REASONS:
-        if found := re.search(pattern, reason):
-            who = re.search(member, reason) if member else found
+        if match := re.search(pattern, reason):
+            who = re.search(member, reason) if member else match
             return cause, who[1] if who and who.groups() else None
     who = re.search(r"(?:[Ll]eader|[Mm]ember) (\S+)", reason)
     return Cause.UNKNOWN, who[1] if who else None
@@ -443,7 +443,7 @@ def restarts(rebalances: Sequence[Rebalance]) -> list[tuple[str, float]]:
     """
     gone: dict[str, float] = {}
     here: Counter[str] = Counter()
-    found = []
+    back = []
     for each in rebalances:
         for cause, member in ((each.cause, each.member), *each.also):
             if member is None or each.began is None:
@@ -452,10 +452,10 @@ def restarts(rebalances: Sequence[Rebalance]) -> list[tuple[str, float]]:
                 here[member] += 1
                 since = gone.pop(member, None)
                 if since is not None and here[member] == 1 and not _UUID.match(member):
-                    found.append((member, each.began - since))
+                    back.append((member, each.began - since))
             elif cause in {Cause.LEFT, Cause.EXPIRED, Cause.POLL}:
                 here[member] = max(0, here[member] - 1)
                 gone.pop(member, None)
                 if cause is not Cause.POLL:
                     gone[member] = each.began
-    return found
+    return back
