@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress
+from itertools import compress, groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.claims import rightful_members
-from assignors.interface import RebalanceProtocol
-from assignors.partition_list import PartitionList, as_lists, join_lists
+from assignors.interface import RebalanceProtocol, RememberingAssignor
+from assignors.optimal.reading import rightful_members
+from assignors.partition_list import NOTHING, PartitionList, as_lists, join_lists
 from assignors.registry import is_built_in
 from partitioning.errors import AssignmentError, AssignorError, BrokenPluginError
 from partitioning.kit.columns import bounds
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.group import Group
-    from assignors.interface import Assignor, RememberingAssignor
+    from assignors.interface import Assignor
     from assignors.partition_list import PartitionColumns
 
 
@@ -223,3 +224,39 @@ class _Check:
     def _partition_name(self, flat: int) -> str:
         topic = int(np.searchsorted(self._base, flat, side="right")) - 1
         return f"{self._names[topic]}-{int(flat) - int(self._base[topic])}"
+
+
+@dataclass
+class Memory:
+    """What one consumer was assigned last, whichever of its assignors the group had chosen.
+
+    Attributes:
+        owned: the partitions.
+        generation: in which generation; -1 before the first.
+    """
+
+    owned: PartitionList = field(default_factory=lambda: NOTHING)
+    generation: int = -1
+
+    def user_data(self, assignor: Assignor) -> bytes | None:
+        """What this consumer sends along for an assignor; None where that wants nothing.
+
+        Raises:
+            BrokenPluginError: the assignor fails, or gives something else than bytes.
+        """
+        if not isinstance(assignor, RememberingAssignor):
+            return None
+        return checked_user_data(assignor, self.owned, self.generation)
+
+
+def is_cooperative(assignor: Assignor) -> bool:
+    """Whether members keep what they have while they join."""
+    return RebalanceProtocol.COOPERATIVE in assignor.protocols
+
+
+def by_topic(partitions: PartitionList) -> list[tuple[str, list[int]]]:
+    """The partitions as a wire format groups them, topics in order of their first one."""
+    groups: dict[str, list[int]] = {}
+    for topic, group in groupby(partitions, key=lambda partition: partition.topic):
+        groups.setdefault(topic, []).extend(partition.partition for partition in group)
+    return list(groups.items())

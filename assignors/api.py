@@ -18,15 +18,15 @@ from assignors.protocol import (
 from assignors.reasons import Reason, Recorder, Step
 from assignors.registry import get_assignor, list_assignors, register_assignor
 from assignors.rules.connect import ConnectRound
-from assignors.share import ShareAssignment, SimpleAssignor
-from assignors.state import GroupState, MemberIdentity
-from assignors.streams import (
+from assignors.rules.simple import ShareAssignment, SimpleAssignor
+from assignors.rules.streams_sticky import (
     StreamsAssignment,
     StreamsGroup,
     StreamsMember,
     StreamsStickyAssignor,
     Subtopology,
 )
+from assignors.state import GroupState, MemberIdentity
 
 __all__ = [  # noqa: RUF022 - in the order in which people need them
     "get_assignor",

@@ -1,7 +1,7 @@
 """Why the owner of a partition has it, or why nobody has it yet: the steps of the decision itself."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,8 +11,25 @@ from assignors.group import Group
 from assignors.interface import Assignor, RecordingAssignor
 from assignors.reasons import Reason, Step
 from assignors.registry import get_assignor
-from assignors.settling import settle
 from partitioning.topic_partition import TopicPartition
+
+
+def settle(decide: Callable[[Group], Assignment], group: Group, follow_ups: int) -> tuple[Group, Assignment]:
+    """The group at its last rebalance, and the answer to it, after which no partition is held back.
+
+    Args:
+        decide: answers one rebalance.
+        group: the group at the first one.
+        follow_ups: the most rebalances after the first.
+    """
+    assignment = decide(group)
+    for _ in range(follow_ups):
+        if not assignment.transferring:
+            break
+        group = group.next(assignment)
+        assignment = decide(group)
+    return group, assignment
+
 
 _LOST = {
     Reason.OVER_QUOTA: "{member} gave it up, over its share",

@@ -1,15 +1,18 @@
 """A consumer group as its leader sees it: topics and members, before anything is assigned."""
 
+import hashlib
+import re
 import uuid
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import compress, repeat
 from operator import attrgetter
+from typing import TypeVar
 
 import numpy as np
 
-from assignors.instances import make_many
 from assignors.partition_list import PartitionColumns, PartitionList
 from assignors.protocol import encode_sticky_user_data
 from partitioning.errors import InvalidGroupError
@@ -17,6 +20,23 @@ from partitioning.java import utf16_key
 from partitioning.kit.columns import sort_rows
 from partitioning.kit.limits import MAX_TOPIC_NAME, check_members, check_partitions
 from partitioning.topic_partition import MAX_PARTITIONS, TopicPartition
+
+_T = TypeVar("_T")
+
+
+def _make_many(kind: type[_T], count: int, **attributes: Iterable[object]) -> list[_T]:
+    """Instances of a frozen class with slots, attribute by attribute; calling it takes five times as long.
+
+    Args:
+        kind: the class; its `__init__` is not called.
+        count: how many.
+        attributes: the values of each attribute, one an instance; it must be all attributes.
+    """
+    instances = list(map(object.__new__, repeat(kind, count)))
+    for name, values in attributes.items():
+        deque(map(getattr(kind, name).__set__, instances, values), maxlen=0)
+    return instances
+
 
 _partitions_of = attrgetter("partitions")
 
@@ -190,9 +210,11 @@ class Group:
         else:
             before = list(self.members)
         count = len(before)
-        data = make_many(StickyUserData, count, partitions=received, generation=repeat(generation))
+        data = _make_many(StickyUserData, count, partitions=received, generation=repeat(generation))
         kept = {name: map(attrgetter(name), before) for name in ("id", "topics", "instance_id", "rack")}
-        staying = make_many(Member, count, **kept, owned=owned, generation=repeat(generation), user_data=data)
+        staying = _make_many(
+            Member, count, **kept, owned=owned, generation=repeat(generation), user_data=data
+        )
         return Group(self.topics if topics is None else topics, [*staying, *join], generation=generation)
 
 
@@ -234,3 +256,28 @@ def _keep_records(
 
 # At the end, since these two modules name each other's class and either may be imported first.
 from assignors.assignment import Assignment  # noqa: E402, TC001
+
+
+def topic_id(topic: Topic) -> bytes:
+    """The topic's id, 16 bytes, or where it has none a stable one made from its name."""
+    return made_id(topic.name) if topic.id is None else topic.id.bytes
+
+
+@lru_cache(maxsize=1 << 16)
+def made_id(name: str) -> bytes:
+    """The id a topic's name stands for: Java's `UUID.nameUUIDFromBytes` of the name in UTF-8."""
+    digest = hashlib.md5(name.encode("utf-8", "replace"), usedforsecurity=False).digest()
+    return uuid.UUID(bytes=digest, version=3).bytes
+
+
+_RANDOM_ID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_RANDOM_ID_LENGTH = 37
+
+
+def name_in(member_id: str) -> str | None:
+    """The client id in an id of the classic protocol, or of a static member the instance id.
+
+    A coordinator puts a random UUID behind it; None for an id of another form.
+    """
+    match = _RANDOM_ID.fullmatch(member_id, len(member_id) - _RANDOM_ID_LENGTH)
+    return member_id[:-_RANDOM_ID_LENGTH] or None if match else None

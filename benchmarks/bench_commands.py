@@ -33,7 +33,7 @@ CASES = {
     "text, all handed to the next member": (["before", "next"], 1.5),
     "text, all shuffled": (["before", "shuffled"], 1.5),
     "markdown, all shuffled": (["before", "shuffled", "-o", "markdown"], 1.5),
-    "html, all shuffled": (["before", "shuffled", "-o", "html", "--out", "page.html"], 2.0),
+    "html, all shuffled": (["before", "shuffled", "-q", "--html", "page.html"], 2.0),
 }
 
 

@@ -20,8 +20,7 @@ import pytest
 from pyspark.sql import functions as sf
 
 from spark_integration import hash_columns, kafka_partition, register, route
-from spark_integration.jvm_engine import murmur2_expression
-from spark_integration.python_functions import column_function
+from spark_integration.hash_columns import column_function, murmur2_expression
 from tests.support.broker import Broker, Kafka
 from tests.support.jars import missing_tools
 from tests.support.reading import read_topic

@@ -1,6 +1,5 @@
 """The names that the package has for everybody; errors are in `partitioning.errors`."""
 
-from partitioning.coordinator import coordinator_partition
 from partitioning.growth import Growth, expected_share, grow
 from partitioning.hashing.murmur2 import murmur2
 from partitioning.interface import (
@@ -16,7 +15,7 @@ from partitioning.interface import (
 )
 from partitioning.keys import KeyColumn, Keys, key_column
 from partitioning.partitioners import get_partitioner, list_partitioners, register_partitioner
-from partitioning.placement import murmur2_batch, partition_batch, partition_for_key
+from partitioning.placement import coordinator_partition, murmur2_batch, partition_batch, partition_for_key
 from partitioning.profiles import PROFILES
 from partitioning.registry import StrategyInfo
 from partitioning.strategy import seeded

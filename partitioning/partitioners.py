@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
-from partitioning.default_hash import DefaultHash
 from partitioning.interface import Partitioner
 from partitioning.profiles import PROFILES, Profile
 from partitioning.random_choice import RandomChoice
 from partitioning.registry import Registry, StrategyInfo
 from partitioning.round_robin import RoundRobin
-from partitioning.sticky import Sticky, StickyByTime, StickyPerBatch
+from partitioning.sticky import DefaultHash, Sticky, StickyByTime, StickyPerBatch
 
 _UNKEYED: dict[str, Callable[..., Partitioner]] = {
     "sticky": Sticky,

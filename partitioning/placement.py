@@ -1,20 +1,83 @@
 """Where a keyed record goes under a profile: one key, or a column."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioning.by_key import placed_by_plug_in
-from partitioning.errors import InvalidKeyError
+from partitioning.errors import BrokenPluginError, InvalidKeyError, MisplacedRecordError, UnknownStrategyError
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import SignRule, partition_of, partitions_of
 from partitioning.hashing.murmur2 import murmur2_column
-from partitioning.keys import Keys, advice, key_column
-from partitioning.profiles import PROFILES, Profile
+from partitioning.interface import PlacesByKey
+from partitioning.java import string_hash
+from partitioning.keys import KeyColumn, Keys, advice, key_column
+from partitioning.profiles import PROFILES, Profile, find_profile
 from partitioning.topic_partition import checked_partition_count
+
+
+def check_profile(name: str) -> None:
+    """Refuse what is neither a profile nor a plug-in that places by key alone.
+
+    Raises:
+        UnknownStrategyError: it is neither.
+        StrategyConflictError: two installed packages have a partitioner of this name.
+        BrokenPluginError: the plug-in cannot be loaded, fails, or makes something else.
+    """
+    if name not in PROFILES:
+        _plug_in(name)
+
+
+def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArray[np.int32]:
+    """The partition of each key under a plug-in's rule, -1 where the key does not decide.
+
+    Args:
+        name: what the plug-in is registered as.
+        keys: n keys.
+        num_partitions: a valid partition count.
+
+    Returns:
+        int32 array of shape (n,).
+
+    Raises:
+        UnknownStrategyError: there is no such plug-in, or it does not place by key alone.
+        StrategyConflictError: two installed packages have a partitioner of this name.
+        BrokenPluginError: the plug-in cannot be used, or answers something else than a column of partitions.
+        MisplacedRecordError: it chose a partition that the topic does not have.
+    """
+    placed: object = _plug_in(name).place_keys(keys, num_partitions)
+    if not isinstance(placed, np.ndarray) or placed.dtype.kind not in "iu" or placed.shape != (len(keys),):
+        raise BrokenPluginError(
+            f"partitioner {name!r} answered {len(keys)} keys with {placed!r:.80}, which is not an integer "
+            f"array of shape ({len(keys)},)"
+        )
+    misplaced = np.flatnonzero((placed < -1) | (placed >= num_partitions))
+    if len(misplaced):
+        row = int(misplaced[0])
+        raise MisplacedRecordError(
+            f"partitioner {name!r} put the key in row {row}, {[*keys][row]!r:.60}, into partition "
+            f"{placed[row]}; the topic has 0 to {num_partitions - 1}, and -1 where a key does not decide"
+        )
+    return placed.astype(np.int32, copy=False)
+
+
+@cache
+def _plug_in(name: str) -> PlacesByKey:
+    from partitioning.partitioners import get_partitioner, plug_in_names  # noqa: PLC0415 - they place by us
+
+    if name not in plug_in_names():
+        find_profile(name)  # which says what there is
+    partitioner = get_partitioner(name)
+    if not isinstance(partitioner, PlacesByKey):
+        raise UnknownStrategyError(
+            f"partitioner {name!r} does not place by key alone (it has no `place_keys`), so no partition "
+            f"follows from a key and a partition count: ask get_partitioner({name!r}).for_topic(TOPIC), or "
+            f"give a producer partitioner={name!r}"
+        )
+    return partitioner
+
 
 _Rule: TypeAlias = Callable[[Any, int], int | None]
 
@@ -167,3 +230,24 @@ def _native_rule(profile: Profile) -> _Rule | None:
 # The fastest exact rule of each profile asked for so far. It raises TypeError, ValueError or OverflowError
 # for what is not a key and a partition count.
 _rules: dict[str, _Rule] = {}
+
+
+def coordinator_partition(group_or_transactional_id: str, num_partitions: int = 50) -> int:
+    """Which partition of `__consumer_offsets` or `__transaction_state` keeps this id.
+
+    The broker that leads it is the coordinator of the group or transaction.
+
+    >>> coordinator_partition("billing")
+    9
+
+    Args:
+        group_or_transactional_id: `group.id` or `transactional.id`.
+        num_partitions: `offsets.topic.num.partitions` or `transaction.state.log.num.partitions`.
+
+    Raises:
+        InvalidPartitionCountError: `num_partitions` is outside 1 .. 2**31 - 1.
+    """
+    count = checked_partition_count(num_partitions)
+    value = string_hash(group_or_transactional_id)
+    # Utils.abs: Integer.MIN_VALUE has no positive counterpart and becomes 0.
+    return 0 if value == -(1 << 31) else abs(value) % count

@@ -276,3 +276,19 @@ def _is_available(partition: int, layout: TopicLayout) -> bool:
     if layout.available is None:
         return partition < layout.partitions
     return partition in layout.available
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultHash(Sticky):
+    """Keyed records by their hash, the others sticky by bytes: the Java client's default since 3.3 (KIP-794).
+
+    Attributes:
+        keyed: profile that places keyed records.
+    """
+
+    keyed: str | None = "java"
+
+    @property
+    def name(self) -> str:
+        """Its name in the registry."""
+        return "default"

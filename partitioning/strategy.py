@@ -9,11 +9,10 @@ from typing import TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from partitioning.by_key import check_profile
 from partitioning.errors import InvalidKeyError
 from partitioning.interface import TopicLayout
 from partitioning.keys import Keys, advice, key_column
-from partitioning.placement import UNKEYED, partition_batch, partition_for_key
+from partitioning.placement import UNKEYED, check_profile, partition_batch, partition_for_key
 
 Draw: TypeAlias = Callable[[], int]
 """Gives a random number, 0 to 2**31 - 1."""

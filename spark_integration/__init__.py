@@ -13,7 +13,7 @@ from partitioning.kit.lazy import version
 
 if TYPE_CHECKING:
     from spark_integration.auditing.plan import audit as audit
-    from spark_integration.auditing.words import audit_verdict as audit_verdict
+    from spark_integration.auditing.plan import audit_verdict as audit_verdict
     from spark_integration.co_partitioning import assert_co_partitioned as assert_co_partitioned
     from spark_integration.co_partitioning import co_partitioned as co_partitioned
     from spark_integration.columns import kafka_partition as kafka_partition
@@ -56,7 +56,7 @@ _HOME = {
     "route": "routing",
     "assert_routed": "routing",
     "audit": "auditing.plan",
-    "audit_verdict": "auditing.words",
+    "audit_verdict": "auditing.plan",
     "co_partitioned": "co_partitioning",
     "assert_co_partitioned": "co_partitioning",
     "register": "sinks",

@@ -1,9 +1,11 @@
 """The hash of a binary column: in the JVM where it has the function, else by NumPy in Arrow batches."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from importlib.util import find_spec
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark import cloudpickle
@@ -12,8 +14,43 @@ from pyspark.sql import functions as sf
 
 import partitioning.hashing
 from partitioning.hashing import HASHES, HashName
-from spark_integration.jvm_engine import murmur2_expression
-from spark_integration.python_functions import ArrowFunction, column_function
+
+if find_spec("py4j"):  # the package pyspark-client comes without
+    from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark import SparkContext
+
+ArrowFunction: TypeAlias = Callable[[pa.Array], pa.Array]
+
+
+def column_function(
+    name: str, function: ArrowFunction, input_type: pa.DataType, output_type: pa.DataType, spark_type: str
+) -> Callable[..., Any]:
+    """A function of Arrow arrays as one of columns: Arrow-native where Spark has that, else through pandas.
+
+    The function must be nested in another: it then travels to executors by value, which need NumPy and
+    PyArrow and not this project.
+
+    Args:
+        name: what query plans call it.
+        function: takes an array and gives one as long.
+        input_type: Arrow type of what it takes.
+        output_type: Arrow type of what it gives.
+        spark_type: the same as Spark spells it.
+    """
+    functions: Any = sf  # the stubs have neither
+    function.__name__ = name
+    if hasattr(sf, "arrow_udf"):
+        return functions.arrow_udf(function, spark_type)  # type: ignore[no-any-return]
+
+    # PySpark reads the annotations of either.
+    def through_pandas(values: pd.Series) -> pd.Series:
+        array = pa.array(values.to_numpy(), input_type, from_pandas=False)  # or a NaN would become a null
+        return function(array).to_pandas(types_mapper={output_type: pd.ArrowDtype(output_type)}.get)
+
+    through_pandas.__name__ = name
+    return functions.pandas_udf(through_pandas, spark_type)  # type: ignore[no-any-return]
+
 
 # Executors get the kernels inside the function that uses them, and need not have this project installed.
 cast(Any, cloudpickle).register_pickle_by_value(partitioning.hashing)
@@ -50,3 +87,60 @@ def arrow_hash(kernel: Kernel) -> ArrowFunction:
         return pa.array(values, mask=keys.is_null().to_numpy(zero_copy_only=False))
 
     return hashes
+
+
+KAFKA_UTILS = "org.apache.kafka.common.utils.Utils"
+
+
+def murmur2_expression(key: Column) -> Column | None:
+    """`Utils.murmur2(key)` as an int column, null where the key is; None if Spark cannot do it.
+
+    This alone touches Spark's private classes, and nothing depends on it: where kafka-clients is on Spark's
+    class path (Spark's Kafka connector brings it) the expression is as fast as Spark's own `hash`.
+
+    Args:
+        key: a binary column.
+    """
+    java_column = vars(key).get("_jc")
+    context: Any = None if java_column is None else SparkContext._active_spark_context  # noqa: SLF001
+    if context is None:
+        return None
+    try:
+        expression = _through_expression(context._jvm, java_column)  # noqa: SLF001
+    except (Py4JError, TypeError):  # a class that is not there, or that looks different in this Spark
+        return None
+    return cast("Column", cast(Any, type(key))(expression))
+
+
+def _through_expression(jvm: Any, java_column: Any) -> Any:
+    """The Java column of murmur2 over a Java column."""
+    sql = jvm.org.apache.spark.sql
+    murmur2_class = jvm.org.apache.spark.util.Utils.classForName(KAFKA_UTILS, True, False)
+    spark_4 = sql.classic.ExpressionUtils
+    if isinstance(spark_4, JavaClass):
+        return spark_4.column(_static_invoke(jvm, murmur2_class, spark_4.expression(java_column)))
+    return sql.Column(_static_invoke(jvm, murmur2_class, java_column.expr()))
+
+
+def _static_invoke(jvm: Any, murmur2_class: Any, key: Any) -> Any:
+    static_invoke = jvm.org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+    to_seq = jvm.org.apache.spark.api.python.PythonUtils.toSeq
+    keys = jvm.java.util.ArrayList()
+    keys.add(key)
+    propagates_null, returns_null, deterministic = True, False, True
+    arguments = [
+        murmur2_class,
+        jvm.org.apache.spark.sql.types.DataTypes.IntegerType,
+        "murmur2",
+        to_seq(keys),
+        to_seq(jvm.java.util.ArrayList()),
+        propagates_null,
+        returns_null,
+        deterministic,
+    ]
+    try:
+        return static_invoke(
+            *arguments, jvm.scala.Option.empty()
+        )  # a scalar function of the catalog, since 4.0
+    except Py4JError:
+        return static_invoke(*arguments)

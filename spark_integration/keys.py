@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as sf
 
-from spark_integration.python_functions import column_function
+from spark_integration.hash_columns import column_function
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from spark_integration.python_functions import ArrowFunction
+    from spark_integration.hash_columns import ArrowFunction
 
 UUID = "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
-from assignors.answers import ask
-from assignors.clients.memory import Memory, by_topic, is_cooperative
+from assignors.answers import Memory, ask, by_topic, is_cooperative
 from assignors.group import Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.partition_list import PartitionList

@@ -8,8 +8,7 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.abstract import RebalanceProtocol as TheirProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from assignors.answers import ask
-from assignors.clients.memory import Memory, by_topic, is_cooperative
+from assignors.answers import Memory, ask, by_topic, is_cooperative
 from assignors.group import Group, Member, Topic
 from assignors.partition_list import NOTHING, PartitionList
 from assignors.registry import get_assignor

@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 
 from assignors.columnar.numbering import Numbering
-from assignors.topic_ids import made_id, topic_id
+from assignors.group import made_id, topic_id
 from partitioning.java import hash_map_order, hash_set_capacity, string_hashes
 from partitioning.java.hash_codes import spread
 from partitioning.kit.columns import bounds

@@ -8,8 +8,7 @@ import numpy as np
 
 from assignors.assignment import Assignment
 from assignors.columnar.broker_numbering import BrokerNumbering
-from assignors.columnar.numbering import Subscriptions, member_order
-from assignors.columnar.odd_group import OddGroup
+from assignors.columnar.numbering import OddGroup, Subscriptions, member_order
 from assignors.columnar.range import range_owners
 from partitioning.java.hash_order import sized_map_order
 from partitioning.java.sizes import hash_map_capacity, table_length

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.columnar.odd_group import OddGroup
 from partitioning.java import hash_map_order, string_hashes, utf16_key
 from partitioning.kit.columns import bounds, group_rows
 
@@ -21,6 +20,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.group import Group, Member, Topic
+    from partitioning.java.many_maps import Order
+
+
+class OddGroup(Exception):  # noqa: N818 - not an error: the rule answers instead
+    """The group is one that the columns leave to the rule.
+
+    Such groups hold claims of partitions that do not exist, two claims of one partition, a subscription that
+    names a topic twice or names none, no members, or maps so crowded that arithmetic cannot tell their order;
+    or the JVM fails, or never ends.
+    """
+
+
+def rows_of(order: Order) -> NDArray[np.intp] | None:
+    """The rows of an order that holds for every map.
+
+    Raises:
+        OddGroup: some map is crowded.
+    """
+    if len(order.crowded):
+        raise OddGroup
+    return order.rows
 
 
 def member_order(members: Sequence[Member]) -> NDArray[np.intp]:

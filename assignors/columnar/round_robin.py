@@ -9,12 +9,12 @@ import numpy as np
 
 from assignors.columnar.numbering import (
     Numbering,
+    OddGroup,
     Subscriptions,
     in_name_order,
     member_order,
     topics_that_exist,
 )
-from assignors.columnar.odd_group import OddGroup
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import deque
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from assignors.columnar.numbering import Numbering, Subscriptions, in_name_order, topics_that_exist
-from assignors.columnar.odd_group import OddGroup
+from assignors.columnar.numbering import Numbering, OddGroup, Subscriptions, in_name_order, topics_that_exist
 from assignors.columnar.racks import Racks
-from assignors.columnar.sticky_constrained import assign_constrained
 from assignors.columnar.sticky_general import assign_general
-from assignors.columnar.sticky_structures import Memory, read_claims
+from assignors.columnar.sticky_structures import Memory, Outcome, read_claims
 from assignors.group import StickyUserData
 from assignors.partition_list import PartitionColumns, PartitionList, join_lists
 from assignors.protocol import as_it_travels, decode_cooperative_user_data, decode_sticky_user_data
@@ -21,12 +20,16 @@ from partitioning.java import string_hashes
 from partitioning.java.hash_codes import spread
 from partitioning.java.many_maps import crowded_maps, map_order
 from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths
+from partitioning.kit.columns import join, sort_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from assignors.assignment import Assignment
-    from assignors.columnar.sticky_structures import Claims, Outcome
+    from assignors.columnar.numbering import JoinPosition, PartitionId, TopicRow
+    from assignors.columnar.sticky_structures import Claims
     from assignors.group import Group, Member
     from partitioning.topic_partition import TopicPartition
 
@@ -150,3 +153,257 @@ def with_transfers(numbering: Numbering, claims: Claims, outcome: Outcome) -> Ou
     had = owner[ids]
     moving = (had >= 0) & (had != outcome.member)
     return replace(outcome, transferring=moving) if moving.any() else outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Claims that are granted, rows by member, and who lost the others.
+
+    Attributes:
+        member: whose row it is.
+        topic: topic of each row.
+        number: partition number of each row.
+        losers: who lost which partition.
+    """
+
+    member: JoinPosition
+    topic: TopicRow
+    number: NDArray[np.int64]
+    losers: _Losers
+
+
+class _Losers:
+    """Which member lost a partition, kept only once somebody lost one."""
+
+    def __init__(self, numbering: Numbering) -> None:
+        self._numbering = numbering
+        self._member: NDArray[np.int64] | None = None
+
+    def add(self, member: JoinPosition, topic: TopicRow, number: NDArray[np.integer]) -> None:
+        if not len(member):
+            return
+        if self._member is None:
+            self._member = np.full(self._numbering.total, -1, np.int64)
+        self._member[self._numbering.starts[topic] + number] = member
+
+    def lost_to(self, member: NDArray[np.integer], ids: PartitionId) -> NDArray[np.bool_] | None:
+        """Which of these partitions another member lost to the one they are paired with."""
+        if self._member is None:
+            return None
+        loser = self._member[ids]
+        lost: NDArray[np.bool_] = (loser >= 0) & (loser != member)
+        return lost
+
+
+def assign_constrained(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
+    """Assigns the partitions of members that all subscribe to the same topics."""
+    kept, seats = _keep(numbering, claims, racks)
+    assigned = np.zeros(numbering.total, np.bool_)
+    assigned[numbering.starts[kept.topic] + kept.number] = True
+    ids = np.flatnonzero(~assigned)
+    near = np.empty(0, np.int32)
+    if racks is not None:
+        near, near_ids, rest = assign_nearby(racks.by_choice(ids), seats, racks)
+        ids = np.concatenate([near_ids, rest])
+    member = join(near, seats.round_robin()[: len(ids) - len(near)])
+    transferring = kept.losers.lost_to(member, ids)
+    if transferring is not None:
+        transferring = join(np.zeros(len(kept.member), np.bool_), transferring)
+    everything = racks is None and len(ids) == numbering.total  # then ids count up: no need to look them up
+    return Outcome(
+        member=join(kept.member, member),
+        topic=join(kept.topic, numbering.topic_of if everything else numbering.topic_of[ids]),
+        number=join(kept.number, numbering.number_of if everything else numbering.number_of[ids]),
+        transferring=transferring,
+    )
+
+
+def _keep(numbering: Numbering, claims: Claims, racks: Racks | None) -> tuple[_Kept, Seats]:
+    """Grants members their claims, by partition and then topic (KAFKA-16277), up to their share.
+
+    A member that claims more than the least share keeps one more, while there are extras; members take turns
+    in the order of Java's HashMap.
+    """
+    members = len(numbering.members)
+    losers = _Losers(numbering)
+    claimant, numbers, topics = claims.member, claims.number, claims.topic
+    if racks is not None:
+        far = racks.mismatch(claimant, claims.id)
+        losers.add(claimant[far], topics[far], numbers[far])
+        claimant, numbers, topics = claimant[~far], numbers[~far], topics[~far]
+    member, number, topic = sort_rows(claimant, numbers, topics)
+
+    have = np.bincount(member, minlength=members)
+    least, extras = divmod(numbering.total, members)
+    quota = np.where(have < least, have, least)
+    extra: JoinPosition = np.flatnonzero(have > least) if extras else np.empty(0, np.intp)
+    if len(extra) > extras:
+        extra = numbering.by_owner_hash[have[numbering.by_owner_hash] > least][:extras]
+    quota[extra] += 1
+    if (have > quota).any():
+        starts = np.cumsum(have) - have
+        kept = np.arange(len(member)) < (starts + quota)[member]
+        losers.add(member[~kept], topic[~kept], number[~kept])
+        member, topic, number = member[kept], topic[kept], number[kept]
+
+    by_id = numbering.by_id
+    under = by_id[have[by_id] < least]
+    exact = by_id[quota[by_id] == least] if len(extra) < extras else by_id[:0]
+    seats = Seats(
+        least=least, extras=extras - len(extra), size=quota, under=under.tolist(), exact=exact.tolist()
+    )
+    return _Kept(member=member, topic=topic, number=number, losers=losers), seats
+
+
+@dataclass(slots=True)
+class Seats:
+    """Members below their share: each gets `least` partitions, and some get one extra.
+
+    Attributes:
+        least: the share that every member gets.
+        extras: how many more members may get one more than that.
+        size: how many partitions each member has.
+        under: members below the share, in the order they are served.
+        exact: members at the share that may get an extra, in the order they are served.
+    """
+
+    least: int
+    extras: int
+    size: NDArray[np.int64]
+    under: list[int]
+    exact: list[int]
+
+    def round_robin(self) -> NDArray[np.int32]:
+        """Who gets the next partition, the one after it, and so on.
+
+        Members below the share take turns until all have it. Then members with it get an extra each: first
+        `exact`, then the others in the order in which they reached it.
+        """
+        under = np.array(self.under, np.int32)
+        need = self.least - self.size[under]
+        rounds = []
+        done = 0
+        for goal in sorted(set(need.tolist())):
+            rounds.append(np.tile(under[need > done], goal - done))
+            done = goal
+        filled = under[np.argsort(need, kind="stable")]
+        exact = np.array(self.exact, np.int32)
+        return np.concatenate([*rounds, exact, filled])
+
+
+def assign_nearby(
+    free: PartitionId, seats: Seats, racks: Racks
+) -> tuple[NDArray[np.int32], PartitionId, PartitionId]:
+    """Gives partitions to members in a rack of theirs as far as seats last; `seats` is brought up to date.
+
+    Each partition goes to the next member below its share after the last one served, going round; else to the
+    first of the members that may get an extra.
+
+    Returns:
+        The receivers, the partitions they get, and the partitions left for anybody.
+    """
+    circle = _Circle([int(racks.member[member]) for member in seats.under])
+    queues = _Queues([int(rack) for rack in racks.member], seats.exact)
+    near = [[int(rack) for rack in np.flatnonzero(row)] for row in racks.inside]
+    size = seats.size.tolist()
+    receivers: list[int] = []
+    handed_out: list[int] = []
+    rest: list[int] = []
+    cursor = 0
+    for partition, pattern in zip(free.tolist(), racks.pattern[free].tolist(), strict=True):
+        place = circle.seek(near[pattern], cursor)
+        if place is not None:
+            member = seats.under[place]
+            size[member] += 1
+            cursor = place + 1
+            if size[member] == seats.least:
+                circle.remove(place)
+                if seats.extras:
+                    queues.append(member)
+        else:
+            first = queues.pop(near[pattern]) if seats.extras else None
+            if first is None:
+                rest.append(partition)
+                continue
+            member = first
+            size[member] += 1
+            seats.extras -= 1
+        receivers.append(member)
+        handed_out.append(partition)
+    seats.size = np.array(size, np.int64)
+    seats.under = [member for member in seats.under if size[member] < seats.least]
+    seats.exact = queues.members() if seats.extras else []
+    return np.array(receivers, np.int32), np.array(handed_out, np.int64), np.array(rest, np.int64)
+
+
+class _Circle:
+    """Members in a circle, with the next one of each rack found in almost constant time.
+
+    For each rack, `next[place]` leads towards the first place from there on that has the rack and still takes
+    part; paths are shortened as they are followed.
+    """
+
+    def __init__(self, racks: list[int]) -> None:
+        self._racks = racks
+        self._next: dict[int, list[int]] = {}
+        for rack in set(racks) - {-1}:
+            following = len(racks)
+            places = [following] * (len(racks) + 1)
+            for place in range(len(racks) - 1, -1, -1):
+                if racks[place] == rack:
+                    following = place
+                places[place] = following
+            self._next[rack] = places
+
+    def seek(self, racks: list[int], cursor: int) -> int | None:
+        """The first place from the cursor on, going round, with one of the racks; None if there is none."""
+        end = len(self._racks)
+        for start in (cursor, 0):
+            best = end
+            for rack in racks:
+                if rack in self._next:
+                    best = min(best, self._follow(self._next[rack], start))
+            if best < end:
+                return best
+        return None
+
+    def remove(self, place: int) -> None:
+        """Takes the member at this place out."""
+        self._next[self._racks[place]][place] = place + 1
+
+    @staticmethod
+    def _follow(places: list[int], place: int) -> int:
+        root = place
+        while places[root] != root:
+            root = places[root]
+        while places[place] != root:
+            places[place], place = root, places[place]
+        return root
+
+
+class _Queues:
+    """Members in one queue, of which the first in one of some racks is found without a search."""
+
+    def __init__(self, racks: list[int], members: list[int]) -> None:
+        self._racks = racks
+        self._position: dict[int, int] = {}
+        self._next = 0
+        self._by_rack: dict[int, deque[int]] = {}
+        for member in members:
+            self.append(member)
+
+    def append(self, member: int) -> None:
+        self._position[member] = self._next
+        self._next += 1
+        self._by_rack.setdefault(self._racks[member], deque()).append(member)
+
+    def pop(self, racks: list[int]) -> int | None:
+        heads = [self._by_rack[rack] for rack in racks if self._by_rack.get(rack)]
+        if not heads:
+            return None
+        member = min(heads, key=lambda head: self._position[head[0]]).popleft()
+        del self._position[member]
+        return member
+
+    def members(self) -> list[int]:
+        return list(self._position)

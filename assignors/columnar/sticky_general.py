@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.columnar.filling import lightest, rounds
-from assignors.columnar.odd_group import OddGroup
+from assignors.columnar.numbering import OddGroup
 from assignors.columnar.sticky_structures import NO_GENERATION, Outcome
 from partitioning.java import HashSet
 from partitioning.kit.columns import group_rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.columnar.odd_group import OddGroup
+from assignors.columnar.numbering import OddGroup
 from assignors.partition_list import PartitionList, as_lists, join_lists
 from partitioning.kit.columns import group_rows
 

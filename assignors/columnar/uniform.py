@@ -6,25 +6,35 @@ the others.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from assignors.assignment import Assignment
 from assignors.columnar.broker_numbering import BrokerNumbering
-from assignors.columnar.numbering import Subscriptions, hash_order
+from assignors.columnar.numbering import OddGroup, Subscriptions, hash_order
 from assignors.columnar.uniform_heterogeneous import assign_heterogeneous
-from assignors.columnar.uniform_outcome import assign_targets
 from assignors.columnar.uniform_structures import Changes, Slots, Targets, recorded_lists
 from assignors.partition_list import join_lists
-from partitioning.java.sizes import DEFAULT_LENGTH
+from partitioning.java import HashMap, HashSet
+from partitioning.java.hash_codes import spread
+from partitioning.java.many_maps import crowded_maps, iteration_order, map_order
+from partitioning.java.sizes import DEFAULT_LENGTH, grown_lengths, hash_set_lengths, table_lengths
 from partitioning.kit.columns import bounds, join, ranges, run_starts
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from uuid import UUID
+
     from numpy.typing import NDArray
 
-    from assignors.columnar.numbering import TopicRow
+    from assignors.columnar.numbering import JoinPosition, TopicRow, Visit
     from assignors.group import Group
+
+    Call = tuple[int, int, bool]
+    """A topic, a number, and whether that partition comes or goes."""
 
 
 def assign_uniform(group: Group) -> Assignment:
@@ -153,3 +163,311 @@ def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
     topic = np.concatenate([free.topic, revoked.topic])[np.searchsorted(run_ends, starts, side="right")]
     member = np.searchsorted(ends, starts, side="right")
     return Slots(member=member, topic=topic, starts=starts, sizes=sizes, partition=partition)
+
+
+def assign_targets(
+    group: Group, joined: JoinPosition, numbering: BrokerNumbering, targets: Targets, changes: Changes
+) -> Assignment:
+    """The new target assignment.
+
+    Args:
+        group: the group that is assigned.
+        joined: for each member, in the order in which the coordinator visits them, its position in the group.
+        numbering: members and topics.
+        targets: the old targets.
+        changes: what becomes of them.
+
+    Raises:
+        OddGroup: some member's map of topics is crowded.
+    """
+    slots, crowded = _slots_in_map_order(joined, numbering, targets.slots, changes)
+    were_crowded = targets.slots.member[targets.crowded]
+    called = {*changes.mixed, *crowded.tolist(), *were_crowded[changes.copied[were_crowded]].tolist()}
+    unsettled = targets.slots.member[targets.unsettled]
+    as_before = joined[unsettled[~changes.copied[unsettled]]]
+    if called:
+        slots = _replace_members(slots, joined, called_targets(called, numbering, targets, changes))
+    sizes = np.bincount(joined[slots.member], weights=slots.sizes, minlength=len(joined)).astype(np.int64)
+    return Assignment(
+        members=tuple([member.id for member in group.members]),
+        topics=numbering.topics,
+        counts=numbering.counts,
+        offsets=bounds(sizes),
+        topic=slots.per_row(slots.topic.astype(np.int32)),
+        partition=slots.partition,
+        subscribed=numbering.has_subscriber,
+        keeps_record=frozenset(group.members[place].id for place in as_before.tolist()),
+    )
+
+
+def _slots_in_map_order(
+    joined: JoinPosition, numbering: BrokerNumbering, old: Slots, changes: Changes
+) -> tuple[Slots, Visit]:
+    """What stays and what was given, in map order, members as they joined the group.
+
+    Also gives the members with a set that got something and is so crowded that its order may be another.
+    """
+    kept, received = _staying_slots(old, changes), changes.received.merge_repeated()
+    extended, by = _common_slots(kept, received, len(joined), len(numbering.topics))
+    new = np.delete(np.arange(len(received.sizes)), by)
+    lengths = _map_lengths(len(joined), old, kept, received, new, changes.received)
+    looked_at = np.flatnonzero(changes.copied[old.member])
+    crowded = crowded_maps(
+        join(old.member[looked_at], received.member[new]),
+        numbering.spread_hashes[join(old.topic[looked_at], received.topic[new])],
+        lengths,
+    )
+    if len(crowded):
+        raise OddGroup
+
+    # New topics go to the head of their bins, the last one first; what is kept follows.
+    member = np.concatenate([received.member[new[::-1]], kept.member])
+    topic = np.concatenate([received.topic[new[::-1]], kept.topic])
+    lengths = np.where(changes.copied, lengths, 1)
+    order = map_order(joined[member], numbering.spread_hashes[topic], lengths[member])
+
+    pool = join(kept.partition, received.partition)
+    given_starts = received.starts + len(kept.partition)
+    starts = np.concatenate([given_starts[new[::-1]], kept.starts])
+    sizes = np.concatenate([received.sizes[new[::-1]], kept.sizes])
+    row_starts, row_sizes = starts[order], sizes[order]
+    first = np.zeros(len(member), np.int64)
+    first[: len(new)] = table_lengths(changes.capacity[topic[: len(new)]])
+    filled = np.arange(len(member)) < len(new)
+    if len(by):
+        more_starts, more_sizes = np.zeros((2, len(member)), np.intp)
+        more_starts[len(new) + extended] = given_starts[by]
+        more_sizes[len(new) + extended] = received.sizes[by]
+        first[len(new) + extended] = hash_set_lengths(kept.sizes[extended])
+        filled[len(new) + extended] = True
+        row_starts = np.stack([row_starts, more_starts[order]], axis=1).reshape(-1)
+        row_sizes = np.stack([row_sizes, more_sizes[order]], axis=1).reshape(-1)
+        sizes = sizes + more_sizes
+    sizes = sizes[order]
+    partition = pool[ranges(row_starts, row_sizes)]
+    slots = Slots(
+        member=member[order],
+        topic=topic[order],
+        starts=np.cumsum(sizes) - sizes,
+        sizes=sizes,
+        partition=partition,
+    )
+    crowded = _order_filled(slots, np.flatnonzero(filled[order]), first[order])
+    return slots, slots.member[crowded]
+
+
+def _staying_slots(slots: Slots, changes: Changes) -> Slots:
+    """The slots with the rows that stay."""
+    starts, sizes, partition = slots.starts, changes.staying, slots.partition
+    if len(changes.gone):
+        rows = ranges(starts, sizes)
+        is_gone = np.zeros(len(partition), np.bool_)
+        is_gone[changes.gone] = True
+        partition = partition[rows[~is_gone[rows]]]
+        slot = np.searchsorted(starts, changes.gone, side="right") - 1
+        sizes = sizes - np.bincount(slot, minlength=len(sizes))
+        starts = np.cumsum(sizes) - sizes
+    alive = np.flatnonzero(sizes)
+    return Slots(
+        member=slots.member[alive],
+        topic=slots.topic[alive],
+        starts=starts[alive],
+        sizes=sizes[alive],
+        partition=partition,
+    )
+
+
+def _common_slots(
+    one: Slots, other: Slots, members: int, topics: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The positions in both of the slots with the same member and topic."""
+    in_other = np.zeros(members, np.bool_)
+    in_other[other.member] = True
+    near = np.flatnonzero(in_other[one.member])
+    if len(near) == 0:
+        return near, near
+    _, here, there = np.intersect1d(
+        one.member[near] * topics + one.topic[near],
+        other.member * topics + other.topic,
+        assume_unique=True,
+        return_indices=True,
+    )
+    return near[here], there
+
+
+def _map_lengths(
+    members: int, old: Slots, kept: Slots, received: Slots, new: NDArray[np.intp], calls: Slots
+) -> NDArray[np.int64]:
+    """Length of each member's map if it was copied, and then asked for the topic of each row it was given.
+
+    Asking makes the map grow before it adds what is missing, so that the topic which is new to the last call
+    does not count.
+
+    Args:
+        members: how many members there are.
+        old: what they had; the maps are copied with it.
+        kept: what stays of it.
+        received: what they get.
+        new: the slots of `received` whose topics are new to their members.
+        calls: what they get, in the order of the calls.
+    """
+    topics = np.bincount(old.member, minlength=members)
+    lengths = grown_lengths(table_lengths(topics), topics)
+    if len(received.sizes):
+        entries = np.bincount(kept.member, minlength=members)
+        entries += np.bincount(received.member[new], minlength=members)
+        is_new = np.zeros(len(received.sizes), np.bool_)
+        is_new[new] = True
+        last, last_call = _last_of_each(received.member), _last_of_each(calls.member)
+        last_is_new = (
+            is_new[last] & (received.sizes[last] == 1) & (received.topic[last] == calls.topic[last_call])
+        )
+        last_member = received.member[last]
+        lengths[last_member] = grown_lengths(lengths[last_member], entries[last_member] - last_is_new)
+    return lengths
+
+
+def _last_of_each(member: NDArray[np.integer]) -> NDArray[np.intp]:
+    return np.append(np.flatnonzero(member[1:] != member[:-1]), len(member) - 1)
+
+
+def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Puts the rows of the slots that got something into the order of their sets.
+
+    Args:
+        slots: the slots; their rows are in the order they were added.
+        filled: the slots that got something.
+        first: length of each slot's table before it got something.
+
+    Returns:
+        Those slots whose order may be another, since their sets are crowded.
+    """
+    if len(filled) == 0:
+        return filled
+    sizes = slots.sizes[filled]
+    rows = slice(None) if len(filled) == len(slots.sizes) else ranges(slots.starts[filled], sizes)
+    numbers = slots.partition[rows]
+    last = grown_lengths(first[filled], sizes)
+    order = iteration_order(np.cumsum(sizes) - sizes, sizes, spread(numbers), first[filled], last)
+    if order.rows is not None:
+        slots.partition[rows] = numbers[order.rows]
+    return filled[order.crowded]
+
+
+def _replace_members(
+    slots: Slots, joined: JoinPosition, targets: Mapping[int, Sequence[tuple[int, Sequence[int]]]]
+) -> Slots:
+    """The slots with those of some members replaced by the topics and partition numbers given for them."""
+    others = np.flatnonzero(~np.isin(slots.member, list(targets)))
+    rows = [(member, topic, numbers) for member, topics in targets.items() for topic, numbers in topics]
+    member, topic, sizes = (
+        np.array([(member, topic, len(numbers)) for member, topic, numbers in rows], np.intp).reshape(-1, 3).T
+    )
+    every = Slots(
+        member=np.concatenate([slots.member[others], member]),
+        topic=np.concatenate([slots.topic[others], topic]),
+        starts=np.concatenate([slots.starts[others], len(slots.partition) + np.cumsum(sizes) - sizes]),
+        sizes=np.concatenate([slots.sizes[others], sizes]),
+        partition=np.concatenate([slots.partition, *(np.array(numbers, np.int32) for *_, numbers in rows)]),
+    )
+    return every.in_order(np.argsort(joined[every.member], kind="stable"))
+
+
+def called_targets(
+    members: Collection[int], numbering: BrokerNumbering, targets: Targets, changes: Changes
+) -> dict[int, list[tuple[int, list[int]]]]:
+    """The topics of each member in the order of its map, each with its partition numbers in theirs."""
+    old = targets.slots
+    crowded: dict[int, set[int]] = defaultdict(set)
+    for slot in targets.crowded.tolist():
+        crowded[int(old.member[slot])].add(int(old.topic[slot]))
+    gone: dict[int, list[Call]] = {member: [] for member in members}
+    slots = np.searchsorted(old.starts, changes.gone, side="right") - 1
+    for slot, row in zip(slots.tolist(), changes.gone.tolist(), strict=True):
+        member = int(old.member[slot])
+        if member in gone:
+            gone[member].append((int(old.topic[slot]), int(old.partition[row]), False))
+    calls = {member: _going_and_coming(member, old, changes) + gone[member] for member in members}
+    for topic, partition, source, destination in changes.moves:
+        number = partition - int(numbering.starts[topic])
+        for member, comes in ((source, False), (destination, True)):
+            if member in changes.mixed:
+                calls[member].append((topic, number, comes))
+    return {
+        member: _after(calls[member], numbering, _slots_of(member, old), crowded[member], changes)
+        for member in members
+    }
+
+
+def _after(
+    calls: Iterable[Call],
+    numbering: BrokerNumbering,
+    had: dict[int, list[int]],
+    crowded: Collection[int],
+    changes: Changes,
+) -> list[tuple[int, list[int]]]:
+    """What a member that had these partitions of topics, some of them crowded, has after the calls."""
+    ids = numbering.uuids
+    topic_of = {ids[topic]: topic for topic in had}
+    # Only sets that are changed or crowded have to be built: a copy of another one has its order.
+    target: HashMap[UUID, list[int] | HashSet[int]] = HashMap(
+        {ids[topic]: HashSet(numbers) if topic in crowded else numbers for topic, numbers in had.items()},
+        capacity=len(had),
+    )
+    for topic, number, comes in calls:
+        key = ids[topic]
+        if comes:
+            topic_of[key] = topic
+            numbers = target.compute_if_absent(key, partial(HashSet, capacity=int(changes.capacity[topic])))
+        elif key in target:
+            numbers = target[key]
+        else:
+            continue
+        if isinstance(numbers, list):
+            numbers = target[key] = HashSet(numbers)
+        if comes:
+            numbers.add(number)
+        else:
+            numbers.discard(number)
+            if not numbers:
+                del target[key]
+    return [(topic_of[key], list(numbers)) for key, numbers in target.items()]
+
+
+def _going_and_coming(member: int, old: Slots, changes: Changes) -> list[Call]:
+    """What goes and then what comes, all moves apart but those to members that only get."""
+    mine = slice(*np.searchsorted(old.member, [member, member + 1]).tolist())
+    calls = [
+        (topic, number, False)
+        for topic, start, size, staying in zip(
+            old.topic[mine].tolist(),
+            old.starts[mine].tolist(),
+            old.sizes[mine].tolist(),
+            changes.staying[mine].tolist(),
+            strict=True,
+        )
+        for number in old.partition[start + staying : start + size].tolist()
+    ]
+    received = changes.received
+    mine = slice(*np.searchsorted(received.member, [member, member + 1]).tolist())
+    return calls + [
+        (topic, number, True)
+        for topic, start, size in zip(
+            received.topic[mine].tolist(),
+            received.starts[mine].tolist(),
+            received.sizes[mine].tolist(),
+            strict=True,
+        )
+        for number in received.partition[start : start + size].tolist()
+    ]
+
+
+def _slots_of(member: int, slots: Slots) -> dict[int, list[int]]:
+    """A member's partition numbers of each topic, in the order of its maps; slots are grouped by member."""
+    mine = slice(*np.searchsorted(slots.member, [member, member + 1]).tolist())
+    return {
+        topic: slots.partition[start : start + size].tolist()
+        for topic, start, size in zip(
+            slots.topic[mine].tolist(), slots.starts[mine].tolist(), slots.sizes[mine].tolist(), strict=True
+        )
+    }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from assignors.columnar.odd_group import OddGroup, rows_of
+from assignors.columnar.numbering import OddGroup, rows_of
 from assignors.partition_list import as_lists
 from partitioning.java import HashSet
 from partitioning.java.hash_codes import spread

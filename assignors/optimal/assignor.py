@@ -2,24 +2,137 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from abc import ABC, abstractmethod
+from operator import attrgetter
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from assignors.assignment import Assignment
 from assignors.interface import RebalanceProtocol
 from assignors.optimal.deciding import decide
-from assignors.optimal.decision import Deciding, Decision, find_held_back
 from assignors.optimal.racks import find_kinds
 from assignors.optimal.reading import read_group, recall_owned, recall_user_data
+from assignors.partition_list import PartitionList
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
+from assignors.reasons import Reason
 from partitioning.errors import InvalidConfigError
+from partitioning.kit.columns import group_rows
+from partitioning.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from assignors.assignment import Certificate
     from assignors.group import Group
     from assignors.optimal.reading import Reading
-    from assignors.partition_list import PartitionList
+    from assignors.reasons import Recorder
+
+
+class Decision(NamedTuple):
+    """Who gets what.
+
+    Attributes:
+        reading: the group.
+        owner: the member that gets each partition.
+        waits: whether it has to wait until others have given it up.
+        certificate: how near to the best that is, where partitions are weighed.
+    """
+
+    reading: Reading
+    owner: NDArray[np.intp]
+    waits: NDArray[np.bool_]
+    certificate: Certificate | None = None
+
+    def assignment(self, group: Group) -> Assignment:
+        """The answer; partitions that wait are held back."""
+        reading = self.reading
+        member = reading.members[self.owner].astype(np.int32)
+        transferring = None
+        handed_out: NDArray[np.intp] | None = None  # all, where none waits
+        if self.waits.any():
+            held, handed_out = np.flatnonzero(self.waits), np.flatnonzero(~self.waits)
+            transferring = PartitionList(reading.topics, *self._topics_and_numbers(held)), member[held]
+        order, offsets = group_rows(member if handed_out is None else member[handed_out], len(group.members))
+        topic, number = self._topics_and_numbers(order if handed_out is None else handed_out[order])
+        return Assignment(
+            members=tuple(map(attrgetter("id"), group.members)),
+            topics=reading.topics,
+            counts=reading.counts,
+            offsets=offsets,
+            topic=topic,
+            partition=number,
+            transferring=transferring,
+            certificate=self.certificate,
+        )
+
+    def tell(self, group: Group, record: Recorder) -> None:
+        """Tell a recorder each step."""
+        reading = self.reading
+        ids = [group.members[row].id for row in reading.members.tolist()]
+        partitions = [
+            TopicPartition(reading.topics[topic], number)
+            for topic, number in zip(
+                *(column.tolist() for column in self._topics_and_numbers(np.arange(len(self.owner)))),
+                strict=True,
+            )
+        ]
+        contested = np.bincount(reading.claims.partition, minlength=len(partitions)) > 1
+        for member, row in zip(*(column.tolist() for column in reading.claims), strict=True):
+            rightful = reading.rightful[row]
+            if contested[row] and rightful != member:
+                outdated = rightful >= 0
+                record(partitions[row], Reason.OUTDATED if outdated else Reason.CONTESTED, ids[member])
+        counted = self.certificate is None
+        lost, got = (Reason.GIVEN_UP, Reason.BEST) if counted else (Reason.RELIEVED, Reason.LIGHT)
+        for row, (rightful, holder, owner) in enumerate(
+            zip(reading.rightful.tolist(), reading.holder.tolist(), self.owner.tolist(), strict=True)
+        ):
+            if rightful == owner:
+                record(partitions[row], Reason.KEPT, ids[owner])
+                continue
+            if rightful >= 0:
+                record(partitions[row], lost if holder >= 0 else Reason.UNSUBSCRIBED, ids[rightful])
+            record(partitions[row], got, ids[owner])
+            if self.waits[row]:
+                record(partitions[row], Reason.HELD_BACK, ids[owner])
+
+    def _topics_and_numbers(
+        self, partitions: NDArray[np.intp]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The topic of each of these partitions, and its number in that."""
+        topic = self.reading.topic_of[partitions]
+        return topic.astype(np.int32), (partitions - self.reading.starts[topic]).astype(np.int32)
+
+
+def find_held_back(reading: Reading, owner: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Whether each partition has to wait: a member claims it that does not get it.
+
+    Only the member whose claim counts need not wait for others to give it up.
+    """
+    member, partition = reading.claims
+    lost = partition[owner[partition] != member]
+    waits = np.zeros(len(owner), np.bool_)
+    waits[lost[owner[lost] != reading.rightful[lost]]] = True
+    return waits
+
+
+class Deciding(ABC):
+    """An assignor whose answers are made of a `Decision`."""
+
+    def assign(self, group: Group) -> Assignment:
+        """Who gets what: every partition that somebody subscribes to has an owner, or one it waits for."""
+        return self._decide(group).assignment(group)
+
+    def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
+        """As `assign`, telling each step."""
+        decision = self._decide(group)
+        decision.tell(group, record)
+        return decision.assignment(group)
+
+    @abstractmethod
+    def _decide(self, group: Group) -> Decision:
+        """Who gets what, and what waits."""
 
 
 class _Optimal(Deciding):

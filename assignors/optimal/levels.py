@@ -12,7 +12,7 @@ from assignors.optimal.network import UNLIMITED, Arcs, Network
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from assignors.optimal.readers import Readers
+    from assignors.optimal.reading import Readers
 
 
 class Levels(NamedTuple):

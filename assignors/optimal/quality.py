@@ -6,19 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.assignment import Assignment
+from assignors.assignment import Assignment, Certificate
 from assignors.group import Group
 from assignors.optimal.deciding import decide
 from assignors.optimal.grouping import sums
 from assignors.optimal.racks import find_kinds
 from assignors.optimal.reading import Reading, read_group, recall_owned_or_user_data
 from assignors.partition_list import PartitionList
-from assignors.weighted.bounds import least_peak
-from assignors.weighted.certificate import Certificate
-from assignors.weighted.deciding import certify
-from assignors.weighted.problem import Problem
-from assignors.weighted.weights import Capacities, Weights
-from assignors.weighted.weights_file import GivenWeights, weights_of
+from assignors.weighted.improving import certify
+from assignors.weighted.problem import Problem, least_peak
+from assignors.weighted.weights import Capacities, GivenWeights, Weights, weights_of
 from partitioning.errors import InvalidGroupError
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.columnar.racks import replica_patterns
-from assignors.optimal.readers import Readers
+from assignors.optimal.reading import Readers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,23 +9,103 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.claims import rightful_members
 from assignors.columnar.numbering import topics_that_exist
-from assignors.group import StickyUserData
-from assignors.member_ids import name_in
+from assignors.group import StickyUserData, name_in
 from assignors.optimal.grouping import distinct
-from assignors.optimal.readers import Readers
 from assignors.partition_list import as_lists, join_lists
 from assignors.protocol import decode_cooperative_user_data, decode_sticky_user_data
 from partitioning.kit.columns import bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
     from assignors.group import Group, Member
+    from assignors.optimal.network import Ints
     from assignors.partition_list import PartitionList
+
+
+class Readers(NamedTuple):
+    """Who reads what; members with equal subscriptions are one class.
+
+    Attributes:
+        topics: how many topics there are.
+        of_member: the class of each member.
+        members: how many members each class has.
+        kind: a class and, in the same row of `topic`, one of its topics; ordered by both.
+        topic: that topic.
+    """
+
+    topics: int
+    of_member: NDArray[np.intp]
+    members: NDArray[np.int64]
+    kind: NDArray[np.intp]
+    topic: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, subscriptions: Sequence[Collection[int] | Ints], topics: int) -> Readers:
+        """The classes of these subscriptions; topics from the number `topics` on have no partitions."""
+        index: dict[frozenset[int] | bytes, int] = {}
+        lists: list[Ints] = []
+        of_member = np.empty(len(subscriptions), np.intp)
+        for member, subscription in enumerate(subscriptions):
+            if isinstance(subscription, np.ndarray):
+                key: frozenset[int] | bytes = subscription.tobytes()
+            else:
+                key = frozenset(subscription)
+            of_member[member] = number = index.setdefault(key, len(lists))
+            if number == len(lists):
+                lists.append(np.sort(np.fromiter(subscription, np.intp, len(subscription))))
+        return cls.of_classes(of_member, lists, topics)
+
+    @classmethod
+    def of_classes(cls, of_member: NDArray[np.intp], lists: Sequence[Ints], topics: int) -> Readers:
+        """The classes with these topics, each in ascending order."""
+        kind = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
+        topic = np.concatenate([np.empty(0, np.intp), *lists])
+        real = topic < topics
+        members = np.bincount(of_member, minlength=len(lists))
+        return cls(topics, of_member, members, kind[real], topic[real])
+
+    def rows(self, kind: NDArray[np.intp], topic: Ints) -> NDArray[np.intp]:
+        """The row of each class and the topic beside it, which it reads."""
+        return np.searchsorted(self.kind * self.topics + self.topic, kind * self.topics + topic)
+
+    def has(self, kind: NDArray[np.intp], topic: Ints) -> NDArray[np.bool_]:
+        """Whether each of these classes reads the topic in the same row."""
+        pairs = np.append(self.kind * self.topics + self.topic, -1)
+        wanted = kind * self.topics + topic
+        present: NDArray[np.bool_] = pairs[np.searchsorted(pairs[:-1], wanted)] == wanted
+        return present
+
+
+def rightful_members(
+    member: NDArray[np.integer],
+    partition: NDArray[np.integer],
+    generation: NDArray[np.integer],
+    partitions: int,
+) -> NDArray[np.intp]:
+    """The member whose claim counts for each partition, -1 where none does.
+
+    Claims of the latest generation count, and none where that has two.
+
+    Args:
+        member: who claims, one claim a row.
+        partition: what.
+        generation: in which generation the member got it.
+        partitions: how many partitions there are.
+    """
+    holder = np.full(partitions, -1, np.intp)
+    if np.bincount(partition, minlength=1).max() > 1:
+        latest = np.full(partitions, -1, np.int64)
+        np.maximum.at(latest, partition, generation)
+        counts = generation == latest[partition]
+        member, partition = member[counts], partition[counts]
+        alone = np.bincount(partition, minlength=partitions)[partition] == 1
+        member, partition = member[alone], partition[alone]
+    holder[partition] = member
+    return holder
 
 
 class Memory(NamedTuple):

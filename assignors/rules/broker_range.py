@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from assignors.assignment import Assignment
 from assignors.reasons import Reason, Recorder, unrecorded
-from assignors.rules.group_spec import GroupSpec
-from assignors.rules.members_and_topics import sorted_members
+from assignors.rules.group_spec import GroupSpec, sorted_members
 from partitioning.java import hash_map_capacity
 from partitioning.java.hash_map import HashMap
 

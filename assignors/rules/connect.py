@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assignors.assignment import Assignment
 from assignors.group import Group, Topic
 from assignors.partition_list import PartitionList
-from assignors.rules.members_and_topics import members_by_id
+from assignors.rules.group_spec import members_by_id
 from partitioning.errors import InvalidGroupError
 from partitioning.java import utf16_key
 from partitioning.java.hash_codes import TaskId

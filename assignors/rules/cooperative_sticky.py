@@ -17,7 +17,7 @@ from assignors.assignment import Assignment
 from assignors.partition_list import PartitionList
 from assignors.protocol import decode_cooperative_user_data
 from assignors.reasons import Reason, unrecorded
-from assignors.rules.members_and_topics import members_by_id
+from assignors.rules.group_spec import members_by_id
 from assignors.rules.sticky import DEFAULT_GENERATION, MemberData, assign_partitions, subscription_generation
 
 if TYPE_CHECKING:

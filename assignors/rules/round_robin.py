@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from assignors.assignment import Assignment
 from assignors.reasons import Reason, Recorder, unrecorded
-from assignors.rules.members_and_topics import partitions_per_topic, sorted_members
+from assignors.rules.group_spec import partitions_per_topic, sorted_members
 from partitioning.errors import AssignorError
 from partitioning.java import utf16_key
 from partitioning.topic_partition import TopicPartition

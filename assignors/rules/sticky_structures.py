@@ -13,7 +13,7 @@ from collections import Counter
 from heapq import heapify, heappush, heapreplace
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.rules.members_and_topics import members_by_id, partitions_per_topic
+from assignors.rules.group_spec import members_by_id, partitions_per_topic
 from partitioning.java import utf16_key
 from partitioning.java.hash_map import HashMap, HashSet
 from partitioning.topic_partition import TopicPartition

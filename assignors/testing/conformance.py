@@ -10,7 +10,7 @@ from assignors.interface import Assignor, RebalanceProtocol, RememberingAssignor
 from assignors.partition_list import NOTHING
 from assignors.testing.stories import Story, stories
 from partitioning.errors import AssignmentError, BrokenPluginError
-from partitioning.testing.time_limit import LIMIT_S, in_time
+from partitioning.testing.conformance import LIMIT_S, in_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable

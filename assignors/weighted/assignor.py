@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from assignors.interface import RebalanceProtocol
-from assignors.optimal.decision import Deciding, Decision, find_held_back
+from assignors.optimal.assignor import Deciding, Decision, find_held_back
 from assignors.optimal.reading import read_group, recall_owned, recall_user_data
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
-from assignors.weighted.bounds import least_peak
-from assignors.weighted.deciding import Answer, certify, decide
-from assignors.weighted.improving import Limits
+from assignors.weighted.improving import Answer, Limits, certify, decide
 from assignors.weighted.measured import Measured, checked_rates, read_measured, with_rates
 from assignors.weighted.placing import place
-from assignors.weighted.problem import Problem
-from assignors.weighted.weights import Capacities, Weights
-from assignors.weighted.weights_file import GivenWeights, weights_of
+from assignors.weighted.problem import Problem, least_peak
+from assignors.weighted.weights import Capacities, GivenWeights, Weights, weights_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.assignment import Certificate
 from assignors.optimal.grouping import sorted_by
+from assignors.weighted.placing import place
+from assignors.weighted.problem import least_peak, least_peak_within
 from partitioning.errors import InvalidConfigError
 
 if TYPE_CHECKING:
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.weighted.problem import Problem
+
 
 CLOSE = 1 + 2.0**-10
 """A peak this near to the bound is not looked at further."""
@@ -220,3 +224,45 @@ class _Search:
 def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
     """Some of these partitions, evenly spaced."""
     return rows[:: -(-len(rows) // most) or 1]
+
+
+class Answer(NamedTuple):
+    """Who gets what, and how good that is.
+
+    Attributes:
+        owner: the member that gets each partition.
+        certificate: how near to the best that is.
+    """
+
+    owner: NDArray[np.intp]
+    certificate: Certificate
+
+
+def decide(problem: Problem, limits: Limits) -> Answer:
+    """Leave everything with its holder, give away what has none, then lower the peak.
+
+    Args:
+        problem: the group.
+        limits: what moves are allowed.
+    """
+    bound = least_peak(problem)
+    owner = problem.reading.holder.copy()
+    place(problem, owner)
+    improve(problem, owner, bound, limits)
+    return Answer(owner, certify(problem, owner, bound))
+
+
+def certify(problem: Problem, owner: NDArray[np.intp], bound: float) -> Certificate:
+    """How near to the best it is when these own the partitions.
+
+    Args:
+        problem: the group.
+        owner: the owner of each partition.
+        bound: the peak no answer can beat, in units.
+    """
+    holder = problem.reading.holder
+    moves = int(np.count_nonzero((holder >= 0) & (owner != holder)))
+    peak = float((problem.loads(owner) / problem.capacity).max(initial=0.0))
+    within = max(bound, least_peak_within(problem, moves))
+    mean = problem.mean or 1.0
+    return Certificate(peak / mean, bound / mean, within / mean, moves)

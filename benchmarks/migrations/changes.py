@@ -92,11 +92,11 @@ class _Life:
             case "leave":
                 return ["--remove-member", f"m{LEAVES}"], WhatIf(remove_members=(f"m{LEAVES}",))
             case "growth":
-                return ["--partitions", f"{self._group.topic}={GROWN}"], WhatIf(
+                return ["--grow", f"{self._group.topic}={GROWN}"], WhatIf(
                     partitions={self._group.topic: GROWN}
                 )
             case "deploy":
-                return ["--rolling-restart"], WhatIf(deploy="rolling")
+                return ["--deploy", "rolling"], WhatIf(deploy="rolling")
             case _:
                 return [], WhatIf()
 
@@ -202,8 +202,7 @@ moved are those that another member has in the end, new ones included.
 
 **{wrong} of {all} verdicts said that nothing changes where a partition stopped or moved; {died} of {safe}
 migrations that were called safe broke a group, and {broke} of {refused} that were refused did.** Of {known}
-plans that assumed nothing {equal} came true, partition by partition. The other one took aiokafka's own
-`sticky` for Java's, which plans have said since that they assume.
+plans that assumed nothing {equal} came true, partition by partition.
 
 | client | from | change | exit code | verdict | `migrate` | stopped | moved | what became of it |
 |---|---|---|--:|---|---|--:|--:|---|
@@ -218,9 +217,7 @@ def page(measured: dict[str, list[Json]]) -> str:
     asked = [line for _, line in lines if "migrate" in line]
     safe = [line for line in asked if line["migrate_code"] == 0]
     refused = [line for line in asked if line["migrate_code"] == 1]
-    known = [
-        line for _, line in lines if not line["assumed"] and line["event"] not in {"deploy", "migration"}
-    ]
+    known = [line for _, line in lines if not line["assumed"]]
     return _PAGE.format(
         groups=len(measured),
         wrong=sum(line["code"] == 0 for line in happened),

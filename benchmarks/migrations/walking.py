@@ -26,7 +26,7 @@ MEMBERS = 3
 PARTITIONS = 6
 PATIENCE_S = 60
 _REMOTE = {"uniform": "uniform", "broker-range": "range"}
-_HARMLESS = {"UNKNOWN_TOPIC_OR_PART", "_TRANSPORT", "_ALL_BROKERS_DOWN"}
+_HARMLESS = {"UNKNOWN_TOPIC_OR_PART", "_TRANSPORT", "_ALL_BROKERS_DOWN", "REBALANCE_IN_PROGRESS"}
 """What consumers are told and get over by themselves."""
 
 
@@ -113,22 +113,25 @@ class WalkingGroup:
         return Counter(partition for each in told for partition in each["partitions"])
 
     def settled(self, members: int) -> GroupState:
-        """The group, once so many members live and share all partitions.
+        """The group, once so many members live and share all partitions, and a second later still do.
 
         Raises:
             RuntimeError: a member has ended or was told an error.
             TimeoutError: the group does not settle.
         """
         deadline = time.monotonic() + PATIENCE_S
-        state = None
+        state, shared = None, None
         while time.monotonic() < deadline:
             self._check_members()
             with suppress(SourceError):  # a coordinator that has not heard of the group yet
                 state, _ = read_live(self._way.name, {"bootstrap.servers": self._kafka.bootstrap_servers})
                 owners = state.member[state.member >= 0].tolist()
-                if state.status == "Stable" and (len(set(owners)), len(owners)) == (members, self.partitions):
+                even = (len(set(owners)), len(owners)) == (members, self.partitions)
+                now = (state.generation, state.members, owners) if even and state.status == "Stable" else None
+                if now is not None and now == shared:
                     return state
-            time.sleep(0.2)
+                shared = now
+            time.sleep(1.0 if shared else 0.2)
         told = "nobody" if state is None else f"{state.status}, {len(state.members)} members"
         raise TimeoutError(f"the group does not settle: {told}")
 

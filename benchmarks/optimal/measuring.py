@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assignors import Group, RebalanceProtocol, get_assignor, quality
-from assignors.optimal.needed import most_kept
+from assignors.optimal.keeping import most_kept
 from assignors.optimal.reading import read_group, recall_owned_or_user_data
 from benchmarks.optimal.lives import client_of, drawn_id, life, shape_of
 from partitioning.errors import AssignorError

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.options import new_members, output_options, topic_counts, weights_option
-from copartition.cli.shell import HELP, QuietCommand
+from copartition.cli.options import new_members, output_options, topics_option, weights_option
+from copartition.cli.shell import Output, command, write
 from partitioning.kit.limits import MAX_TOPIC_NAME
 
 if TYPE_CHECKING:
@@ -19,29 +19,19 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from assignors.state import GroupState
-    from copartition.cli.shell import Output
     from copartition.groups import Joiner
 
 
 _TOPIC = re.compile(rf"[A-Za-z0-9._-]{{1,{MAX_TOPIC_NAME}}}")
 
-EXAMPLES = """\b
-Examples:
-  copartition assign range --topic orders=12 --member a@orders --member b
-  copartition assign cooperative-sticky --from group.json
-"""
 
-
-@click.command(cls=QuietCommand, context_settings=HELP, epilog=EXAMPLES)
-@click.argument("assignor")
-@click.option(
-    "--topic",
-    "topics",
-    callback=topic_counts,
-    multiple=True,
-    metavar="TOPIC=N",
-    help="A topic with N partitions; repeatable.",
+@command(
+    "copartition assign --list",
+    "copartition assign range --topic orders=12 --member a@orders --member b",
+    "copartition assign cooperative-sticky --from group.json",
 )
+@click.argument("assignor", required=False)
+@topics_option("A topic with N partitions; repeatable.")
 @click.option(
     "--member",
     "members",
@@ -57,20 +47,29 @@ Examples:
     help="Take topics, members and what they have from a file instead: a snapshot, or what a tool printed.",
 )
 @weights_option("for weighted and cooperative-weighted; lag only with --from.")
+@click.option("--list", "listing", is_flag=True, help="The assignors by name, plug-ins included.")
 @output_options("text", "json")
 def assign(
-    assignor: str,
+    assignor: str | None,
     *,
     topics: tuple[tuple[str, int], ...],
     members: tuple[Joiner, ...],
     source: str | None,
     weights: str | None,
+    listing: bool,
     output: Output,
 ) -> None:
-    """Assign topics to members with ASSIGNOR, as `copartition assignors` lists them.
+    """Assign topics to members with ASSIGNOR, a name that --list shows.
 
     With -o json it is a snapshot, which `copartition diff` reads.
     """
+    if listing:
+        from assignors import list_assignors  # noqa: PLC0415 - help does without
+
+        output.print_strategies(list_assignors())
+        return
+    if assignor is None:
+        raise click.UsageError("name an assignor; --list names them all")
     if source is not None and (topics or members):
         raise click.UsageError("--from has topics and members; leave --topic and --member out")
     if source is None and not (topics and members):
@@ -78,19 +77,19 @@ def assign(
     from copartition.groups import given_weights, plan, read_source, snapshot_bytes  # noqa: PLC0415 - not for help
 
     if source is None:
-        start = _given(topics, members)
+        start = _described_group(topics, members)
     else:
         source_group = read_source(source)
         # A coordinator that has a target makes the next one of that, whatever the members have got of it.
         start = source_group.state if source_group.target is None else source_group.target
     planned = plan(start, assignor, weights=given_weights(weights, start))
     if output.form == "json":
-        output.write(snapshot_bytes(planned).decode())
+        write(snapshot_bytes(planned).decode())
     else:
         output.paint(partial(_print, planned))
 
 
-def _given(topics: Sequence[tuple[str, int]], members: Sequence[Joiner]) -> GroupState:
+def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner]) -> GroupState:
     """The group that the command line describes, in which nobody has anything yet."""
     import numpy as np  # noqa: PLC0415 - help does without
 

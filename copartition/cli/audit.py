@@ -9,16 +9,15 @@ import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import output_options, schema_option
-from copartition.cli.shell import HELP, QuietCommand, complain
+from copartition.cli.shell import Output, command, complain, write
 from copartition.cli.topic_options import key_format_options, reading_options
 
 if TYPE_CHECKING:
-    from copartition.cli.shell import Output
     from copartition.cli.topic_options import KeyFormat, Wanted
 
 HELP_END = """
 Exit code: 0 each topic was written by one kind of client over one partition count, as far as was read; 1 a
-topic has several writers, has grown, or cannot be told; 2 trouble.
+topic has several writers, or others over another count; 2 cannot tell of a topic, or could not read it.
 
 Examples:
 
@@ -38,7 +37,7 @@ def _schema() -> dict[str, Any]:
     return audit_schema()
 
 
-@click.command(cls=QuietCommand, context_settings=HELP, epilog=HELP_END)
+@command(epilog=HELP_END)
 @click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
 @client_options("The cluster.")
 @reading_options
@@ -75,11 +74,11 @@ def audit(
         for topic in dict.fromkeys(topics)
     ]
     if output.form == "json":
-        output.write(report.audit_json(audits))
+        write(report.audit_json(audits))
     elif output.form == "markdown":
-        output.write(report.audit_markdown(audits, every=every))
+        write(report.audit_markdown(audits, every=every))
     else:
         output.paint(partial(report.print_audits, audits, every=every))
     for line in keys.undecoded():
         complain(ctx, line)
-    ctx.exit(0 if all(map(report.is_settled, audits)) else 1)
+    ctx.exit(report.exit_code(audits))

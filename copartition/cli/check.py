@@ -8,25 +8,31 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from copartition.cli.client_options import client_options
-from copartition.cli.options import check_option, output_options, schema_option, topic_counts
-from copartition.cli.shell import HELP, TROUBLE, QuietCommand, complain
+from copartition.cli.options import (
+    check_option,
+    grow_option,
+    html_option,
+    output_options,
+    schema_option,
+    topics_option,
+)
+from copartition.cli.shell import COULD_NOT, Output, command, complain, write
 from copartition.cli.topic_options import key_format_options, reading_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from copartition.cli.shell import Output
     from copartition.cli.topic_options import KeyFormat, Wanted
     from copartition.diff import Check
     from copartition.reports.join.model import JoinReport
 
-CHECKS = "topics, against, open, common, apart, scattered, read, present; with --plan breaks, moves"
+CHECKS = "topics, against, open, common, apart, scattered, read, present; with --grow breaks, moves"
 """What --check can look at: the numbers of `JoinNumbers`, which `--help` names without loading it."""
 
-_EXIT = {"yes": 0, "no": 1, "unknown": TROUBLE}
+_EXIT = {"yes": 0, "no": 1, "unknown": COULD_NOT}
 
 HELP_END = f"""
-Exit code: 0 yes, 1 no, 2 cannot tell, or trouble. With --check: 0 all limits hold, 1 one does not, 2 a
+Exit code: 0 yes, 1 no, 2 cannot tell or could not run. With --check: 0 all limits hold, 1 one does not, 2 a
 checked value is unknown, or its range does not settle the check.
 
 A sample, which is read without --full, can prove that a join breaks, never that it holds.
@@ -41,7 +47,7 @@ Examples:
     copartition check orders payments -b localhost:9092
     copartition check orders payments -b localhost:9092 --full
   Which joins break if this topic grows, and what must grow with it?
-    copartition check --join orders,payments --join orders,rates --plan orders=48 -b localhost:9092
+    copartition check --join orders,payments --join orders,rates --grow orders=48 -b localhost:9092
   Will they fit, before anything is written?
     copartition check --writer orders=java --writer payments=librdkafka,partitioner=murmur2_random
 """
@@ -53,8 +59,8 @@ def _schema() -> dict[str, Any]:
     return check_schema()
 
 
-@click.command(cls=QuietCommand, context_settings=HELP, epilog=HELP_END)
-@click.argument("topics", nargs=-1, metavar="[TOPIC]...")
+@command(epilog=HELP_END)
+@click.argument("joined", nargs=-1, metavar="[TOPIC]...")
 @client_options("The cluster.")
 @reading_options
 @key_format_options
@@ -65,35 +71,28 @@ def _schema() -> dict[str, Any]:
     metavar="TOPIC=CLIENT[,SETTING=VALUE..]",
     help="A client that writes a topic: the verdict without reading; repeatable.",
 )
-@click.option(
-    "--plan", callback=topic_counts, multiple=True, metavar="TOPIC=N", help="A topic that grows; repeatable."
-)
-@click.option("--join", "joins", multiple=True, metavar="A,B", help="--plan: a join of the set; repeatable.")
-@click.option(
-    "--count",
-    "counts",
-    callback=topic_counts,
-    multiple=True,
-    metavar="TOPIC=N",
-    help="--plan, --writer: a partition count, where no cluster is asked; repeatable.",
-)
+@grow_option("A topic that is to grow to N partitions: which joins break, without reading; repeatable.")
+@click.option("--join", "joins", multiple=True, metavar="A,B", help="--grow: a join of the set; repeatable.")
+@topics_option("--grow, --writer: a topic has N partitions, where no cluster is asked; repeatable.")
 @check_option("apart<=0")
-@output_options("text", "json", "markdown", "html", file=True)
+@output_options("text", "json", "markdown", file=True)
+@html_option
 @schema_option(_schema)
 @click.pass_context
 def check(
     ctx: click.Context,
     *,
-    topics: tuple[str, ...],
+    joined: tuple[str, ...],
     config: dict[str, str],
     wanted: Wanted,
     keys: KeyFormat,
     writers: tuple[str, ...],
-    plan: tuple[tuple[str, int], ...],
+    grow: tuple[tuple[str, int], ...],
     joins: tuple[str, ...],
-    counts: tuple[tuple[str, int], ...],
+    topics: tuple[tuple[str, int], ...],
     checks: tuple[str, ...],
     output: Output,
+    html: str | None,
 ) -> None:
     """Can these TOPICs be joined partition by partition?
 
@@ -101,27 +100,26 @@ def check(
     then the keys themselves: of those in both, how many are at different partition numbers. No group is
     joined, nothing is committed or created.
     """
-    if output.form == "html" and output.out is None:
-        raise click.UsageError("-o html needs --out FILE")
-    if writers and plan:
-        raise click.UsageError("--plan asks what growth breaks, --writer who writes; give one of them")
-    if joins and not plan:
-        raise click.UsageError("--join lists joins for --plan; a join that is checked is TOPIC TOPIC")
-    if (any(wanted) or keys.name) and (writers or plan):
-        raise click.UsageError("no record is read with --plan and --writer; leave out what says which")
+    if writers and grow:
+        raise click.UsageError("--grow asks what growth breaks, --writer who writes; give one of them")
+    if joins and not grow:
+        raise click.UsageError("--join lists joins for --grow; a join that is checked is TOPIC TOPIC")
+    if (any(wanted) or keys.name) and (writers or grow):
+        raise click.UsageError("no record is read with --grow and --writer; leave out what says which")
     # Help and completion do without these.
     from copartition.diff import parse_check  # noqa: PLC0415
     from copartition.reports.join.model import JoinNumbers  # noqa: PLC0415
 
     limits = [parse_check(text, JoinNumbers) for text in checks]
-    if plan:
-        report = _check_plan(topics, joins, dict(plan), config, dict(counts))
+    counts = dict(topics)
+    if grow:
+        report = _check_growth(joined, joins, dict(grow), config, counts)
     elif writers:
-        report = _check_writers(topics, writers, config, dict(counts))
+        report = _check_writers(joined, writers, config, counts)
     else:
-        report = _check_records(topics, config, dict(counts), wanted, keys)
+        report = _check_records(joined, config, counts, wanted, keys)
     failed = [limit for limit in limits if not limit.passes(report.numbers)]
-    _write(report, limits, output)
+    _write(report, limits, output, html)
     for line in keys.undecoded():
         complain(ctx, line)
     for limit in failed:
@@ -129,7 +127,7 @@ def check(
     ctx.exit(bool(failed) if limits else _EXIT[report.answer])
 
 
-def _check_plan(
+def _check_growth(
     topics: tuple[str, ...],
     joins: tuple[str, ...],
     plan: Mapping[str, int],
@@ -181,7 +179,7 @@ def _check_records(
 ) -> JoinReport:
     """What is: whether the records of topics that a cluster has can be joined."""
     if counts:
-        raise click.UsageError("the cluster tells how many partitions there are; leave --count out")
+        raise click.UsageError("the cluster tells how many partitions there are; leave --topic out")
     if not config.get("bootstrap.servers"):
         raise click.UsageError("topics are read from a cluster; name it with -b HOST:PORT, or give --writer")
     from copartition.reports.join.model import JoinReport  # noqa: PLC0415
@@ -194,15 +192,15 @@ def _check_records(
     )
 
 
-def _write(report: JoinReport, limits: Sequence[Check], output: Output) -> None:
+def _write(report: JoinReport, limits: Sequence[Check], output: Output, html: str | None) -> None:
+    if html is not None:
+        from copartition.reports.join.html import join_html  # noqa: PLC0415 - needs the extra "report"
+
+        write(join_html(report), html)
     if output.form == "text":
         from copartition.reports.join.text import print_join  # noqa: PLC0415 - needs rich
 
         output.paint(partial(print_join, report))
-    elif output.form == "html":
-        from copartition.reports.join.html import join_html  # noqa: PLC0415 - needs the extra "report"
-
-        output.write(join_html(report))
     elif output.form == "markdown":
         from copartition.reports.join.text import join_markdown  # noqa: PLC0415 - one format of several
 

@@ -122,7 +122,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _unescaped(text: str) -> str:
     return _ESCAPE.sub(
-        lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPED.get(found[2], found[2]), text
+        lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text
     )
 
 

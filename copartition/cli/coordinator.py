@@ -7,37 +7,28 @@ from typing import TYPE_CHECKING
 import click
 
 from copartition.cli.client_options import client_options
-from copartition.cli.options import output_options
-from copartition.cli.shell import HELP, QuietCommand
-from copartition.cli.verbs import examples
+from copartition.cli.options import output_options, partitions_option
+from copartition.cli.shell import Output, command
 from partitioning.errors import SourceError
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from copartition.cli.shell import Output
     from copartition.groups.live.cluster import Broker
 
 PARTITIONS = 50
 """Kafka's default of `offsets.topic.num.partitions` and `transaction.state.log.num.partitions`."""
 
 
-@click.command(
-    cls=QuietCommand,
-    context_settings=HELP,
-    epilog=examples(
-        "copartition coordinator billing -b localhost:9092",
-        "copartition coordinator payments-tx --transactional-id -n 50",
-    ),
+@command(
+    "copartition coordinator billing -b localhost:9092",
+    "copartition coordinator payments-tx --transactional-id -n 50",
 )
 @click.argument("ids", nargs=-1, required=True, metavar="GROUP...")
 @click.option("--transactional-id", "transactional", is_flag=True, help="They are transactional ids.")
-@click.option(
-    "-n",
-    "--partitions",
-    type=click.IntRange(1, MAX_PARTITIONS),
-    help=f"Partitions of the internal topic, {PARTITIONS} by default; a cluster tells it itself.",
+@partitions_option(
+    f"Partitions of the internal topic, {PARTITIONS} by default; a cluster tells it itself.", MAX_PARTITIONS
 )
 @client_options("The cluster; names the broker, too.")
 @output_options("text", "json")
@@ -53,7 +44,7 @@ def coordinator(
 
     That broker is the group's coordinator. Transactional ids are kept in __transaction_state instead.
     """
-    from partitioning.coordinator import coordinator_partition  # noqa: PLC0415 - help does without numpy
+    from partitioning.placement import coordinator_partition  # noqa: PLC0415 - help does without numpy
 
     if not all(ids):
         raise click.BadParameter("an id is not empty", param_hint="GROUP")

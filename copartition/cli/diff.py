@@ -13,23 +13,23 @@ from copartition.cli.client_options import client_options
 from copartition.cli.options import (
     check_option,
     group_option,
+    grow_option,
+    html_option,
     new_members,
     one_argument,
     output_options,
     schema_option,
     set_option,
     split_topics,
-    topic_counts,
     weights_option,
 )
-from copartition.cli.shell import HELP, TROUBLE, QuietCommand, complain, write
+from copartition.cli.shell import COULD_NOT, Output, command, complain, write
 from partitioning.errors import SourceError
 from partitioning.kit.limits import MAX_GROUP_MEMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from copartition.cli.shell import Output
     from copartition.diff import AssignmentDiff, Check
     from copartition.groups import Joiner, WhatIf
     from copartition.reports.diff.model import View
@@ -47,9 +47,9 @@ _CONFLICTS = 10
 """Conflicts that the error stream names; the report has them all."""
 
 HELP_END = f"""
-Exit code: 0 no difference, 1 a difference or a stop on the way to a plan, 2 trouble or nothing to compare.
-With --check: 0 all limits hold, 1 one does not.
-(terraform plan has 1 and 2 the other way round.) Filters change neither verdict nor exit code.
+Exit code: 0 no difference, 1 a difference or a stop on the way to a plan, 2 could not run or compare.
+With --check: 0 all limits hold, 1 one does not, 2 a checked value is unknown, or its range does not settle
+the check. (terraform plan has 1 and 2 the other way round.) Filters change neither verdict nor exit code.
 
 --check takes NAME, one of <= >= == != < >, and a number. NAME is one of {CHECKS}.
 
@@ -65,7 +65,7 @@ Examples:
   Where is a group that rebalances on its way to (KIP-848)?
     assignment-diff live:payments -b localhost:9092
   What does a topic that grows cost, as a comment on a pull request?
-    assignment-diff today.txt plan:range --partitions orders=12 -o markdown
+    assignment-diff today.txt plan:range --grow orders=12 -o markdown
   What does a rolling restart in a simulation change, topic by topic?
     assignment-diff deploy.yaml --by topic
 """
@@ -105,8 +105,12 @@ view_options = one_argument(
     click.option(
         "--by", type=click.Choice(["member", "topic", "partition"]), help="What a row of the report is."
     ),
-    click.option("--topic", callback=_pattern, metavar="REGEX", help="Show only topics that match."),
-    click.option("--member", callback=_pattern, metavar="REGEX", help="Show only members that match."),
+    click.option(
+        "--only-topic", "topic", callback=_pattern, metavar="REGEX", help="Show only topics that match."
+    ),
+    click.option(
+        "--only-member", "member", callback=_pattern, metavar="REGEX", help="Show only members that match."
+    ),
     click.option(
         "--all",
         "every",
@@ -123,7 +127,7 @@ def _what_if(
     add_members: int,
     add_member: tuple[Joiner, ...],
     remove_member: tuple[str, ...],
-    partitions: tuple[tuple[str, int], ...],
+    grow: tuple[tuple[str, int], ...],
     subscribe: tuple[str, ...],
     deploy: Literal["rolling", "surge"] | None,
 ) -> WhatIf:
@@ -133,7 +137,7 @@ def _what_if(
         add_members=add_members,
         joining=add_member,
         remove_members=remove_member,
-        partitions=dict(partitions),
+        partitions=dict(grow),
         subscribe=dict(map(_subscription, subscribe)),
         deploy=deploy,
     )
@@ -172,29 +176,23 @@ planning_options = one_argument(
         help="plan: every member is replaced, one after the other: gone before it is back (rolling), or only "
         "when the new one has joined (surge).",
     ),
-    click.option("--rolling-restart", "deploy", flag_value="rolling", help="The same as --deploy rolling."),
     click.option(
         "--subscribe",
         multiple=True,
         metavar="MEMBER=TOPIC,..",
-        help="What a member subscribes to, or * for all others; repeatable.",
+        help="What a member subscribes to, or * for all others, new ones too; repeatable.",
     ),
-    click.option(
-        "--partitions",
-        callback=topic_counts,
-        multiple=True,
-        metavar="TOPIC=N",
-        help="plan: a topic that grows; repeatable.",
-    ),
+    grow_option("plan: a topic that grows to N partitions; repeatable."),
 )
 """What a plan changes in its group."""
 
 
-@click.command(cls=QuietCommand, context_settings=HELP, epilog=HELP_END)
+@command(epilog=HELP_END)
 @click.argument("before")
 @click.argument("after", required=False)
-@output_options("text", "stat", "json", "ndjson", "csv", "markdown", "html", file=True)
-@click.option("-q", "--quiet", is_flag=True, help="No report, only the exit code.")
+@output_options("text", "stat", "json", "ndjson", "csv", "markdown", file=True)
+@html_option
+@click.option("-q", "--quiet", is_flag=True, help="Print no report, only set the exit code.")
 @view_options
 @click.option(
     "--match",
@@ -211,7 +209,9 @@ planning_options = one_argument(
 @set_option("A timeout for the predicted stop: session.timeout.ms=10000")
 @client_options("live: the cluster.")
 @click.option(
-    "--save", type=click.Path(dir_okay=False), help="Keep the plan, the live group or AFTER as a snapshot."
+    "--save",
+    type=click.Path(dir_okay=False),
+    help="File for a snapshot of the plan, the live group or AFTER.",
 )
 @schema_option(_schema)
 @click.version_option(package_name="copartition")
@@ -223,6 +223,7 @@ def diff(
     after: str | None,
     *,
     output: Output,
+    html: str | None,
     quiet: bool,
     view: View,
     match: str,
@@ -238,12 +239,13 @@ def diff(
     """What changes in a consumer group from BEFORE to AFTER.
 
     Each is a source: a file or - for standard input (what kafka-consumer-groups --describe printed, with or
-    without --members --verbose, or a snapshot); live:GROUP; plan:ASSIGNOR, what that assignor would make of
-    the other side; scenario.yaml#STEP, a step of a simulation; or record.ndjson#STEP, a step of what
+    without --members --verbose, or a snapshot); live:GROUP; plan:ASSIGNOR, the other side as that assignor
+    would assign it; scenario.yaml#STEP, a step of a simulation; or record.ndjson#STEP, a step of what
     copartition watch has recorded. One source is enough where it holds two states: a scenario or a record
-    (first and last step), or a KIP-848 group on its way to its target. Of another one the balance is told.
+    (first and last step), or a KIP-848 group on its way to its target. Of any other source alone the report
+    says how even it is.
     """
-    _check_form(output, view, quiet=quiet)
+    _check_rows(output.form, view.by)
     # Help and completion do without these.
     from copartition.diff import diff as compare  # noqa: PLC0415
     from copartition.diff import parse_check  # noqa: PLC0415
@@ -268,12 +270,14 @@ def diff(
         raise SourceError("nothing to compare: neither side shows a partition of the group")
     if strict and change.assumed:
         complain(ctx, f"--strict: assumed: {'; '.join(change.assumed)}")
-        ctx.exit(TROUBLE)
+        ctx.exit(COULD_NOT)
     failed = [limit for limit in limits if not limit.passes(change.summary)]
     if save is not None:
         write(snapshot_bytes(pair.kept.state, pair.kept.target).decode(), save)
     for conflict in change.conflicts[:_CONFLICTS]:
         complain(ctx, f"{conflict.topic}-{conflict.partition} has two owners")
+    if html is not None:
+        _write_page(change, view, html)
     if not quiet:
         _report(change, view, limits, output)
     for limit in failed:
@@ -285,7 +289,7 @@ def _found_something(change: AssignmentDiff) -> bool:
     """Whether anything differs or stops; of a state alone, whether it is not balanced."""
     if change.alone:
         even = change.balance
-        return even is None or even.loads != even.best_loads
+        return even is None or not even.loads or even.loads != even.best_loads
     return not change.same or change.new_strategy or change.consumption is not None
 
 
@@ -299,17 +303,18 @@ def _timing(changes: Mapping[str, str]) -> Settings:
     return scenario_from_dict({"topics": {"any": 1}, "consumers": 1, "settings": settings}).settings
 
 
-def _check_form(output: Output, view: View, *, quiet: bool) -> None:
-    """Refuse options that the format has no use for: what they ask for would be missing without a word."""
-    form, filtered = output.form, view.topic or view.member or view.every
-    if form == "html" and output.out is None and not quiet:
-        raise click.UsageError("-o html needs --out FILE")
-    if form == "html" and filtered:
-        raise click.UsageError("-o html shows everything; leave --topic, --member and --all out")
-    if view.by is not None and form in {"html", "json"}:
-        raise click.UsageError(f"-o {form} has members, topics and partitions; leave --by out")
-    if view.by == "partition" and form == "stat":
+def _check_rows(form: str, by: str | None) -> None:
+    """Refuse rows that a format does not have, rather than leave them out without a word."""
+    if by is not None and form == "json":
+        raise click.UsageError("-o json has members, topics and partitions; leave --by out")
+    if by == "partition" and form == "stat":
         raise click.UsageError("-o stat counts partitions; --by is member or topic")
+
+
+def _write_page(change: AssignmentDiff, view: View, path: str) -> None:
+    from copartition.reports.diff.html import diff_html  # noqa: PLC0415 - needs the extra "report"
+
+    write(diff_html(change, reasons=view.reasons), path)
 
 
 def _report(change: AssignmentDiff, view: View, limits: Sequence[Check], output: Output) -> None:
@@ -317,10 +322,6 @@ def _report(change: AssignmentDiff, view: View, limits: Sequence[Check], output:
         from copartition.reports.diff.text import print_diff, print_stat  # noqa: PLC0415 - needs rich
 
         output.paint(partial(print_diff if output.form == "text" else print_stat, change, view=view))
-    elif output.form == "html":
-        from copartition.reports.diff.html import diff_html  # noqa: PLC0415 - needs the extra "report"
-
-        output.write(diff_html(change, reasons=view.reasons))
     elif output.form == "markdown":
         from copartition.reports.diff.markdown import diff_markdown  # noqa: PLC0415 - one format of several
 

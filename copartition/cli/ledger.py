@@ -10,25 +10,17 @@ import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import output_options, verbose_option
-from copartition.cli.shell import HELP, QuietCommand, complain, write
-from copartition.cli.verbs import examples
+from copartition.cli.shell import HELP, Output, QuietGroup, complain, examples, write
 from partitioning.errors import GroupNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from copartition.cli.shell import Output
     from partitioning.clients.ledger import Entry
-
-FOUND_NONE = 1
-
-
-class _Commands(QuietCommand, click.Group):
-    """Errors of its commands are one line, too."""
 
 
 @click.group(
-    cls=_Commands,
+    cls=QuietGroup,
     context_settings=HELP,
     epilog=examples(
         "copartition ledger list -b localhost:9092", "copartition ledger show backfill -b localhost:9092"
@@ -41,19 +33,13 @@ def ledger() -> None:
     """
 
 
-@ledger.command("list", cls=QuietCommand, context_settings=HELP)
+@ledger.command("list")
 @client_options("The cluster.")
 @output_options("text", "json")
-@click.pass_context
-def list_(
-    ctx: click.Context,
-    *,
-    config: dict[str, str],
-    output: Output,
-) -> None:
+def list_(*, config: dict[str, str], output: Output) -> None:
     """Applications that have a ledger, the topics they write, and the newest version in each.
 
-    Exit code: 0 there are some, 1 there are none, 2 trouble.
+    Exit code: 0 they are listed, if there are any; 2 the cluster could not be asked.
     """
     from copartition.groups.live.ledgers import Ledgers  # noqa: PLC0415 - help does without
 
@@ -63,12 +49,11 @@ def list_(
         with suppress(GroupNotFoundError):  # its first version is being written, or it was just forgotten
             rows += _topics(app_id, ledgers.entries(app_id))
     _show(rows, output)
-    ctx.exit(0 if rows else FOUND_NONE)
 
 
-@ledger.command(cls=QuietCommand, context_settings=HELP)
+@ledger.command()
 @click.argument("app_id", metavar="APP")
-@click.option("--topic", help="Only this topic.")
+@click.option("--only-topic", "topic", metavar="NAME", help="Show this topic only.")
 @client_options("The cluster.")
 @output_options("text", "json")
 @click.pass_context
@@ -82,7 +67,8 @@ def show(
 ) -> None:
     """Each partition's version, how many of its records are in, and whether that is all of them.
 
-    Exit code: 0 every partition of a topic has the same version, whole; 1 some have not, 2 trouble.
+    Exit code: 0 every partition of a topic has the same version, whole; 1 some have not; 2 there is no such
+    ledger, or the cluster could not be asked.
     """
     from copartition.groups.live.ledgers import Ledgers  # noqa: PLC0415 - help does without
 
@@ -101,7 +87,7 @@ def show(
     ctx.exit(0 if whole else 1)
 
 
-@ledger.command(cls=QuietCommand, context_settings=HELP)
+@ledger.command()
 @click.argument("app_id", metavar="APP")
 @click.option("--yes", is_flag=True, help="Do it.")
 @client_options("The cluster.")
@@ -167,7 +153,7 @@ def _show(rows: list[dict[str, Any]], output: Output) -> None:
     from copartition.reports.grid import cell, table  # noqa: PLC0415 - only a table needs rich
 
     if not rows:
-        output.write("No application has a ledger that this user may see.\n")
+        write("No application has a ledger that this user may see.\n")
         return
     numbers = ("partitions", "partition", "version", "records")
     names = [name for name in rows[0] if name != "digest"]

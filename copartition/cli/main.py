@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import click
 
-from copartition.cli.shell import HELP
-from copartition.cli.verbs import Verbs, examples
+from copartition.cli.shell import HELP, QuietGroup, command, examples, write
 
 SECTIONS = {
     "Keys and topics": {
         "partition": "Where every client puts a key.",
         "check": "Can these topics be joined partition by partition?",
         "audit": "Who wrote a topic: whose rule, over how many partitions.",
-        "profiles": "Every client's rule for keys.",
-        "partitioners": "Partitioners by name, plug-ins included.",
+        "profiles": "Every client's rule for keys, plug-ins included.",
     },
     "Groups": {
         "diff": "What a change moves and stops; the same as assignment-diff.",
@@ -22,8 +22,7 @@ SECTIONS = {
         "why": "Why a group rebalanced, from logs of brokers and clients.",
         "watch": "What changes in a group while you look, a line a change.",
         "snapshot": "Keep a group, or a plan, as a file that a diff can read.",
-        "assign": "What an assignor gives to members.",
-        "assignors": "Assignors by name, plug-ins included.",
+        "assign": "What an assignor gives to members; --list names the assignors.",
         "coordinator": "Which broker looks after a group.",
     },
     "Producers": {
@@ -41,10 +40,32 @@ SECTIONS = {
 
 COMMANDS = tuple(name for section in SECTIONS.values() for name in section)
 
+_MODULES = {"profiles": "partition", "completion": "main"}
+"""Modules of `copartition.cli` that are not called like their command."""
+
+
+class _Verbs(QuietGroup):
+    """The commands under headings; a list of them imports none."""
+
+    def list_commands(self, ctx: click.Context | None) -> list[str]:  # noqa: ARG002 - click's interface
+        return [*COMMANDS]
+
+    def get_command(self, ctx: click.Context | None, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"copartition.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        imported: click.Command = getattr(module, cmd_name)
+        return imported
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        longest = max(map(len, COMMANDS))
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(longest), text) for name, text in commands.items()])
+
 
 @click.group(
-    cls=Verbs,
-    sections=SECTIONS,
+    cls=_Verbs,
     context_settings=HELP,
     epilog=examples(
         "copartition partition order-42 -n 12",
@@ -59,3 +80,24 @@ def copartition() -> None:
     KAFKA_BOOTSTRAP_SERVERS names the cluster where -b does not. Exit code: 0 fine, 1 found something, 2 could
     not tell or could not run.
     """
+
+
+WHERE_SCRIPTS_GO = """\b
+Where it goes:
+  bash: copartition completion bash >> ~/.bashrc
+  zsh:  copartition completion zsh >> ~/.zshrc
+  fish: copartition completion fish > ~/.config/fish/completions/copartition.fish
+"""
+
+
+@command(epilog=WHERE_SCRIPTS_GO)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """A script that lets SHELL complete commands and options of copartition and assignment-diff."""
+    from click.shell_completion import get_completion_class  # noqa: PLC0415 - few ask for it
+
+    script = get_completion_class(shell)
+    assert script is not None
+    for name in ("copartition", "assignment-diff"):
+        variable = f"_{name}_COMPLETE".replace("-", "_").upper()
+        write(script(copartition, {}, name, variable).source() + "\n")

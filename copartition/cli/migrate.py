@@ -10,15 +10,13 @@ import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, output_options
-from copartition.cli.shell import HELP, QuietCommand
-from copartition.cli.verbs import examples
+from copartition.cli.shell import Output, command, write
 from copartition.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assignors.state import GroupState
-    from copartition.cli.shell import Output
     from copartition.migration import Bounce, Migration
 
 
@@ -31,13 +29,9 @@ def _complete_client(_context: click.Context, _parameter: click.Parameter, incom
     return [name for name in CLIENTS if name.startswith(incomplete)]
 
 
-@click.command(
-    cls=QuietCommand,
-    context_settings=HELP,
-    epilog=examples(
-        "copartition migrate billing.txt cooperative-sticky",
-        "copartition migrate live:billing uniform -b localhost:9092",
-    ),
+@command(
+    "copartition migrate billing.txt cooperative-sticky",
+    "copartition migrate live:billing uniform -b localhost:9092",
 )
 @click.argument("before", metavar="FROM|SOURCE")
 @click.argument("after", metavar="TO")
@@ -74,22 +68,22 @@ def migrate(
 ) -> None:
     """The safe rolling bounces that bring a group FROM some strategies TO others, or why there are none.
 
-    Strategies are named as `copartition assignors` lists them, several with commas between, the preferred one
-    first: range,roundrobin. uniform and broker-range stand for the consumer protocol (KIP-848). A SOURCE is
-    a group as assignment-diff takes it: live:GROUP, whose bytes tell its clients, or a file.
+    Strategies are named as `copartition assign --list` shows them, several with commas between, the preferred
+    one first: range,roundrobin. uniform and broker-range stand for the consumer protocol (KIP-848). A SOURCE
+    is a group as assignment-diff takes it: live:GROUP, whose bytes tell its clients, or a file.
 
-    Exit code: 0 there is a way, 1 there is none but to stop the whole group, 2 trouble.
+    Exit code: 0 there is a way, 1 there is none but to stop the whole group, 2 could not run.
     """
     from copartition.migration import plan_migration  # noqa: PLC0415 - help does without
 
     state = _state(before, config, group)
     old, new = ([name.strip() for name in text.split(",") if name.strip()] for text in (before, after))
-    known: dict[str, Any] = {}
+    features: dict[str, Any] = {}
     if state is not None:
-        old, known = [_strategy_of(state, before)], {"group_version": state.group_version}
+        old, features = [_strategy_of(state, before)], {"group_version": state.group_version}
     kinds = clients or (() if state is None else state.clients)
     migration = plan_migration(
-        old, new, clients=tuple(dict.fromkeys(kinds)) or ("java",), policy=policy, **known
+        old, new, clients=tuple(dict.fromkeys(kinds)) or ("java",), policy=policy, **features
     )
     if state is not None:
         migration = replace(
@@ -98,9 +92,9 @@ def migrate(
             warning=_separated(state, new) or migration.warning,
         )
     if output.form == "json":
-        output.write(json.dumps(asdict(migration), indent=2) + "\n")
+        write(json.dumps(asdict(migration), indent=2) + "\n")
     else:
-        output.write("".join(f"{visible(line)}\n" for line in _migration_lines(migration)))
+        write("".join(f"{visible(line)}\n" for line in _migration_lines(migration)))
     ctx.exit(migration.obstacle is not None)
 
 
@@ -155,11 +149,11 @@ def _migration_lines(migration: Migration) -> list[str]:
     if not migration.bounces:
         return ["Nothing has to change.", *warning]
     new, number = ",".join(migration.bounces[-1].strategies), len(migration.bounces)
-    given = "If all members are Java clients, " if migration.assumed else ""
+    condition = "If all members are Java clients, " if migration.assumed else ""
     lead = "1 rolling bounce leads" if number == 1 else f"{number} rolling bounces lead"
     wait = "" if number == 1 else ", the next when all members have had the one before"
     return [
-        f"{given}{lead} to {new}{wait}:",
+        f"{condition}{lead} to {new}{wait}:",
         *(line for number, bounce in enumerate(migration.bounces, 1) for line in _bounce(number, bounce)),
         *warning,
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from inspect import signature
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     Command = Callable[..., None]
     Decorator = Callable[[Command], Command]
-
-PRODUCERS: tuple[Literal["java", "librdkafka"], ...] = ("java", "librdkafka")
-"""Clients whose producers are modelled."""
 
 
 class FiniteRange(click.FloatRange):
@@ -59,8 +56,8 @@ def one_argument(name: str, build: Callable[..., Any], *options: Decorator) -> D
     return decorate
 
 
-def _remember_verbose(ctx: click.Context, option: click.Parameter, given: bool) -> None:  # noqa: ARG001
-    ctx.meta["verbose"] = given  # QuietCommand reads it
+def _remember_verbose(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: ARG001
+    ctx.meta["verbose"] = value  # QuietCommand reads it
 
 
 verbose_option = click.option(
@@ -72,7 +69,10 @@ verbose_option = click.option(
     help="Show where an error comes from.",
 )
 group_option = click.option("--group", metavar="NAME", help="Which group of a file that holds several.")
-html_option = click.option("--html", type=click.Path(dir_okay=False), help="File for a page with pictures.")
+html_option = click.option(
+    "--html", type=click.Path(dir_okay=False), help="File for a page with pictures, besides what is printed."
+)
+out_option = click.option("--out", type=click.Path(dir_okay=False), help="File for what would be printed.")
 
 
 def format_option(*formats: str, text: str = "Format.") -> Decorator:
@@ -90,7 +90,9 @@ def format_option(*formats: str, text: str = "Format.") -> Decorator:
 
 def output_options(*formats: str, file: bool = False) -> Decorator:
     """The options -o, --color, --width and -v, and with `file` --out, got as one argument, `output`."""
-    options: list[Decorator] = [
+    return one_argument(
+        "output",
+        Output,
         format_option(*formats),
         click.option(
             "--color",
@@ -101,18 +103,15 @@ def output_options(*formats: str, file: bool = False) -> Decorator:
         ),
         click.option("--width", type=click.IntRange(40, MAX_REPORT_WIDTH), help="Columns of text output."),
         verbose_option,
-    ]
-    if file:
-        text = "File for the report; html needs one."
-        options.append(click.option("--out", type=click.Path(dir_okay=False), help=text))
-    return one_argument("output", Output, *options)
+        *([out_option] if file else []),
+    )
 
 
 def schema_option(schema: Callable[[], Mapping[str, Any]]) -> Decorator:
     """The option --schema, which prints a JSON Schema, made only then, and ends the command."""
 
-    def show(ctx: click.Context, option: click.Parameter, given: bool) -> None:  # noqa: ARG001
-        if given and not ctx.resilient_parsing:
+    def show(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: ARG001
+        if value and not ctx.resilient_parsing:
             from copartition.reports.json import dump  # noqa: PLC0415 - only --schema needs it
 
             write(dump(schema()))
@@ -174,6 +173,11 @@ def ms_option(
     )
 
 
+def partitions_option(text: str, most: int, *, required: bool = False) -> Decorator:
+    """The option -n, how many partitions a topic has."""
+    return click.option("-n", "--partitions", type=click.IntRange(1, most), required=required, help=text)
+
+
 def count_option(name: str, text: str, default: int | None = None) -> Decorator:
     """An option of one or more of something, whose default help shows."""
     return click.option(
@@ -184,9 +188,9 @@ def count_option(name: str, text: str, default: int | None = None) -> Decorator:
 def set_option(text: str) -> Decorator:
     """The option --set, got as `changes`: texts by key."""
 
-    def read(ctx: click.Context, option: click.Parameter, given: Sequence[str]) -> dict[str, str]:  # noqa: ARG001
+    def read(ctx: click.Context, option: click.Parameter, values: Sequence[str]) -> dict[str, str]:  # noqa: ARG001
         changes = {}
-        for change in given:
+        for change in values:
             key, sign, value = change.partition("=")
             if not key.strip() or not sign:
                 raise click.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="--set")
@@ -198,13 +202,25 @@ def set_option(text: str) -> Decorator:
     )
 
 
+def topics_option(text: str) -> Decorator:
+    """The option --topic for topics that no cluster describes, got as `topics`."""
+    return click.option(
+        "--topic", "topics", callback=topic_counts, multiple=True, metavar="TOPIC=N", help=text
+    )
+
+
+def grow_option(text: str) -> Decorator:
+    """The option --grow, got as `grow`."""
+    return click.option("--grow", callback=topic_counts, multiple=True, metavar="TOPIC=N", help=text)
+
+
 def topic_counts(
     ctx: click.Context,  # noqa: ARG001 - click's interface
     option: click.Parameter,
-    given: Sequence[str],
+    values: Sequence[str],
 ) -> tuple[tuple[str, int], ...]:
     """Values TOPIC=N as pairs, for an option's `callback`."""
-    return tuple(_topic_count(text, option.opts[0]) for text in given)
+    return tuple(_topic_count(text, option.opts[0]) for text in values)
 
 
 def _topic_count(text: str, option: str) -> tuple[str, int]:
@@ -220,10 +236,10 @@ def _topic_count(text: str, option: str) -> tuple[str, int]:
 def new_members(
     ctx: click.Context,  # noqa: ARG001 - click's interface
     option: click.Parameter,
-    given: Sequence[str],
+    values: Sequence[str],
 ) -> tuple[Joiner, ...]:
     """Values CLIENT[:INSTANCE][@TOPIC,..] as members that join, for an option's `callback`."""
-    return tuple(_new_member(text, option.opts[0]) for text in given)
+    return tuple(_new_member(text, option.opts[0]) for text in values)
 
 
 def _new_member(text: str, option: str) -> Joiner:

@@ -8,33 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from copartition.cli.options import output_options
-from copartition.cli.shell import HELP, QuietCommand
-from copartition.cli.verbs import examples
+from copartition.cli.options import output_options, partitions_option
+from copartition.cli.shell import Output, command, write
 from partitioning.topic_partition import MAX_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from copartition.cli.shell import Output
 
-
-@click.command(
-    cls=QuietCommand,
-    context_settings=HELP,
-    epilog=examples(
-        "copartition partition order-42 -n 12",
-        "copartition partition order-42 order-43 -n 12 --profile java --profile librdkafka -o json",
-    ),
+@command(
+    "copartition partition order-42 -n 12",
+    "copartition partition order-42 order-43 -n 12 --profile java --profile librdkafka -o json",
 )
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
-@click.option(
-    "-n",
-    "--partitions",
-    type=click.IntRange(1, MAX_PARTITIONS),
-    required=True,
-    help="Partitions of the topic.",
-)
+@partitions_option("Partitions of the topic.", MAX_PARTITIONS, required=True)
 @click.option(
     "--profile", "profiles", multiple=True, help="Only this client's rule, or this plug-in's; repeatable."
 )
@@ -67,7 +54,7 @@ def _placements(keys: Sequence[bytes], partitions: int, names: Sequence[str], ou
             {"key": key, "partitions": {name: row[index] for name, row in places.items()}}
             for index, key in enumerate(shown)
         ]
-        output.write(json.dumps({"num_partitions": partitions, "keys": rows}, indent=2) + "\n")
+        write(json.dumps({"num_partitions": partitions, "keys": rows}, indent=2) + "\n")
         return
     from rich.text import Text  # noqa: PLC0415 - only tables need it
 
@@ -79,3 +66,20 @@ def _placements(keys: Sequence[bytes], partitions: int, names: Sequence[str], ou
         cells = [Text("-" if place is None else str(place)) for place in places[profile]]
         listing.add_row(Text(profile), *cells, Text(summaries[profile], "dim"))
     output.paint(lambda console: console.print(listing))
+
+
+@command("copartition profiles")
+@output_options("text", "json")
+def profiles(output: Output) -> None:
+    """Every client's rule for keys, then the rules of plug-ins, which tell no more than what they are."""
+    from partitioning import PROFILES, list_partitioners  # noqa: PLC0415 - help does without
+
+    columns = ("name", "hash", "null", "empty", "unkeyed", "client")
+    rows = [{column: getattr(profile, column) for column in columns} for profile in PROFILES.values()]
+    rows += [
+        dict.fromkeys(columns, "-")
+        | {"name": info.name, "client": f"{info.origin}: {info.fault or info.summary}"}
+        for info in list_partitioners()
+        if info.origin != "built-in"
+    ]
+    output.print_rows(rows)

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
-TROUBLE = 2
+COULD_NOT = 2
 
 _PIPED_WIDTH = 1_000
 """Lines that nobody looks at in a terminal are not broken."""
@@ -50,6 +51,33 @@ class QuietCommand(click.Command):
         """Run it."""
         with _one_line_errors(ctx.command_path, verbose=bool(ctx.meta.get("verbose"))):
             return super().invoke(ctx)
+
+
+class QuietGroup(QuietCommand, click.Group):
+    """Such commands under one name; the error for an unknown one names the commands spelled like it."""
+
+    command_class = QuietCommand
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, as click does."""
+        names = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in names:
+            near = get_close_matches(args[0], names, n=2)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(f"No such command '{args[0]}'{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+def examples(*runs: str) -> str:
+    """The end of a help text: commands that people run."""
+    return "\b\nExamples:\n" + "\n".join(f"  {run}" for run in runs)
+
+
+def command(*runs: str, epilog: str | None = None) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a function a command, whose help ends with these examples, or with another text."""
+    return click.command(cls=QuietCommand, context_settings=HELP, epilog=epilog or examples(*runs))
 
 
 @contextmanager
@@ -80,7 +108,7 @@ def _one_line_errors(path: str, *, verbose: bool) -> Iterator[None]:
     else:
         return
     click.echo(f"{path}: {visible(what)}", err=True)
-    raise click.exceptions.Exit(TROUBLE)
+    raise click.exceptions.Exit(COULD_NOT)
 
 
 def complain(ctx: click.Context, what: str) -> None:
@@ -110,30 +138,6 @@ def write(text: str, out: str | None = None) -> None:
         raise click.ClickException(f"cannot write {out}: {error.strerror}") from error
 
 
-def paint(draw: Callable[[Console], None], *, color: str, width: int | None, out: str | None = None) -> None:
-    """Let `draw` print to a console that looks like where the output goes, and write what it printed."""
-    from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
-
-    screen = sys.stdout if out is None else None
-    terminal = {"always": True, "never": False}.get(color)
-    if terminal is None and screen is None:
-        terminal = False
-    probe = Console(file=screen or io.StringIO(), force_terminal=terminal)
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer,
-        force_terminal=probe.is_terminal,
-        no_color=True if color == "never" else None if color == "auto" else False,
-        color_system="standard" if probe.is_terminal else None,
-        width=width
-        or (min(probe.width, MAX_REPORT_WIDTH) if screen is not None and screen.isatty() else _PIPED_WIDTH),
-        highlight=False,
-    )
-    draw(console)
-    # Tables pad their last column; nobody needs those blanks.
-    write(re.sub(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", r"\1", buffer.getvalue(), flags=re.MULTILINE), out)
-
-
 class Output(NamedTuple):
     """Where a report goes and what it looks like, as options say.
 
@@ -154,13 +158,30 @@ class Output(NamedTuple):
         write(text, self.out)
 
     def paint(self, draw: Callable[[Console], None]) -> None:
-        """Write what `draw` prints to a console."""
-        paint(draw, color=self.color, width=self.width, out=self.out)
+        """Write what `draw` prints to a console that looks like where the output goes."""
+        from rich.console import Console  # noqa: PLC0415 - JSON, help and completion do without it
+
+        terminal = {"always": True, "never": False}.get(self.color, None if self.out is None else False)
+        screen = sys.stdout if self.out is None else None
+        probe = Console(file=screen or io.StringIO(), force_terminal=terminal)
+        widest = probe.width if screen is not None and screen.isatty() else _PIPED_WIDTH
+        buffer = io.StringIO()
+        console = Console(
+            file=buffer,
+            force_terminal=probe.is_terminal,
+            no_color={"always": False, "never": True}.get(self.color),
+            color_system="standard" if probe.is_terminal else None,
+            width=self.width or min(widest, MAX_REPORT_WIDTH),
+            highlight=False,
+        )
+        draw(console)
+        # Tables pad their last column; nobody needs those blanks.
+        self.write(re.sub(r"[ ]+((?:\x1b\[[0-9;]*m)*)$", r"\1", buffer.getvalue(), flags=re.MULTILINE))
 
     def print_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write a listing, a mapping a row, as JSON or as a table of its texts."""
         if self.form == "json":
-            self.write(json.dumps(rows, indent=2) + "\n")
+            write(json.dumps(rows, indent=2) + "\n")
             return
         from copartition.reports.grid import cell, table  # noqa: PLC0415 - only tables need rich
 

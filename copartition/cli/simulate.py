@@ -13,8 +13,7 @@ import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import group_option, html_option, output_options, seed_option, set_option
-from copartition.cli.shell import HELP, QuietCommand, complain, write
-from copartition.cli.verbs import examples
+from copartition.cli.shell import Output, command, complain, write
 from copartition.words import visible
 from partitioning.errors import ScenarioError
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_RUNS
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from assignors.state import GroupState
-    from copartition.cli.shell import Output
     from copartition.simulation import Runs, RunSummary, Scenario, SimulationResult
     from copartition.watch.replay import Replay
 
@@ -32,14 +30,10 @@ _SHOWN = 100
 """Characters that are shown of a line that differs."""
 
 
-@click.command(
-    cls=QuietCommand,
-    context_settings=HELP,
-    epilog=examples(
-        "copartition simulate --list",
-        "copartition simulate deploy-surge deploy-static-ids",
-        "copartition simulate billing.txt --deploy rolling --html page.html",
-    ),
+@command(
+    "copartition simulate --list",
+    "copartition simulate deploy-surge deploy-static-ids",
+    "copartition simulate billing.txt --deploy rolling --html page.html",
 )
 @click.argument("plans", nargs=-1, metavar="[FILE|NAME]...")
 @output_options("text", "json", "ndjson")
@@ -75,7 +69,7 @@ _SHOWN = 100
     help="Run again what a log (-o ndjson) records, and compare; exit code 1 where it differs.",
 )
 @click.option("--list", "listing", is_flag=True, help="The scenarios that are ready to run.")
-@click.option("--schema", is_flag=True, help="The JSON Schema of scenario files.")
+@click.option("--scenario-schema", is_flag=True, help="The JSON Schema of scenario files.")
 @click.pass_context
 def simulate(
     ctx: click.Context,
@@ -92,7 +86,7 @@ def simulate(
     config: dict[str, str],
     replay: str | None,
     listing: bool,
-    schema: bool,
+    scenario_schema: bool,
 ) -> None:
     """Run scenarios: rebalances, pauses by phase and cause, moves, lag.
 
@@ -100,8 +94,10 @@ def simulate(
     -o ndjson is the log of all that happened. A record of watch, FILE.ndjson, is put beside the model, event
     by event; exit code 1 where it differs. With --deploy a captured group goes through what is named.
     """
-    if sum((bool(plans), replay is not None, listing, schema)) != 1:
-        raise click.UsageError("name files or ready scenarios, or give one of --list, --schema and --replay")
+    if sum((bool(plans), replay is not None, listing, scenario_schema)) != 1:
+        raise click.UsageError(
+            "name files or ready scenarios, or give one of --list, --scenario-schema and --replay"
+        )
     if replay is not None:
         ctx.exit(_replay(replay))
     if deploys:
@@ -129,7 +125,7 @@ def simulate(
             {"name": scenario.name, "summary": scenario.summary} for scenario in ready_scenarios().values()
         ]
         output.print_rows(rows)
-    elif schema:
+    elif scenario_schema:
         write(_schema())
     else:
         scenarios = _scenarios(plans, changes, assignors, seed)
@@ -141,7 +137,7 @@ def _report_replay(comparison: Replay, output: Output) -> int:
     from copartition.reports.watch import print_replay, replay_json  # noqa: PLC0415 - only a record needs it
 
     if output.form == "json":
-        output.write(replay_json(comparison))
+        write(replay_json(comparison))
     else:
         output.paint(partial(print_replay, comparison))
     return 0 if comparison.agrees else 1
@@ -227,9 +223,9 @@ def _report(
     if output.form == "ndjson":
         from copartition.simulation.outcome.log import log_lines  # noqa: PLC0415
 
-        output.write("".join(line for result in results for line in log_lines(result)))
+        write("".join(line for result in results for line in log_lines(result)))
     elif output.form == "json":
-        output.write(runs_json(plans) if plans else simulation_json(results))
+        write(runs_json(plans) if plans else simulation_json(results))
     elif plans:
         output.paint(partial(print_runs, plans))
     else:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from copartition.cli.client_options import client_options
-from copartition.cli.options import group_option, verbose_option
-from copartition.cli.shell import HELP, QuietCommand, write
-from copartition.cli.verbs import examples
+from copartition.cli.options import group_option, out_option, verbose_option
+from copartition.cli.shell import command, write
 from copartition.words import visible
 
 if TYPE_CHECKING:
@@ -18,13 +17,9 @@ if TYPE_CHECKING:
     from copartition.simulation import Scenario
 
 
-@click.command(
-    cls=QuietCommand,
-    context_settings=HELP,
-    epilog=examples(
-        "copartition snapshot live:billing -b localhost:9092 > billing.json",
-        "copartition snapshot billing.txt --as-scenario > billing.yaml",
-    ),
+@command(
+    "copartition snapshot live:billing -b localhost:9092 > billing.json",
+    "copartition snapshot billing.txt --as-scenario > billing.yaml",
 )
 @click.argument("source")
 @click.option(
@@ -33,7 +28,7 @@ if TYPE_CHECKING:
     help="A scenario instead, YAML that copartition simulate runs: the group at rest, events to be added.",
 )
 @click.option("--assignor", help="--as-scenario: the group's strategy, where the source does not tell.")
-@click.option("--out", type=click.Path(dir_okay=False), help="File for the snapshot.")
+@out_option
 @group_option
 @client_options("live: the cluster.")
 @verbose_option

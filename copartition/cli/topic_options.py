@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
         return Selection(self.full, self.last, self.since_ms, self.partitions)
 
 
-def _wanted(
+def _choose_records(
     *, full: bool, last: int | None, since: int | None, partitions: tuple[int, ...] | None, isolation: str
 ) -> Wanted:
     if full + (last is not None) + (since is not None) > 1:
@@ -127,9 +127,9 @@ def _key_format(key_format: str | None, registry: dict[str, str]) -> KeyFormat:
     return KeyFormat(key_format, registry)
 
 
-def _registry(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+def _registry(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     settings = {}
-    for text in given:
+    for text in values:
         if "://" in text.partition("=")[0]:
             settings["url"] = text
             continue
@@ -142,7 +142,7 @@ def _registry(ctx: click.Context, option: click.Parameter, given: tuple[str, ...
 
 reading_options = one_argument(
     "wanted",
-    _wanted,
+    _choose_records,
     click.option("--full", is_flag=True, help="Read every record, not a sample."),
     click.option(
         "--last", type=click.IntRange(1), metavar="N", help="Read the last N offsets of each partition."
@@ -153,7 +153,13 @@ reading_options = one_argument(
         metavar="TIME",
         help="Read what was written since, 2026-01-31T12:00 in UTC.",
     ),
-    click.option("--partitions", callback=_partitions, metavar="0,3-5", help="Read these only."),
+    click.option(
+        "--only-partitions",
+        "partitions",
+        callback=_partitions,
+        metavar="0,3-5",
+        help="Read these partitions only.",
+    ),
     click.option(
         "--isolation",
         type=click.Choice(["read-uncommitted", "read-committed"]),
@@ -170,7 +176,7 @@ key_format_options = one_argument(
     click.option(
         "--key-format",
         type=click.Choice([*PLAIN, *WITH_REGISTRY]),
-        help="Decode sampled keys, to find those that say the same in other bytes.",
+        help="Decode sampled keys, to find keys that say the same in other bytes.",
     ),
     click.option(
         "--registry",

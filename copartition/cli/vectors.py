@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from copartition.cli.options import output_options, schema_option
-from copartition.cli.shell import HELP, QuietCommand
-from copartition.cli.verbs import examples
-
-if TYPE_CHECKING:
-    from copartition.cli.shell import Output
+from copartition.cli.shell import Output, command, write
 
 MOST = 100_000
 
@@ -24,20 +20,15 @@ def _schema() -> dict[str, Any]:
     return SCHEMA
 
 
-@click.command(
-    cls=QuietCommand,
-    context_settings=HELP,
-    epilog=examples(
-        "copartition vectors uniform --count 2000 > uniform.json",
-        "copartition vectors cooperative-sticky --check ./mine",
-    ),
+@command(
+    "copartition vectors uniform --count 2000 > uniform.json",
+    "copartition vectors cooperative-sticky --against ./mine",
 )
 @click.argument("strategy")
 @click.option("--count", type=click.IntRange(1, MOST), default=200, show_default=True, help="How many cases.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Decides the cases.")
 @click.option(
-    "--check",
-    "command",
+    "--against",
     metavar="COMMAND",
     help="A program that reads a case a line and writes an answer a line: report where it differs.",
 )
@@ -45,23 +36,23 @@ def _schema() -> dict[str, Any]:
 @output_options("text", "json")
 @click.pass_context
 def vectors(
-    ctx: click.Context, strategy: str, *, count: int, seed: int, command: str | None, output: Output
+    ctx: click.Context, strategy: str, *, count: int, seed: int, against: str | None, output: Output
 ) -> None:
     """Groups or keys with the exact answers of STRATEGY, an assignor or a client's profile, as JSON.
 
-    With --check the exit code is 1 where a member gets other partitions, or a key another partition.
+    With --against the exit code is 1 where a member gets other partitions, or a key another partition.
     """
     from copartition.vectors import FORMAT_VERSION, check_vectors, make_vectors  # noqa: PLC0415 - not for help
 
     cases = make_vectors(strategy, count, seed)
-    if command is None:
+    if against is None:
         head = {"format_version": FORMAT_VERSION, "strategy": strategy, "seed": seed}
         lines = ",\n".join(json.dumps(case) for case in cases)
-        output.write(f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n]}}\n')
+        write(f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n]}}\n')
         return
-    from copartition.reports.vectors import vectors_report  # noqa: PLC0415 - only --check needs it
+    from copartition.reports.vectors import vectors_report  # noqa: PLC0415 - only --against needs it
 
-    differences = check_vectors(strategy, cases, shlex.split(command))
-    output.write(vectors_report(strategy, cases, differences, output.form))
+    differences = check_vectors(strategy, cases, shlex.split(against))
+    write(vectors_report(strategy, cases, differences, output.form))
     if any(each.verdict == "different" for each in differences):
         ctx.exit(1)

@@ -9,8 +9,7 @@ import click
 
 from copartition.cli.client_options import client_options
 from copartition.cli.options import FiniteRange, format_option, verbose_option
-from copartition.cli.shell import HELP, QuietCommand, complain, write
-from copartition.cli.verbs import examples
+from copartition.cli.shell import command, complain, write
 
 _SUFFIX = ".ndjson"
 
@@ -21,13 +20,9 @@ def _record_name(ctx: click.Context, option: click.Parameter, path: str | None) 
     return path
 
 
-@click.command(
-    cls=QuietCommand,
-    context_settings=HELP,
-    epilog=examples(
-        "copartition watch billing -b localhost:9092",
-        "copartition watch billing -b localhost:9092 --record night.ndjson",
-    ),
+@command(
+    "copartition watch billing -b localhost:9092",
+    "copartition watch billing -b localhost:9092 --record night.ndjson",
 )
 @click.argument("group")
 @client_options("The cluster.")
@@ -77,7 +72,9 @@ def watch(
     """
     if group.lower().endswith(_SUFFIX) and not config:
         if record is not None or for_s is not None or count is not None:
-            raise click.UsageError("a record is told from its first step to its last; leave the rest out")
+            raise click.UsageError(
+                "a record is replayed from its first step to its last; leave --for, --count and --record out"
+            )
         _replay(group, form)
     else:
         _look(ctx, group, config, (interval, for_s, count), record, form)

@@ -11,9 +11,9 @@ from assignors.optimal.quality import certificate, quality
 from partitioning.errors import InvalidGroupError
 
 if TYPE_CHECKING:
+    from assignors.assignment import Certificate
     from assignors.optimal.quality import AssignmentQuality
     from assignors.state import GroupState
-    from assignors.weighted.certificate import Certificate
     from assignors.weighted.weights import Weights
 
 
@@ -41,8 +41,8 @@ def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
     Members whose subscriptions are unknown could read everything, so that no assignment beats the bound
     whatever the truth is. None where the state does not tell all members, all partitions and their owners.
     """
-    seen = state.topic * (np.int64(2**32)) + state.partition
-    one_owner = len(np.unique(seen)) == len(seen)
+    place = state.topic * (np.int64(2**32)) + state.partition
+    one_owner = len(np.unique(place)) == len(place)
     if not (state.complete and state.members_complete and one_owner):
         return None
     return certificate(group_of(state), state.assignment, weights)

@@ -13,7 +13,7 @@ from assignors.optimal.quality import AssignmentQuality
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
 from assignors.state import UNKNOWN_LAG, GroupState
-from assignors.weighted.weights_file import GivenWeights, weights_of
+from assignors.weighted.weights import GivenWeights, weights_of
 from copartition.diff.balance import balance_of, certificate_of
 from copartition.diff.changes import Action, Change, Conflict, Flow
 from copartition.diff.matching import Matching, match_members
@@ -147,7 +147,7 @@ class AssignmentDiff:
 
     @property
     def own_stops(self) -> tuple[Stop, ...]:
-        """Those that can be the group's own; none where a plan has a longer way, see `consumption`."""
+        """The stops under the group's own protocol; none where a plan has a longer way, see `consumption`."""
         if self.after.way:
             return ()
         protocols = self.protocols
@@ -168,7 +168,7 @@ class AssignmentDiff:
         return self.after.status == "planned" and own is not None and own != planned
 
     def changes(self, *, every: bool = False) -> Iterator[Change]:
-        """The rows as objects: those that changed, or all.
+        """The rows as objects: only changed ones, or all.
 
         A planned side after gives each its reason; the first row then waits until all reasons are known.
         """

@@ -83,20 +83,20 @@ def match_members(
         raise DiffError(f"unknown match rule {rule!r}; choose one of {', '.join(MATCH_RULES)}")
     after_of = [-1] * len(before)
     rule_of: list[str | None] = [None] * len(before)
-    taken: set[int] = set()
+    paired: set[int] = set()
     if rule in _FIELDS:
         for side, members in (("before", before), ("after", after)):
             _check_unique(rule, side, members)
     for each, field in _FIELDS.items():
         if rule in {"auto", each}:
             for one, other in _pairs_by_field(field, before, after):
-                if after_of[one] < 0 and other not in taken:
+                if after_of[one] < 0 and other not in paired:
                     after_of[one], rule_of[one] = other, each
-                    taken.add(other)
+                    paired.add(other)
     renames = []
     if rule in {"auto", "overlap"}:
         free = np.array([number < 0 for number in after_of], np.bool_)
-        spare = np.array([number not in taken for number in range(len(after))], np.bool_)
+        spare = np.array([number not in paired for number in range(len(after))], np.bool_)
         for one, other, score in _pairs_by_overlap(owner_before, owner_after, free, spare):
             after_of[one], rule_of[one] = other, "overlap"
             renames.append(Rename(before[one].id, after[other].id, score))
@@ -149,12 +149,12 @@ def _pairs_by_overlap(
     )
     one, other = np.divmod(pairs, len(spare))
     score = 100 * shared // np.maximum(sizes[0][one], sizes[1][other])
-    found: list[tuple[int, int, int]] = []
+    overlaps: list[tuple[int, int, int]] = []
     lost_one, lost_other = set[int](), set[int]()
     for row in np.lexsort((pairs, -shared, -score)).tolist():
         old, new = int(one[row]), int(other[row])
         if score[row] >= RENAME_PCT and old not in lost_one and new not in lost_other:
-            found.append((old, new, int(score[row])))
+            overlaps.append((old, new, int(score[row])))
             lost_one.add(old)
             lost_other.add(new)
-    return found
+    return overlaps

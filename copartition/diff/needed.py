@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.optimal.keeping import most_kept
 from assignors.optimal.levels import find_levels
-from assignors.optimal.needed import most_kept
-from assignors.optimal.readers import Readers
+from assignors.optimal.reading import Readers
 from copartition.diff.changes import Action
 from copartition.diff.members import Presence
 

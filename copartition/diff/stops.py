@@ -43,7 +43,7 @@ class Stop(NamedTuple):
         event: what happens: "join", "leave", "crash" or "growth"; "rebalance" where partitions moved between
             members that were there all the time, so that nobody can see what made the group rebalance.
         protocol: "eager", "cooperative" or "consumer".
-        members: members that stop reading something for a while; not those that left.
+        members: members that stop reading something for a while; not who left.
         partitions: partitions that nobody reads for a while.
         detection_ms: the mean time until the group knows; nobody reads what a member had that is gone.
         pause_ms: the mean time for which a stopped partition is not read, detection included.
@@ -269,8 +269,8 @@ def find_events(
         silent = tuple(settings.auto_commit_interval_ms if lost_rows else math.inf for lost_rows, _ in gone)
         yield event("crash", staying, masks=masks, silent=silent, announced=False, missed=1.0)
     if new.any():
-        given = nothing if joined.any() or left.any() else handed
-        yield event("growth", there, masks=(new, reading, given))
+        passed_on = nothing if joined.any() or left.any() else handed
+        yield event("growth", there, masks=(new, reading, passed_on))
     elif there == staying == len(members) and handed.any():
         yield event("rebalance", staying, masks=(nothing, reading, handed))
 
@@ -312,7 +312,7 @@ def _stop(
     stopped: int,
     stands_ms: float,
 ) -> Stop:
-    """The rows that wait and those that are stopped beside them, each for so long."""
+    """The rows that wait and the rows that are stopped beside them, each for so long."""
     waiting, standing = event.waiting, stopped if stands_ms > 0 else 0
     total_ms = waiting * waits_ms + standing * stands_ms
     return Stop(

@@ -20,7 +20,7 @@ from partitioning.errors import DiffError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from assignors.weighted.certificate import Certificate
+    from assignors.assignment import Certificate
     from copartition.diff.members import MemberChange
     from copartition.diff.needed import Columns, Needed
 

@@ -82,6 +82,6 @@ class Rows:
         )
 
 
-def strategy_name(told: str | None, protocol: str | None) -> str | None:
+def strategy_name(assignor: str | None, protocol: str | None) -> str | None:
     """The strategy that Kafka tells; the coordinator's "range" is not the clients' (KIP-848)."""
-    return "broker-range" if (told, protocol) == ("range", "consumer") else told or None
+    return "broker-range" if (assignor, protocol) == ("range", "consumer") else assignor or None

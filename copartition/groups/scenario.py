@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from assignors.group import Topic
-from copartition.groups.plan.members import WhatIf, find_member, seat_members
+from copartition.groups.plan.members import WhatIf, find_member, read_topics, seat_members
 from copartition.groups.plan.planner import as_complete
 from copartition.simulation import Consumer, Crash, Deployment, Grow, RollingRestart, Scenario
 from partitioning.errors import SourceError
@@ -76,8 +76,11 @@ def scenario_of(
         )
         for name, seat in zip(names, seats.all, strict=True)
     )
-    event, times = (None, []) if deploy is None else _event(state, names, deploy)
+    read = read_topics(state)
+    event, times = (None, []) if deploy is None else _event(state, names, read, deploy)
     assumed = [*state.assumed, *seats.assumed]
+    if unread := sorted({*state.topics}.difference(read)):
+        assumed.append(f"no member reads {', '.join(unread)}, so the scenario goes without")
     if not clients:
         assumed.append("clients are Java's")
     elif len(clients) > 1:
@@ -85,7 +88,7 @@ def scenario_of(
     assumed.append(f"the group begins as {strategy!r} assigns it anew, and has been quiet for an hour")
     return CapturedScenario(
         Scenario(
-            tuple(_topics(state)),
+            tuple(topic for topic in _topics(state) if topic.name in read),
             consumers,
             () if event is None else (event,),
             assignor=strategy,
@@ -114,7 +117,9 @@ def _names(state: GroupState) -> list[str]:
     ]
 
 
-def _event(state: GroupState, names: Sequence[str], deploy: str) -> tuple[Event, list[str]]:
+def _event(
+    state: GroupState, names: Sequence[str], read: Sequence[str], deploy: str
+) -> tuple[Event, list[str]]:
     """What happens, and what is taken for granted of when it does."""
     what, _, whom = deploy.strip().partition(" ")
     match what, whom.strip():
@@ -127,17 +132,16 @@ def _event(state: GroupState, names: Sequence[str], deploy: str) -> tuple[Event,
         case "crash", member if member:
             return Crash(_BEGIN_MS, names[find_member(state, member, "--deploy crash")]), []
         case "grow", change if change:
-            return _growth(state, change), []
-    known = ", ".join(DEPLOYS)
-    raise SourceError(f"--deploy {deploy!r} is none of {known}; quote those with a blank")
+            return _growth(read, change), []
+    kinds = ", ".join(DEPLOYS)
+    raise SourceError(f"--deploy {deploy!r} is none of {kinds}; quote those with a blank")
 
 
-def _growth(state: GroupState, change: str) -> Grow:
+def _growth(read: Sequence[str], change: str) -> Grow:
     topic, _, digits = change.rpartition("=")
     count = parse_number(digits, MAX_GROUP_PARTITIONS)
-    if topic not in state.topics or count is None:
+    if topic not in read or count is None:
         raise SourceError(
-            f"--deploy 'grow {change}' is not grow TOPIC=N of a topic that the group reads: "
-            f"{', '.join(sorted(state.topics))}"
+            f"--deploy 'grow {change}' is not grow TOPIC=N of a topic that the group reads: {', '.join(read)}"
         )
     return Grow(_BEGIN_MS, topic, count)

@@ -39,7 +39,7 @@ _Id = Annotated[str, msgspec.Meta(max_length=MAX_ID)]
 
 
 class SnapshotMember(msgspec.Struct, omit_defaults=True):
-    """A member, its partitions by topic, and those that it is to have (KIP-848)."""
+    """A member, its partitions by topic, and its target (KIP-848)."""
 
     id: _Id
     instance_id: _Id | None = None
@@ -130,13 +130,13 @@ def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
 
 
 def _check_members(members: Sequence[SnapshotMember]) -> None:
-    seen: set[str] = set()
+    ids: set[str] = set()
     for number, member in enumerate(members):
-        if member.id in seen:
+        if member.id in ids:
             raise SourceError(
                 f"two members have the id {member.id!r}; an id is one member's - at `$.members[{number}].id`"
             )
-        seen.add(member.id)
+        ids.add(member.id)
 
 
 def _state(
@@ -178,8 +178,8 @@ def _state(
     )
 
 
-def _by_topic(state: GroupState, known: Mapping[str, _T]) -> tuple[_T | None, ...]:
-    return tuple(map(known.get, state.topics)) if known else ()
+def _by_topic(state: GroupState, values: Mapping[str, _T]) -> tuple[_T | None, ...]:
+    return tuple(map(values.get, state.topics)) if values else ()
 
 
 class _Collected:
@@ -245,8 +245,8 @@ def make_snapshot(state: GroupState, target: GroupState | None = None) -> Snapsh
     targets: list[dict[str, list[int]]] = [{} for _ in state.members]
     target_unassigned: dict[str, list[int]] = {}
     if target is not None:
-        known, of_members, target_unassigned = _lists(target)
-        counts |= {name: max(count, counts.get(name, 0)) for name, count in known.items()}
+        target_counts, of_members, target_unassigned = _lists(target)
+        counts |= {name: max(count, counts.get(name, 0)) for name, count in target_counts.items()}
         place = {member.id: number for number, member in enumerate(target.members)}
         targets = [of_members[place[member.id]] if member.id in place else {} for member in state.members]
     complete = state.complete and (target is None or target.complete)

@@ -25,7 +25,7 @@ from partitioning.topic_partition import MAX_PARTITIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from assignors.weighted.weights_file import GivenWeights
+    from assignors.weighted.weights import GivenWeights
     from copartition.simulation import Consumer, SimulationResult
 
 
@@ -40,18 +40,18 @@ def step_state(result: SimulationResult, step: int) -> GroupState:
     if not -len(steps) <= step < len(steps):
         raise SourceError(f"{name}#{step}: the run has {len(steps)} steps, 0 to {len(steps) - 1}")
     rebalance = steps[step]
-    given = GroupState.of(rebalance.assignment)
+    assigned = GroupState.of(rebalance.assignment)
     members = []
-    for member in given.members:
+    for member in assigned.members:
         consumer = rebalance.consumers[member.id]
         instance_id = consumer.name if consumer.static else None
-        topics = _read_by(consumer, result.scenario, given)
+        topics = _read_by(consumer, result.scenario, assigned)
         members.append(MemberIdentity(member.id, instance_id, consumer.name, topics=topics))
-    return replace(given, members=tuple(members), name=name, status=f"generation {rebalance.generation}")
+    return replace(assigned, members=tuple(members), name=name, status=f"generation {rebalance.generation}")
 
 
 def _read_by(consumer: Consumer, scenario: Scenario, now: GroupState) -> tuple[str, ...]:
-    """The topics that a consumer subscribes to; a pattern's are those that there are."""
+    """The topics that a consumer subscribes to; a pattern's are the existing ones that it matches."""
     if consumer.pattern is not None:
         return tuple(name for name in now.topics if re.fullmatch(consumer.pattern, name))
     if consumer.topics is not None:
@@ -153,7 +153,7 @@ def read_pair(
     planning = [name for name in (before, after) if name is not None and name.startswith("plan:")]
     what_if = what_if or WhatIf()
     if replace(what_if, subscribe={}) and not planning:
-        raise SourceError("--add-members, --partitions and the like change a plan; add plan:ASSIGNOR")
+        raise SourceError("--add-members, --grow and the like change a plan; add plan:ASSIGNOR")
     if after is None:
         only = read_source(before, config, group=group)
         later = only.last if only.target is None else only.target
@@ -165,16 +165,16 @@ def read_pair(
         return Pair(*sides, planned=False, kept=only, weights=given_weights(weights, later))
     if planning:
         name = before if after == planning[-1] else after
-        known = read_source(name, config, group=group)
+        source = read_source(name, config, group=group)
         try:
-            given = as_complete(known.state)
+            state = as_complete(source.state)
             # A coordinator that has a target makes the next one of that, whatever the members have got of it.
-            start = given if known.target is None else as_complete(known.target)
+            start = state if source.target is None else as_complete(source.target)
         except SourceError as error:
             raise SourceError(f"{_source_label(name)}: {error}") from error
-        weigh = given_weights(weights, known.state)
+        weigh = given_weights(weights, source.state)
         planned = plan(start, planning[-1].removeprefix("plan:"), what_if, weights=weigh)
-        sides = (given, planned) if after == planning[-1] else (planned, given)
+        sides = (state, planned) if after == planning[-1] else (planned, state)
         return Pair(*sides, planned=True, kept=Source(planned), weights=weigh)
     old, new = read_source(before, config, group=group), read_source(after, config, group=group)
     return Pair(
@@ -186,10 +186,10 @@ def read_pair(
     )
 
 
-def given_weights(given: GivenWeights | None, state: GroupState) -> GivenWeights | None:
-    """The weights that were given, "lag" as what waits in each partition of a group."""
-    if given != LAG:
-        return given
+def given_weights(weights: GivenWeights | None, state: GroupState) -> GivenWeights | None:
+    """The weights as numbers, "lag" as what waits in each partition of a group."""
+    if weights != LAG:
+        return weights
     if state.lag is None or not (state.lag != UNKNOWN_LAG).any():
         raise SourceError("--weights lag: the source tells no lag; capture --describe with its offsets")
     rows = np.flatnonzero(state.lag != UNKNOWN_LAG)

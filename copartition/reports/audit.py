@@ -15,8 +15,8 @@ from copartition.reports.json import dump
 from copartition.reports.markdown import markdown_table, markdown_text
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from copartition.words import Table, ranges
-from partitioning.kit.docstrings import described
 from partitioning.kit.extras import needs
+from partitioning.kit.words import described
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -35,6 +35,14 @@ def is_settled(audit: TopicAudit) -> bool:
         and {writer.num_partitions for writer in _writers_in_turn(audit)} == {audit.num_partitions}
         and len(_writers_in_turn(audit)) == 1
     )
+
+
+def exit_code(audits: Sequence[TopicAudit]) -> int:
+    """0 where every topic is settled; else 1 where writers differ, 2 where only too little is known."""
+    open_ones = [audit for audit in audits if not is_settled(audit)]
+    if not open_ones:
+        return 0
+    return 2 if all(audit.certainty == "unknown" for audit in open_ones) else 1
 
 
 def verdict(audit: TopicAudit) -> str:
@@ -60,7 +68,7 @@ def remarks(audit: TopicAudit) -> list[str]:
     """What to know beside the answer, in sentences."""
     coverage, keyed = audit.coverage, _keyed(audit)
     keyless = sum(span.keyless for span in audit.spans)
-    lines = [f"read {coverage.read:,} of at most {coverage.present:,} records: {coverage.said}"]
+    lines = [f"read {coverage.read:,} of at most {coverage.present:,} records: {coverage.text}"]
     for writer in _writers_in_turn(audit):
         others = [name for name in writer.same_rule if name != writer.profile]
         if others and audit.num_partitions > 1:
@@ -178,8 +186,8 @@ def _form_sentence(form: KeyForm, forms: Sequence[KeyForm]) -> str:
         ids += ": the id is hashed, so one logical key under two ids is two keys"
     maybe = f" (or {', '.join(form.maybe)})" if form.maybe else ""
     example = repr(form.example)
-    if form.said:
-        example = f"{form.sample[0]!r}, the {form.said[0].kind} {form.said[0].value}"
+    if form.meanings:
+        example = f"{form.sample[0]!r}, the {form.meanings[0].kind} {form.meanings[0].value}"
     return f"keys: {form.rows:,} of {total:,} looked at are {form.name}{maybe}, such as {example}{ids}"
 
 
@@ -377,7 +385,7 @@ def _audit_data(audit: TopicAudit) -> AuditData:
             read=audit.coverage.read,
             present=audit.coverage.present,
             partitions=[*audit.coverage.partitions],
-            said=audit.coverage.said,
+            said=audit.coverage.text,
         ),
         shares=[ShareData(writer=_writer_data(share.writer), rows=share.rows) for share in audit.shares],
         spans=[_span_data(span) for span in audit.spans],

@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from partitioning.kit.docstrings import described
 from partitioning.kit.extras import needs
+from partitioning.kit.words import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -31,15 +31,15 @@ class Names:
 
     def of(self, members: Sequence[MemberIdentity]) -> list[str]:
         """The names of the members that are in the group now."""
-        taken = {self._of[member.id] for member in members if member.id in self._of}
+        names_in_use = {self._of[member.id] for member in members if member.id in self._of}
         clients = Counter(member.client_id for member in members)
         for member in members:
             if member.id not in self._of:
                 client = member.client_id if clients[member.client_id] == 1 else None
                 numbered = (f"{member.id or 'member'} ({number})" for number in count(2))
                 names = chain((member.instance_id, client, member.id), numbered)
-                self._of[member.id] = next(name for name in names if name and name not in taken)
-                taken.add(self._of[member.id])
+                self._of[member.id] = next(name for name in names if name and name not in names_in_use)
+                names_in_use.add(self._of[member.id])
         return [self._of[member.id] for member in members]
 
 
@@ -80,9 +80,9 @@ class Change:
         after: what is now.
         source: who had the partitions, None for nobody.
         target: who has them now, None for nobody.
-        partitions: those that moved.
+        partitions: the ones that moved.
         least_s: how long at least nobody had them, or the group was not settled; None where that is nothing.
-        most_s: how long at most, as more cannot be told from looks; None where it began before the first.
+        most_s: how long at most, as looks show no more; None where it began before the first.
     """
 
     at: float
@@ -215,10 +215,10 @@ class Watch:
             yield self._change(step, Kind.MOVED, source=flow.source, partitions=flow.partitions)
             return
         # Of a partition that is new nobody knows since when it is there.
-        taken = _Spell(flow.source, None if flow.source is None else self._shown_until, step.at)
+        handover = _Spell(flow.source, None if flow.source is None else self._shown_until, step.at)
         by_spell: dict[_Spell, list[TopicPartition]] = {}
         for partition in flow.partitions:
-            by_spell.setdefault(self._free.pop(partition, taken), []).append(partition)
+            by_spell.setdefault(self._free.pop(partition, handover), []).append(partition)
         for spell, partitions in by_spell.items():
             least, most = spell.lengths(step)
             yield self._change(

@@ -32,7 +32,7 @@ class Looks:
         sleep: waits for so many seconds.
 
     Attributes:
-        taken: looks that succeeded so far.
+        successes: looks that succeeded so far.
         begun: when the first one was answered.
         ended: when the last one was answered.
         blind_s: the longest time from one look to the answer of the next; what came and went in it was not
@@ -57,8 +57,8 @@ class Looks:
         self._tell = tell
         self._clock = clock or _steady_clock()
         self._sleep = sleep
-        self._told: set[str] = set()
-        self.taken = 0
+        self._reported: set[str] = set()
+        self.successes = 0
         self.begun = self.ended = self.blind_s = 0.0
 
     def __iter__(self) -> Iterator[Step]:
@@ -74,7 +74,7 @@ class Looks:
             if reading is not None:
                 self.ended = self._clock()
                 self.begun = self.begun or self.ended
-                self.taken += 1
+                self.successes += 1
                 self.blind_s = max(self.blind_s, self.ended - (asked_s if since is None else since))
                 if reading is not latest:
                     yield Step(self.ended, since, *reading)
@@ -92,12 +92,12 @@ class Looks:
         except SourceError as error:
             if required:
                 raise
-            if str(error) not in self._told:
-                self._told.add(str(error))
+            if str(error) not in self._reported:
+                self._reported.add(str(error))
                 self._tell(str(error))
             return None
-        if self._told:
-            self._told.clear()
+        if self._reported:
+            self._reported.clear()
             self._tell(None)
         return reading
 

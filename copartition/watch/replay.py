@@ -39,7 +39,7 @@ NAMING_NOBODY = (Phase.PAUSED, Phase.COMPUTING)
 """In these phases the coordinator names nobody: it names who is not missed yet, and who has just heard."""
 
 
-class Seen(NamedTuple):
+class NamedStep(NamedTuple):
     """A step of a record.
 
     Attributes:
@@ -72,21 +72,21 @@ class Episode:
 
     Attributes:
         first: number of the step before.
-        seen: that step, and the others up to the one after.
+        steps: that step, and the others up to the one after.
     """
 
     first: int
-    seen: Sequence[Seen]
+    steps: Sequence[NamedStep]
 
     @property
     def last(self) -> int:
         """Number of the step after."""
-        return self.first + len(self.seen) - 1
+        return self.first + len(self.steps) - 1
 
     @property
     def changes(self) -> list[Change]:
         """All that changed."""
-        return [change for seen in self.seen[1:] for change in seen.changes]
+        return [change for step in self.steps[1:] for change in step.changes]
 
     @property
     def causes(self) -> tuple[Change, ...]:
@@ -95,7 +95,7 @@ class Episode:
 
     def planned(self, assignor: str) -> GroupState:
         """The assignment that the strategy gives to the members after, who own what they owned before."""
-        before, after = self.seen[0], self.seen[-1]
+        before, after = self.steps[0], self.steps[-1]
         new = {cause.name for cause in self.causes if cause.kind in {Kind.JOINED, Kind.RESTARTED}}
         place = {
             name: number
@@ -112,11 +112,11 @@ class Episode:
     def scenario(self, assignor: str, seed: int) -> Scenario:
         """The causes as events, each at a time drawn from those between the look before it and its own.
 
-        Before the record the group was quiet for about an hour; later, since it was seen to have settled.
+        Before the record the group was quiet for about an hour; later, since it was steps to have settled.
         """
         random = np.random.default_rng(seed)
         # A look begins before its answer comes, so that what two looks show may overlap; its order is known.
-        drawn = np.maximum.accumulate([_drawn_ms(step.step, random) for step in self.seen]).tolist()
+        drawn = np.maximum.accumulate([_drawn_ms(step.step, random) for step in self.steps]).tolist()
         at_ms = dict(enumerate(drawn, self.first))
         causes = self.causes
         zero_ms = at_ms[causes[0].step]
@@ -124,7 +124,7 @@ class Episode:
         consumers = dict(self._consumers())
         return Scenario(
             topics=tuple(Topic(name, count) for name, count in self._counts().items()),
-            consumers=tuple(consumers[name] for name in self.seen[0].names),
+            consumers=tuple(consumers[name] for name in self.steps[0].names),
             events=tuple(_event(cause, at_ms[cause.step] - zero_ms, consumers) for cause in causes),
             assignor=assignor,
             seed=seed,
@@ -136,7 +136,7 @@ class Episode:
         """The longest time that the simulated coordinator named no owner of a partition there was before."""
         line = result.timeline
         counts = zip(line.topics, line.first.tolist(), strict=False)
-        state = self.seen[0].step.state
+        state = self.steps[0].step.state
         there = dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
         named = np.zeros(int(line.first[-1]), np.bool_)
         for topic, first in counts:
@@ -153,8 +153,8 @@ class Episode:
     def _counts(self) -> dict[str, int]:
         """The partitions of each topic before; of one that nobody read then, after."""
         counts: dict[str, int] = {}
-        for seen in (self.seen[-1], self.seen[0]):
-            state = seen.step.state
+        for named in (self.steps[-1], self.steps[0]):
+            state = named.step.state
             counts |= dict(zip(state.topics, state.highest_counts.tolist(), strict=True))
         return counts
 
@@ -162,8 +162,8 @@ class Episode:
         """Each member as a consumer. A static one that left has been dropped by the coordinator just then."""
         left = {cause.name for cause in self.causes if cause.kind is Kind.LEFT}
         topics = self._counts()
-        for seen in reversed(self.seen):
-            for name, member in zip(seen.names, seen.step.state.members, strict=True):
+        for named in reversed(self.steps):
+            for name, member in zip(named.names, named.step.state.members, strict=True):
                 reads = tuple(topic for topic in member.topics or () if topic in topics)
                 yield (
                     name,
@@ -194,16 +194,16 @@ def _event(cause: Change, at_ms: float, consumers: dict[str, Consumer]) -> Event
             return Restart(at_ms, name, 500 * (cause.most_s or 0))
 
 
-def see(steps: Sequence[Step]) -> list[Seen]:
+def see(steps: Sequence[Step]) -> list[NamedStep]:
     """What each step of a record shows."""
     names, watch = Names(), Watch()
-    return [Seen(step, names.of(step.state.members), watch.see(step)) for step in steps]
+    return [NamedStep(step, names.of(step.state.members), watch.see(step)) for step in steps]
 
 
-def episodes(seen: Sequence[Seen]) -> list[Episode]:
+def episodes(steps: Sequence[NamedStep]) -> list[Episode]:
     """What lies between settled steps, where somebody came or went, a topic grew or partitions moved."""
-    settled = [number for number, each in enumerate(seen) if each.settled]
-    episodes = [Episode(first, seen[first : last + 1]) for first, last in pairwise(settled)]
+    settled = [number for number, each in enumerate(steps) if each.settled]
+    episodes = [Episode(first, steps[first : last + 1]) for first, last in pairwise(settled)]
     return [
         episode
         for episode in episodes
@@ -333,8 +333,8 @@ def replay_record(
     changes = changes or {}
     steps = read_record(path)
     _check_whole(path, steps)
-    seen = see(steps)
-    settled = [number for number, each in enumerate(seen) if each.settled]
+    named_steps = see(steps)
+    settled = [number for number, each in enumerate(named_steps) if each.settled]
     if not settled:
         raise SourceError(
             f"{path}: no step shows a stable group in which every partition has an owner, so who had what is "
@@ -343,12 +343,12 @@ def replay_record(
     strategy = _strategy(path, steps, assignor)
     assumed: dict[str, None] = {}
     compared = []
-    for episode in episodes(seen):
-        planned = episode.planned(strategy) if episode.seen[-1].names else episode.seen[-1].step.state
+    for episode in episodes(named_steps):
+        planned = episode.planned(strategy) if episode.steps[-1].names else episode.steps[-1].step.state
         assumed |= dict.fromkeys(planned.assumed)
         compared.append(_compare(episode, planned, strategy, changes, seeds))
     settings = with_settings(Scenario((Topic("any", 1),), ()), changes).settings
-    told = _assumed(compared, settings, len(seeds), consumer=not get_assignor(strategy).protocols)
+    from_looks = _assumed(compared, settings, len(seeds), consumer=not get_assignor(strategy).protocols)
     return Replay(
         steps[settled[0]].state.name,
         strategy,
@@ -356,8 +356,8 @@ def replay_record(
         len(steps),
         steps[-1].at - steps[0].at,
         tuple(compared),
-        (*told, *assumed),
-        tuple(_warnings(path, settled, seen)),
+        (*from_looks, *assumed),
+        tuple(_warnings(path, settled, named_steps)),
     )
 
 
@@ -376,28 +376,28 @@ def _check_whole(path: str | PathLike[str], steps: Sequence[Step]) -> None:
             )
 
 
-def _strategy(path: str | PathLike[str], steps: Sequence[Step], given: str | None) -> str:
+def _strategy(path: str | PathLike[str], steps: Sequence[Step], assignor: str | None) -> str:
     strategies = {step.state.strategy for step in steps if step.state.strategy is not None}
-    if given is None and len(strategies) != 1:
+    if assignor is None and len(strategies) != 1:
         what = (
             f"tells of {' and '.join(sorted(strategies))}"
             if strategies
             else "does not tell the group's assignor"
         )
         raise SourceError(f"{path}: the record {what}; name the one to replay it with, --assignor range")
-    strategy = given or strategies.pop()
+    strategy = assignor or strategies.pop()
     check_for_consumers([strategy], SourceError)
     get_assignor(strategy)
     return strategy
 
 
-def _warnings(path: str | PathLike[str], settled: Sequence[int], seen: Sequence[Seen]) -> list[str]:
+def _warnings(path: str | PathLike[str], settled: Sequence[int], steps: Sequence[NamedStep]) -> list[str]:
     warnings = []
     if not read_text(path).endswith("\n"):
         warnings.append("the last line is cut, and left out")
     if settled[0]:
         warnings.append(f"not replayed up to #{settled[0]}: who had what before is not known")
-    if settled[-1] != len(seen) - 1:
+    if settled[-1] != len(steps) - 1:
         warnings.append(f"not replayed from #{settled[-1]} on: the record ends before the group settled")
     return warnings
 
@@ -405,7 +405,7 @@ def _warnings(path: str | PathLike[str], settled: Sequence[int], seen: Sequence[
 def _compare(
     episode: Episode, planned: GroupState, strategy: str, changes: Mapping[str, str], seeds: Sequence[int]
 ) -> Compared:
-    after = episode.seen[-1]
+    after = episode.steps[-1]
     name_of = dict(zip((member.id for member in after.step.state.members), after.names, strict=True))
     model = owners_of(planned, [name_of[member.id] for member in planned.members])
     recorded = after.owners

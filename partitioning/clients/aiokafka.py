@@ -1,6 +1,6 @@
 """aiokafka: a callable decides, one for each topic."""
 
-from partitioning.clients.topic_callable import TopicCallable
+from partitioning.clients.placing import TopicCallable
 
 
 class AiokafkaPartitioner(TopicCallable):

@@ -5,18 +5,129 @@ Spark's drivers may get this module by value.
 
 from __future__ import annotations
 
+import socket
+import ssl
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
 
-from partitioning.clients.refusal import protocol_fault, why_refused
+from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from confluent_kafka import KafkaError
+
+
+_PATIENCE_S = 2.0
+_MOMENT_S = 0.5
+_ASKED = 3
+_LOGIN = "sasl.mechanism, sasl.username and sasl.password say who we are"
+_OTHER = {
+    "PLAINTEXT": "SSL or SASL_SSL",
+    "SASL_PLAINTEXT": "SASL_SSL",
+    "SSL": "PLAINTEXT or SASL_PLAINTEXT",
+    "SASL_SSL": "SASL_PLAINTEXT",
+}
+_NO_TLS = ("UNEXPECTED_EOF", "WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+"""How a handshake ends with somebody who does not speak TLS."""
+
+
+def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
+    """What librdkafka says, each fault once, with what it leaves out and the settings to look at.
+
+    Args:
+        faults: what it says.
+        config: the settings that it said it to.
+    """
+    errors = [*faults]
+    reasons = [describe_errors(errors)]
+    if any(each.name() == "_AUTHENTICATION" for each in errors):
+        reasons.append(_LOGIN)
+    elif "certificate verify failed" in reasons[0]:
+        fault = _certificate_fault(config)
+        reasons.append(f"{f'{fault}; ' if fault else ''}ssl.ca.location or ssl.ca.pem says whom we trust")
+    elif fault := protocol_fault(errors, config):
+        reasons.append(fault)
+    return "; ".join(reasons)
+
+
+def protocol_fault(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str | None:
+    """What `security.protocol` has to be where brokers expect TLS and we come without, or the reverse.
+
+    librdkafka hears in both cases that the broker hangs up, and takes it for one that is down.
+    """
+    if all(each.name() != "_ALL_BROKERS_DOWN" for each in faults):
+        return None
+    protocol = str(config.get("security.protocol", "PLAINTEXT")).upper()
+    with_tls = protocol.endswith("SSL")
+    told_by = (_speaks_tls(*address) for address in _addresses(config))
+    spoken = next((spoken for spoken in told_by if spoken is not None), None)
+    if spoken is None or spoken == with_tls:
+        return None
+    which = f"and security.protocol is {protocol}: try {_OTHER.get(protocol, 'another')}"
+    return f"the broker speaks {'TLS' if spoken else 'no TLS'}, {which}"
+
+
+def _speaks_tls(host: str, port: int) -> bool | None:
+    """Whether somebody there does; None where nobody is.
+
+    A broker that is going away hangs up as one does that speaks no TLS; a moment later it is gone.
+    """
+    spoken = _shakes_hands(host, port)
+    if spoken is False:
+        time.sleep(_MOMENT_S)
+        spoken = _shakes_hands(host, port)
+    return spoken
+
+
+def _shakes_hands(host: str, port: int) -> bool | None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # nothing is sent, and whom to trust is not the question
+    try:
+        raw = socket.create_connection((host, port), _PATIENCE_S)
+    except OSError:
+        return None
+    with raw:
+        try:
+            context.wrap_socket(raw).close()
+        except ssl.SSLError as error:
+            return not str(error.reason).startswith(_NO_TLS)  # it may well want a certificate of ours
+        except TimeoutError:
+            return None
+        except OSError:
+            return False
+    return True
+
+
+def _certificate_fault(config: Mapping[str, Any]) -> str | None:
+    """What is wrong with the first broker's certificate, under librdkafka's settings; None for nothing."""
+    for host, port in _addresses(config):
+        with suppress(OSError, ValueError):
+            context = ssl.create_default_context(
+                cafile=config.get("ssl.ca.location"), cadata=config.get("ssl.ca.pem")
+            )
+            context.check_hostname = config.get("ssl.endpoint.identification.algorithm", "https") == "https"
+            with socket.create_connection((host, port), _PATIENCE_S) as raw:
+                try:
+                    context.wrap_socket(raw, server_hostname=host).close()
+                except ssl.SSLCertVerificationError as error:
+                    return error.verify_message
+        return None
+    return None
+
+
+def _addresses(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Of the brokers that the settings name; of a few, for each that says nothing takes its time."""
+    for server in str(config.get("bootstrap.servers", "")).split(",")[:_ASKED]:
+        host, _, port = server.strip().rpartition("://")[2].rpartition(":")
+        if host and port.isdigit():
+            yield host.strip("[]"), int(port)
+
 
 _FIRST_WAIT_S = 0.25
 _FINAL = {"_AUTHENTICATION", "_SSL", "_RESOLVE"}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from partitioning.clients.placing import TopicPlacer, layout_of, strategy
-from partitioning.clients.topic_callable import TopicCallable
+from partitioning.clients.placing import TopicCallable, TopicPlacer, layout_of, strategy
 from partitioning.errors import UnknownTopicError
 
 try:

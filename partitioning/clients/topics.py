@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from partitioning.clients.contact import why_refused
 from partitioning.clients.delivery import Deliveries, milliseconds
 from partitioning.clients.placing import TopicPlacer, layout_of, librdkafka_partitioner, strategy
-from partitioning.clients.refusal import why_refused
 from partitioning.errors import (
     BrokerUnreachableError,
     CopartitionError,

@@ -5,13 +5,18 @@ filled; `many_maps` has that of many at once. `TimelineKeys` is the order of Kaf
 coordinator has its members.
 """
 
-from partitioning.java.hash_codes import topic_partition_hash, topic_partition_hashes, uuid_hash
+from partitioning.java.collections import TimelineKeys, scala_set_order
+from partitioning.java.hash_codes import (
+    string_hash,
+    string_hashes,
+    topic_partition_hash,
+    topic_partition_hashes,
+    utf16_key,
+    uuid_hash,
+)
 from partitioning.java.hash_map import HashMap, HashSet
 from partitioning.java.hash_order import hash_map_keys, hash_map_order
-from partitioning.java.scala_set import scala_set_order
 from partitioning.java.sizes import hash_map_capacity, hash_set_capacity
-from partitioning.java.strings import string_hash, string_hashes, utf16_key
-from partitioning.java.timeline_keys import TimelineKeys
 
 __all__ = [
     "HashMap",

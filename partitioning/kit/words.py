@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from inspect import getdoc
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,3 +14,11 @@ def first_of(names: Sequence[str], most: int) -> str:
     """The first of these names, and how many there are more: a, b and 3 more."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+_ATTRIBUTE = re.compile(r"^ +(\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
+
+
+def described(type_: type) -> dict[str, str]:
+    """The descriptions under "Attributes:" in the docstring of a class."""
+    return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(getdoc(type_) or "")}

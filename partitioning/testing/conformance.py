@@ -6,23 +6,76 @@ import pickle
 import random
 import subprocess
 import sys
+import traceback
 from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from partitioning.interface import NONE_AVAILABLE, Partitioner, PlacesByKey, TopicLayout, TopicPartitioner
 from partitioning.keys import key_column
-from partitioning.testing.key_forms import key_forms
-from partitioning.testing.time_limit import LIMIT_S, in_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from partitioning.keys import Keys
 
     Factory = Callable[[], Partitioner]
     KeyList = Sequence[bytes | None]
+    from collections.abc import Callable
+
+
+LIMIT_S = 600.0
+"""How long a strategy may take to pass all rules."""
+
+
+def in_time(check: Callable[[], None], limit_s: float) -> None:
+    """Call a check in a thread, which is left behind where it has not ended after so many seconds.
+
+    Raises:
+        AssertionError: it has not; the message says where it is.
+        BaseException: what the check raises.
+    """
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            check()
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            raised.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    if thread.is_alive():
+        frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - there is no public name
+        where = "".join(traceback.format_stack(frame)[-3:]) if frame else "it has just ended"
+        raise AssertionError(f"has not come to an end within {limit_s:g} s; it is here:\n{where}")
+    if raised:
+        raise raised[0]
+
+
+def key_forms(keys: Sequence[bytes | None]) -> Iterator[tuple[str, Keys]]:
+    """The same keys in every form, each with its name; those of Arrow where PyArrow is installed."""
+    array = np.empty(len(keys), object)
+    array[:] = keys
+    yield "a tuple", tuple(keys)
+    yield "an object array", array
+    yield "a KeyColumn", key_column(keys)
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - an optional package
+    except ImportError:
+        return
+    plain = pa.array(keys, pa.binary())
+    yield "an Arrow array", plain
+    yield "an Arrow array with 64-bit offsets", plain.cast(pa.large_binary())
+    if hasattr(pa, "binary_view"):
+        yield "an Arrow array of views", pa.array(keys, pa.binary_view())
+    yield "a dictionary-encoded Arrow array", plain.dictionary_encode()
+    yield "a slice of an Arrow array", pa.array([b"before", *keys, b"after"], pa.binary())[1:-1]
+    yield "a chunked Arrow array", pa.chunked_array([plain[:3], plain[3:3], plain[3:]], pa.binary())
+
 
 LAYOUTS = {
     **{f"{count} partitions": TopicLayout(count) for count in (1, 2, 3, 12, 1_000, 200_000)},

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from partitioning.hashing.modulo import SignRule
-    from spark_integration.python_functions import ArrowFunction
+    from spark_integration.hash_columns import ArrowFunction
 
 UNCHECKED = "none"
 """What option `profile` says where rows are placed by no profile."""

@@ -84,7 +84,7 @@ def state():
         (
             lambda: plan(state(), "range", WhatIf(partitions={"t": 2**31 - 1})),
             SourceError,
-            "--partitions t=2147483647: the topic has 2,147,483,647 partitions",
+            "--grow t=2147483647: the topic has 2,147,483,647 partitions",
         ),
     ],
 )

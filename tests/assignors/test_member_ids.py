@@ -2,7 +2,7 @@
 
 import pytest
 
-from assignors.member_ids import name_in
+from assignors.group import name_in
 
 MADE = "-01234567-89ab-cdef-0123-456789abcdef"
 

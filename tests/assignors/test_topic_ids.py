@@ -2,8 +2,7 @@
 
 import uuid
 
-from assignors.group import Topic
-from assignors.topic_ids import made_id, topic_id
+from assignors.group import Topic, made_id, topic_id
 
 
 def test_a_made_id_is_javas_name_uuid():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignors import Group, Member, Topic
-from assignors.columnar.odd_group import OddGroup
+from assignors.columnar.numbering import OddGroup
 from assignors.group import StickyUserData
 from assignors.partition_list import PartitionList
 from assignors.strategies import (

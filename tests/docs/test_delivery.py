@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from copartition.cli.delivery import EXAMPLES as HELP_EXAMPLES
-from copartition.cli.delivery import delivery
 from copartition.cli.main import copartition
+from copartition.cli.model import delivery
 
 PAGE = Path(__file__).parents[2] / "docs" / "delivery.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -32,7 +31,7 @@ def test_there_are_two_examples():
     assert TEXT.count("```console") == len(EXAMPLES) == 2
 
 
-@pytest.mark.parametrize("arguments", re.findall(r"^ +copartition (.+)$", HELP_EXAMPLES, re.MULTILINE))
+@pytest.mark.parametrize("arguments", re.findall(r"^ +copartition (.+)$", delivery.epilog, re.MULTILINE))
 def test_an_example_of_help_runs(arguments):
     assert outcome(arguments)
 

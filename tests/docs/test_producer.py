@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from copartition.cli.batching import EXAMPLES as HELP_EXAMPLES
 from copartition.cli.main import copartition
+from copartition.cli.model import batching
 from partitioning.producer import BatchingSettings, Broker, LibrdkafkaSettings, simulate_librdkafka
 
 PAGE = Path(__file__).parents[2] / "docs" / "producer.md"
@@ -43,7 +43,7 @@ def test_there_are_two_examples():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", re.findall(r"^ +copartition (.+)$", HELP_EXAMPLES, re.MULTILINE))
+@pytest.mark.parametrize("arguments", re.findall(r"^ +copartition (.+)$", batching.epilog, re.MULTILINE))
 @pytest.mark.usefixtures("_folder")
 def test_an_example_of_help_runs(arguments):
     assert outcome(arguments)

@@ -11,13 +11,13 @@ import pytest
 
 from partitioning import (
     TopicLayout,
-    by_key,
     get_partitioner,
     grow,
     key_column,
     partition_batch,
     partition_for_key,
     partitioners,
+    placement,
 )
 from partitioning.errors import (
     BrokenPluginError,
@@ -65,9 +65,9 @@ class WithState:
 def registered(monkeypatch):
     """Registers partitioners for one test."""
     monkeypatch.setattr(partitioners._REGISTRY, "_registered", {})
-    by_key._plug_in.cache_clear()
+    placement._plug_in.cache_clear()
     yield partitioners.register_partitioner
-    by_key._plug_in.cache_clear()
+    placement._plug_in.cache_clear()
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ import pytest
 from partitioning import TopicLayout, get_partitioner
 from partitioning.errors import InvalidConfigError, InvalidKeyError
 from partitioning.interface import NONE_AVAILABLE, BatchAware
-from partitioning.metadata import MetadataOrder
 from partitioning.producer.record_size import BATCH_OVERHEAD, MAX_RECORD_OVERHEAD, payload_size, record_size
-from partitioning.round_robin import RoundRobin, metadata_order
+from partitioning.round_robin import MetadataOrder, RoundRobin, metadata_order
 from tools.oracle.clients import golden
 
 

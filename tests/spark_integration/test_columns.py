@@ -13,9 +13,9 @@ from pyspark.sql import functions as sf
 from partitioning import partition_for_key
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, UnknownStrategyError
 from partitioning.profiles import PROFILES
-from spark_integration import hash_columns, jvm_engine, kafka_partition
+from spark_integration import hash_columns, kafka_partition
 from spark_integration.columns import KEY, NULLS, PARTITIONS, PROFILE
-from spark_integration.jvm_engine import murmur2_expression
+from spark_integration.hash_columns import murmur2_expression
 
 REPOSITORY = Path(__file__).parents[2]
 TEXTS = ["", "a", "key", "user-1", "한글", "\x00", "x" * 300, *(f"flight-{n * 7919:x}" for n in range(200))]
@@ -156,7 +156,7 @@ def test_the_connector_makes_murmur2_native(
 def test_without_kafkas_classes_python_hashes(
     keys: DataFrame, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(jvm_engine, "KAFKA_UTILS", "org.apache.kafka.NoSuchClass")
+    monkeypatch.setattr(hash_columns, "KAFKA_UTILS", "org.apache.kafka.NoSuchClass")
     with warnings.catch_warnings(action="error"):
         assert murmur2_expression(sf.col("binary")) is None
     assert capfd.readouterr() == ("", "")
@@ -167,7 +167,7 @@ WITHOUT_PY4J = """
 import importlib.util, pyspark.sql
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name: None if name == "py4j" else found(name)
-from spark_integration.jvm_engine import murmur2_expression
+from spark_integration.hash_columns import murmur2_expression
 class ConnectColumn: pass
 print(murmur2_expression(ConnectColumn()))
 """

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka.serialization import DoubleSerializer, IntegerSerializer, StringSerializer
 from pyspark.sql import SparkSession
 
-from spark_integration import keys, python_functions
+from spark_integration import hash_columns, keys
 
 INTS = [0, 1, -1, 21, 2**31 - 1, -(2**31)]
 DOUBLES = [0.0, -0.0, 1.5, -1e300, 5e-324, math.inf, -math.inf]
@@ -49,7 +49,7 @@ def test_keys_are_what_the_java_serializers_make_of_them(
 @pytest.mark.parametrize("through", ["arrow", "pandas"])
 def test_every_nan_is_javas(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, through: str) -> None:
     if through == "pandas":
-        monkeypatch.delattr(python_functions.sf, "arrow_udf", raising=False)
+        monkeypatch.delattr(hash_columns.sf, "arrow_udf", raising=False)
     negative_nan = struct.unpack(">d", bytes.fromhex("fff8000000000001"))[0]
     found = serialized(spark, keys.double_key, [math.nan, negative_nan, None, 2.5], "double")
     canonical = bytes.fromhex("7ff8000000000000")

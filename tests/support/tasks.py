@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assignors import Group, Member, Topic, get_assignor
-from assignors.share import SimpleAssignor
-from assignors.streams import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
+from assignors.rules.simple import SimpleAssignor
+from assignors.rules.streams_sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.errors import AssignorError
 from partitioning.topic_partition import TopicPartition
 from tests.support.golden import group_of, lists_of

@@ -52,7 +52,7 @@ def make(rng: Random) -> tuple[list[str], dict[str, bytes]]:
         "scenario.json": JSON,
         "config": CONFIG if rng.random() < 0.5 else mutate(rng, CONFIG),
     }
-    shape = maybe("-o", rng.choice(["stat", "json", "ndjson", "csv", "markdown", "html"])) + maybe(
+    shape = maybe("-o", rng.choice(["stat", "json", "ndjson", "csv", "markdown"])) + maybe(
         "--width", number()
     )
     command = rng.choice(["diff", "diff", "diff", "simulate", "partition"])
@@ -73,20 +73,26 @@ def make(rng: Random) -> tuple[list[str], dict[str, bytes]]:
     other = rng.choice([f"plan:{rng.choice(ASSIGNORS).decode()}", "group", f"scenario.yaml#{number()}"])
     sides = ["group", other] if rng.random() < 0.9 else ["group"]
     rng.shuffle(sides)
-    what_if = maybe("--add-members", number()) + maybe("--partitions", f"orders={number()}")
+    what_if = maybe("--add-members", number()) + maybe("--grow", f"orders={number()}")
     what_if += maybe("--remove-member", rng.choice(["worker-1", "c", number()]))
     what_if += maybe("--add-member", rng.choice(JOINERS)) + maybe("--subscribe", rng.choice(SUBSCRIPTIONS))
     what_if += maybe("--deploy", rng.choice(["rolling", "surge"])) + maybe("--weights", "lag")
-    what_if += maybe("--rolling-restart") + maybe("--set", f"session.timeout.ms={number()}")
+    what_if += maybe("--set", f"session.timeout.ms={number()}")
     shown = maybe("--by", rng.choice(["member", "topic", "partition"])) + maybe(
-        "--topic", rng.choice(PATTERNS)
+        "--only-topic", rng.choice(PATTERNS)
     )
-    shown += maybe("--member", rng.choice(PATTERNS))
+    shown += maybe("--only-member", rng.choice(PATTERNS))
     limits = maybe("--check", f"moved_pct<={number()}") + maybe(
         "--match", rng.choice(["host", "overlap", "auto"])
     )
     limits += maybe("--strict") + maybe("--group", rng.choice(["billing", "g"]))
-    rest = maybe("--all") + maybe("--reasons") + maybe("--out", "out") + maybe("--command-config", "config")
+    rest = (
+        maybe("--all")
+        + maybe("--reasons")
+        + maybe("--out", "out")
+        + maybe("--html", "out")
+        + maybe("--command-config", "config")
+    )
     return ["diff", *sides, *what_if, *shown, *limits, *rest, *shape], files
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from assignors.explain import Explainer
+from assignors.explain import Explainer, settle
 from assignors.group import Group, Member, StickyUserData, Topic
 from assignors.partition_list import PartitionList
 from assignors.protocol import encode_cooperative_user_data, encode_sticky_user_data
 from assignors.registry import get_assignor
-from assignors.settling import settle
 from tools.fuzz.mutation import mutate
 
 if TYPE_CHECKING:

@@ -75,7 +75,7 @@ ROWS = [
         "tests/assignors/test_golden.py",
     ),
     (
-        "assignors/columnar/uniform_outcome.py",
+        "assignors/columnar/uniform.py",
         "HashSet(numbers) if topic in crowded else numbers",
         "numbers",
         "tests/assignors/test_golden.py",
@@ -248,7 +248,7 @@ ROWS = [
     ),
     ("copartition/cli/diff.py", "if strict and change.assumed:", "if strict and change.warnings:", COMMAND),
     ("copartition/reports/diff/model.py", "np.argsort(-sizes", "np.argsort(sizes", REPORTS),
-    ("copartition/cli/shell.py", "TROUBLE = 2", "TROUBLE = 1", COMMAND),
+    ("copartition/cli/shell.py", "COULD_NOT = 2", "COULD_NOT = 1", COMMAND),
     (
         "copartition/watch/changes.py",
         "self._shown_until = step.since",
@@ -391,7 +391,7 @@ ROWS = [
         OPTIMAL,
     ),
     (
-        "assignors/claims.py",
+        "assignors/optimal/reading.py",
         "counts = generation == latest[partition]",
         "counts = generation >= 0",
         OPTIMAL,
@@ -403,25 +403,25 @@ ROWS = [
         OPTIMAL,
     ),
     (
-        "assignors/optimal/decision.py",
+        "assignors/optimal/assignor.py",
         "lost[owner[lost] != reading.rightful[lost]]",
         "lost",
         OPTIMAL,
     ),
     (
-        "assignors/optimal/spreading.py",
+        "assignors/optimal/deciding.py",
         "even * (2 * number - 1)",
         "even * (0 * number)",
         OPTIMAL,
     ),
     (
-        "assignors/optimal/spreading.py",
+        "assignors/optimal/deciding.py",
         "window *= 4",
         "return given",
         OPTIMAL,
     ),
     (
-        "assignors/optimal/needed.py",
+        "assignors/optimal/keeping.py",
         "np.maximum(held, low).sum()",
         "held.sum()",
         OPTIMAL,

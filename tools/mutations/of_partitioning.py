@@ -152,7 +152,7 @@ ROWS = [
         "tests/partitioning/test_growth.py",
     ),
     (
-        "partitioning/coordinator.py",
+        "partitioning/placement.py",
         "0 if value == -(1 << 31) else abs(value) % count",
         "abs(value) % count",
         "tests/partitioning/test_coordinator.py",
@@ -229,7 +229,7 @@ ROWS = [
         JAVA,
     ),
     (
-        "partitioning/java/strings.py",
+        "partitioning/java/hash_codes.py",
         'return text.encode("utf-16-be"',
         'return text.encode("utf-8"',
         JAVA,
@@ -275,12 +275,12 @@ ROWS = [
     ),
     # Plug-ins that place by key alone, and a producer that serializes.
     (
-        "partitioning/by_key.py",
+        "partitioning/placement.py",
         "(placed < -1) | (placed >= num_partitions)",
         "placed >= num_partitions",
         BY_KEY,
     ),
-    ("partitioning/by_key.py", " or placed.shape != (len(keys),)", "", BY_KEY),
+    ("partitioning/placement.py", " or placed.shape != (len(keys),)", "", BY_KEY),
     ("partitioning/testing/conformance.py", "if by_key == -1 else", "if by_key <= 0 else", CONFORMANCE),
     ("partitioning/clients/confluent.py", "(config, **self._settings)", "(config)", SERIALIZING),
     (

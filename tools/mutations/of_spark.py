@@ -109,7 +109,7 @@ ROWS = [
         DELIVERY,
     ),
     (
-        "spark_integration/sinks/producers.py",
+        "spark_integration/sinks/delivery.py",
         'f"of process {os.getpid()}"',
         '"of all processes"',
         DELIVERY,

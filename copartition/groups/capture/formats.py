@@ -65,16 +65,16 @@ def _parse(text: str, group: str | None) -> tuple[GroupState, GroupState | None]
         return connect.parse_status(text), None
     groups = scan(text)
     name = _pick(groups, group)
-    found = groups[name]
-    if found.status == "Dead":
+    scanned = groups[name]
+    if scanned.status == "Dead":
         raise SourceError(f"the capture says that group {name!r} does not exist")
-    if not found.tables and found.status == "Empty":
+    if not scanned.tables and scanned.status == "Empty":
         nothing = np.empty(0, np.int32)
         return GroupState((), (), nothing, nothing, nothing, name=name, status="Empty"), None
-    if any(kind.startswith("kafkactl") for kind in found.tables):
-        state, target = kafkactl.parse_tables(found.tables), None
+    if any(kind.startswith("kafkactl") for kind in scanned.tables):
+        state, target = kafkactl.parse_tables(scanned.tables), None
     else:
-        state, target = describe(found, name)
+        state, target = describe(scanned, name)
     if group is not None and name is None:
         state = replace(state, assumed=(*state.assumed, f"the capture names no group; taken for {group!r}"))
     return state, target
@@ -129,7 +129,7 @@ def _about_reassignment(text: str) -> str:
     counts: dict[str, int] = {}
     for topic, partition in _REASSIGNMENT.findall(text):
         counts[topic] = max(counts.get(topic, 0), int(partition) + 1)
-    options = " ".join(f"--partitions {topic}={count}" for topic, count in [*counts.items()][:3])
+    options = " ".join(f"--grow {topic}={count}" for topic, count in [*counts.items()][:3])
     return (
         "this is JSON of kafka-reassign-partitions: it tells which brokers keep replicas, not which members "
         "have partitions; capture the group with kafka-consumer-groups --describe. To plan with the "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.member_ids import name_in
+from assignors.group import name_in
 from assignors.state import UNKNOWN_LAG, GroupState, MemberIdentity
 from copartition.groups.capture.table import AGAIN, beyond_end
 from copartition.groups.rows import strategy_name
@@ -31,7 +31,7 @@ _FORMS = {
 }
 
 
-class Given(NamedTuple):
+class Owned(NamedTuple):
     """Partitions of members, as columns; without topics where the tool does not name them."""
 
     topics: tuple[str, ...]
@@ -55,8 +55,8 @@ class Roster(NamedTuple):
     table: Table
     identities: tuple[MemberIdentity, ...]
     counts: NDArray[np.int64]
-    current: Given | None
-    target: Given | None
+    current: Owned | None
+    target: Owned | None
     protocol: str | None
 
 
@@ -149,7 +149,7 @@ def _check_last_row(table: Table) -> None:
         raise table.fault(row, f"the file ends within {last}, or lacks its last newline; {AGAIN}")
 
 
-def _assigned_partitions(table: Table, column: str) -> Given:
+def _assigned_partitions(table: Table, column: str) -> Owned:
     texts = table.texts(column)
     topics: dict[str, int] = {}
     members: list[int] = []
@@ -161,12 +161,12 @@ def _assigned_partitions(table: Table, column: str) -> Given:
             of_topic += [topics.setdefault(topic, len(topics))] * len(partitions)
             numbers += partitions
     arrays = (np.array(column, np.int32) for column in (members, of_topic, numbers))
-    return Given(tuple(topics), *arrays)
+    return Owned(tuple(topics), *arrays)
 
 
 def _parse(table: Table, row: int, column: str, text: str) -> list[tuple[str, list[int]]]:
     separator = ", " if text.endswith(")") else ";"
-    given = []
+    lists = []
     for part in text.split(separator):
         match = _FORMS[separator].fullmatch(part)
         if match is None:
@@ -178,8 +178,8 @@ def _parse(table: Table, row: int, column: str, text: str) -> list[tuple[str, li
             )
         if len(set(partitions)) < len(partitions):
             raise table.fault(row, f"{column} lists a partition of {match[1] or 'a topic'} twice; {AGAIN}")
-        given.append((match[1], partitions))
-    return given
+        lists.append((match[1], partitions))
+    return lists
 
 
 _PROTOCOLS = {
@@ -204,20 +204,20 @@ class _Holdings(NamedTuple):
     """Who has what: the members that are seen, the partitions they have, and others with a commit."""
 
     members: tuple[MemberIdentity, ...]
-    given: Given
+    columns: Owned
     lag: NDArray[np.int64] | None = None
     warnings: tuple[str, ...] = ()
 
 
-def describe(found: Scanned, name: str | None) -> tuple[GroupState, GroupState | None]:
+def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState | None]:
     """The group of these tables, and its target assignment where they hold one (KIP-848).
 
     Raises:
         SourceError: the tables do not tell who has which partition, are cut off or contradict each other.
     """
-    about = _about(found)
-    roster = read_members(found.tables["members"]) if "members" in found.tables else None
-    offsets = found.tables.get("offsets")
+    about = _about(scanned)
+    roster = read_members(scanned.tables["members"]) if "members" in scanned.tables else None
+    offsets = scanned.tables.get("offsets")
     if offsets is not None:
         held = _described(offsets) if roster is None else _merged(_described(offsets), roster)
     elif roster is not None:
@@ -235,10 +235,10 @@ def describe(found: Scanned, name: str | None) -> tuple[GroupState, GroupState |
     protocol = about.protocol or (roster and roster.protocol)
     current = GroupState(
         held.members,
-        held.given.topics,
-        held.given.member,
-        held.given.topic,
-        held.given.partition,
+        held.columns.topics,
+        held.columns.member,
+        held.columns.topic,
+        held.columns.partition,
         held.lag,
         members_complete=members_complete,
         name=name,
@@ -248,7 +248,7 @@ def describe(found: Scanned, name: str | None) -> tuple[GroupState, GroupState |
         warnings=(
             *_hidden(held, offsets is not None, members_complete),
             *held.warnings,
-            *_notes(found, about),
+            *_notes(scanned, about),
         ),
     )
     if roster is None or roster.target is None:
@@ -256,14 +256,16 @@ def describe(found: Scanned, name: str | None) -> tuple[GroupState, GroupState |
     return current, _target(current, roster.target, offsets is not None)
 
 
-def _about(found: Scanned) -> _About:
-    table = found.tables.get("state")
+def _about(scanned: Scanned) -> _About:
+    table = scanned.tables.get("state")
     if table is None:
-        offsets = found.tables.get("offsets")
+        offsets = scanned.tables.get("offsets")
         facts = offsets.facts if offsets is not None else {}
-        members = 0 if found.status == "Empty" else parse_number(facts.get("MEMBERS", ""), MAX_GROUP_MEMBERS)
-        protocol = _PROTOCOLS.get(found.status or "")
-        return _About(found.status, facts.get("BALANCER") or None, protocol, members)
+        members = (
+            0 if scanned.status == "Empty" else parse_number(facts.get("MEMBERS", ""), MAX_GROUP_MEMBERS)
+        )
+        protocol = _PROTOCOLS.get(scanned.status or "")
+        return _About(scanned.status, facts.get("BALANCER") or None, protocol, members)
     if len(table.lines) != 1:
         raise SourceError(f"line {table.header}: {len(table.lines)} states of one group; {AGAIN}")
     status = table.texts("STATE").of_row(0)
@@ -280,18 +282,18 @@ def _about(found: Scanned) -> _About:
 def _hidden(held: _Holdings, described: bool, members_complete: bool) -> tuple[str, ...]:
     if not described:
         return ()
-    if not (held.given.member >= 0).any():
+    if not (held.columns.member >= 0).any():
         return ("no partition has an owner: the group had no active members or was rebalancing",)
     if members_complete:
         return ("--describe does not show partitions without an owner and a commit",)
     return ("--describe shows neither idle members nor partitions without an owner and a commit",)
 
 
-def _notes(found: Scanned, about: _About) -> list[str]:
+def _notes(scanned: Scanned, about: _About) -> list[str]:
     notes = []
     if about.status not in _LASTING:
         notes.append(f"the group is {about.status}, what it has may not last")
-    if any(table.unfinished for table in found.tables.values()):
+    if any(table.unfinished for table in scanned.tables.values()):
         notes.append(
             "the capture ends without a newline, as in Kafka 3.8 and 3.9; if it is cut, rows are missing"
         )
@@ -333,8 +335,8 @@ def _described(table: Table) -> _Holdings:
     if len(beyond):
         row = int(beyond[0])
         warnings += (beyond_end(f"{topics.of_row(row)}-{partition[row]}", int(lag[row]), len(beyond)),)
-    given = Given(topics.values, consumers[rows], topics.codes[rows], partition[rows])
-    return _Holdings(members, given, lag[rows] if with_lag[rows].any() else None, warnings)
+    owned = Owned(topics.values, consumers[rows], topics.codes[rows], partition[rows])
+    return _Holdings(members, owned, lag[rows] if with_lag[rows].any() else None, warnings)
 
 
 def _check_end(
@@ -361,12 +363,12 @@ def _check_end(
 
 
 def _merged(held: _Holdings, roster: Roster) -> _Holdings:
-    """The holdings with every member of the roster, which must tell the same of those that have something."""
+    """The holdings with every member of the roster, which must list the same partitions of each."""
     number = {member.id: index for index, member in enumerate(roster.identities)}
     of_roster = np.array([number.get(member.id, -1) for member in held.members] or [-1], np.int32)
-    given = held.given
-    member = np.where(given.member >= 0, of_roster[given.member], -1).astype(np.int32)
-    owned = held.given.member >= 0
+    columns = held.columns
+    member = np.where(columns.member >= 0, of_roster[columns.member], -1).astype(np.int32)
+    owned = columns.member >= 0
     if (member[owned] < 0).any():
         stranger = next(member.id for member in held.members if member.id not in number)
         raise _disagree(stranger)
@@ -374,15 +376,15 @@ def _merged(held: _Holdings, roster: Roster) -> _Holdings:
     if listed is None:
         wrong = roster.counts != np.bincount(member[owned], minlength=len(number))
     else:
-        topics = {name: index for index, name in enumerate(given.topics)}
+        topics = {name: index for index, name in enumerate(columns.topics)}
         unnamed = "" in listed.topics
         of_topic = np.array([topics.get(name, -1) for name in listed.topics] or [-1], np.int32)
-        ours = member[owned], given.topic[owned] * (not unnamed), given.partition[owned]
+        ours = member[owned], columns.topic[owned] * (not unnamed), columns.partition[owned]
         theirs = listed.member, of_topic[listed.topic] * (not unnamed), listed.partition
         wrong = _differing(ours, theirs, len(number))
     for row in np.flatnonzero(wrong)[:1].tolist():
         raise _disagree(roster.identities[row].id)
-    return held._replace(members=roster.identities, given=given._replace(member=member))
+    return held._replace(members=roster.identities, columns=columns._replace(member=member))
 
 
 def _differing(
@@ -406,7 +408,7 @@ def _disagree(member: str) -> SourceError:
     )
 
 
-def _target(current: GroupState, target: Given, described: bool) -> GroupState:
+def _target(current: GroupState, target: Owned, described: bool) -> GroupState:
     """The group as it is to be; what the current state knows beyond it has no owner there."""
     number = {name: index for index, name in enumerate(current.topics)}
     for name in target.topics:

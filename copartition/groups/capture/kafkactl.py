@@ -32,7 +32,7 @@ YAML = re.compile(r"group:\n  name: .*\n  protocoltype: ")
 """How the YAML begins."""
 _HIDES = (
     "kafkactl shows neither members without partitions nor topics without a commit, and no member ids: "
-    "members are told apart by instance id, client id, host and what they have"
+    "members are distinguished by instance id, client id, host and what they have"
 )
 _NUMBERS = re.compile("[0-9]{1,10}(?:,[0-9]{1,10})*")
 
@@ -143,7 +143,7 @@ def parse_tables(tables: Mapping[str, Table]) -> GroupState:
         SourceError: the members are missing, or a row does not fit or is cut off.
     """
     if "kafkactl members" not in tables:
-        raise SourceError("kafkactl was told to print no members; describe the group with them")
+        raise SourceError("kafkactl printed no members; describe the group with them")
     owners = _owners(tables["kafkactl members"])
     offsets = tables.get("kafkactl offsets")
     state = _state(owners, {} if offsets is None else _lags(offsets))

@@ -41,10 +41,10 @@ _KINDS = [
 _WORD = re.compile(r"COORDINATOR \(ID\)|\S+")
 _HEADERS = ("GROUP ", "TOPIC ", "CONSUMER-ID ", "CLIENT_HOST ")
 _NOTICES = ("Consumer group ", "Warning: ", "Error: ", "java.", "org.", "\tat ", "\t... ", "Caused by: ")
-_MARKS = _HEADERS + _NOTICES
+_MARKS = (*_HEADERS, *_NOTICES, "```")
 _INITIALS = {"", " ", *(start[0] for start in _MARKS)}
 _NOTICE = re.compile(
-    r"(Consumer group |Warning: |Error: |(java|org)\.[\w.$]{,200}: |\tat |\t\.\.\. |Caused by: )"
+    r"(Consumer group |Warning: |Error: |(java|org)\.[\w.$]{,200}: |\tat |\t\.\.\. |Caused by: |```)"
 )
 _STATUSES = (
     (re.compile(r"Consumer group '(.*)' has no active members"), "Empty"),
@@ -68,7 +68,7 @@ def is_header(line: str) -> bool:
 
 
 def is_notice(line: str) -> bool:
-    """Whether a line is something that a tool says beside its tables."""
+    """Whether a line is something that a tool says beside its tables, or fences them in Markdown."""
     return bool(_NOTICE.match(line))
 
 
@@ -154,8 +154,8 @@ class _Scanner:
     def _mark(self, number: int, line: str) -> None:
         if _NOTICE.match(line):
             for pattern, status in _STATUSES:
-                if said := pattern.match(line, 0, _LONGEST_NOTICE):
-                    self._say(said[1], status)
+                if notice := pattern.match(line, 0, _LONGEST_NOTICE):
+                    self._say(notice[1], status)
             return
         kind, columns = _header(line)
         if self._in_summary and not columns:

@@ -80,12 +80,12 @@ class Cluster:
         self.config = config
         self._servers = config["bootstrap.servers"]
         self._error = KafkaException
-        heard: list[KafkaError] = []
+        errors: list[KafkaError] = []
         settings: dict[str, Any] = {
             "socket.connection.setup.timeout.ms": 5000,
             "log_level": 0,
             **config,
-            "error_cb": heard.append,
+            "error_cb": errors.append,
         }
         try:
             self._admin = AdminClient(settings)
@@ -94,7 +94,7 @@ class Cluster:
             raise SourceError(f"{source}: librdkafka refuses the settings: {reason}") from error
         try:
             metadata = cluster_metadata(
-                self._admin, settings, heard, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S
+                self._admin, settings, errors, timeout_s=TIMEOUT_S, patience_s=PATIENCE_S
             )
         except BrokerUnreachableError as error:
             raise SourceError(
@@ -132,7 +132,7 @@ class Cluster:
             return None
 
     def matching(self, topics: Collection[str], pattern: str | None) -> tuple[str, ...] | None:
-        """These topics and those that match a pattern; None where the pattern cannot be read here."""
+        """These topics and all that match a pattern; None where the pattern cannot be read here."""
         if pattern is None:
             return tuple(sorted(topics))
         try:
@@ -174,10 +174,10 @@ class Cluster:
             described = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)
             return described[group].result()
 
-        found = self._answer(ask)
-        if found.state.name == "DEAD":
+        described = self._answer(ask)
+        if described.state.name == "DEAD":
             raise GroupNotFoundError(f"{self._source}: {_NO_GROUP}")
-        return found
+        return described
 
     def classic_group(self, group: str) -> Any:
         """The group as DescribeGroups has it, bytes included; None where that API does not know it.
@@ -202,22 +202,22 @@ class Cluster:
             offsets = self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)
             return offsets[group].result().topic_partitions
 
-        found = self._answer(ask)
-        return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
+        offsets = self._answer(ask)
+        return {(item.topic, item.partition): item.offset for item in offsets if item.offset >= 0}
 
     def ends(self, partitions: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        """The end of each of these partitions, of those that tell it."""
+        """The end of each of these partitions, without those whose leader does not answer."""
         from confluent_kafka import TopicPartition  # noqa: PLC0415 - an optional package
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]  # noqa: PLC0415 - an optional package
 
         if not partitions:
             return {}
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        asked = self._admin.list_offsets(
+        answers = self._admin.list_offsets(
             {TopicPartition(*partition): latest for partition in partitions}, request_timeout=TIMEOUT_S
         )
         ends = {}
-        for each, answer in asked.items():
+        for each, answer in answers.items():
             if (error := answer.exception()) is None:
                 ends[each.topic, each.partition] = answer.result().offset
             elif not isinstance(error, self._error):
@@ -225,14 +225,14 @@ class Cluster:
         return ends
 
     def describe_topics(self, topics: Collection[str]) -> dict[str, Any]:
-        """What the cluster says of these topics, of those that it tells us about."""
+        """The descriptions of these topics, without any that we may not see."""
         from confluent_kafka import TopicCollection  # noqa: PLC0415 - an optional package
 
         if not topics:
             return {}
-        asked = self._admin.describe_topics(TopicCollection([*topics]), request_timeout=TIMEOUT_S)
+        answers = self._admin.describe_topics(TopicCollection([*topics]), request_timeout=TIMEOUT_S)
         described = {}
-        for name, answer in asked.items():
+        for name, answer in answers.items():
             if (error := answer.exception()) is None:
                 described[name] = answer.result()
             elif not isinstance(error, self._error):

@@ -55,7 +55,7 @@ def find_clients(
 
     Args:
         subscriptions: the ConsumerProtocol bytes that each member joined with.
-        assignments: those that the leader gave each member.
+        assignments: the ones that the leader gave each member.
         strategy: the group's assignor.
     """
     kinds = {
@@ -233,9 +233,9 @@ def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
         return group._replace(warnings=(f"subscriptions are unknown: {error}", *group.warnings))
     members = []
     for member in group.members:
-        said = subscriptions.get(member.identity.id)
-        topics = None if said is None else cluster.matching(said.topics, said.pattern)
-        rack = None if said is None else said.rack
+        subscribed = subscriptions.get(member.identity.id)
+        topics = None if subscribed is None else cluster.matching(subscribed.topics, subscribed.pattern)
+        rack = None if subscribed is None else subscribed.rack
         members.append(member._replace(identity=member.identity._replace(topics=topics, rack=rack)))
     return group._replace(members=members, group_version=1)
 
@@ -243,22 +243,22 @@ def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
 def _joined(
     cluster: Cluster, group: str, strategy: str | None
 ) -> tuple[dict[str, Subscription], tuple[str, ...], Clients]:
-    """What the members of a classic group said; the coordinator tells it of stable groups only."""
+    """What the members of a classic group subscribed to; the coordinator tells it of stable groups only."""
     listing = cluster.classic_group(group)
-    said = {}
+    subscriptions = {}
     unreadable = []
     for member in [] if listing is None or listing.protocol_type != "consumer" else listing.members:
         if not member.metadata:
             continue
         try:
-            said[member.id] = decode_subscription(member.metadata)
+            subscriptions[member.id] = decode_subscription(member.metadata)
         except ProtocolError as error:
-            unreadable.append(f"what {member.client_id} said when it joined cannot be read: {error}")
+            unreadable.append(f"what {member.client_id} subscriptions when it joined cannot be read: {error}")
     members = [] if listing is None else listing.members
     clients = find_clients(
         [member.metadata for member in members], [member.assignment for member in members], strategy
     )
-    return said, tuple(unreadable), clients
+    return subscriptions, tuple(unreadable), clients
 
 
 def _member(described: Any) -> LiveMember:

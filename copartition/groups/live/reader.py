@@ -76,7 +76,7 @@ class LiveTopics(NamedTuple):
     """Topics as the cluster describes them.
 
     Attributes:
-        counts: partition counts of those that we may see.
+        counts: partition counts of the topics that we may see.
         ids: topic ids.
         racks: the racks of each partition's replicas; empty where they decide nothing.
         complete: whether every topic that was asked for is in `counts`.
@@ -171,9 +171,9 @@ class GroupReader:
         self._cluster = connect(group, config)
         self._clock = clock
         self._described: LiveGroup | None = None
-        self._told: tuple[LiveGroup, LiveTopics] | None = None
-        self._asked = 0.0
-        self._seen: tuple[GroupState, GroupState | None] = (no_group(group), None)
+        self._answer: tuple[LiveGroup, LiveTopics] | None = None
+        self._topics_read = 0.0
+        self._states: tuple[GroupState, GroupState | None] = (no_group(group), None)
 
     def __call__(self) -> tuple[GroupState, GroupState | None]:
         """The group and its target (KIP-848); the same object as before where nothing has changed.
@@ -187,21 +187,21 @@ class GroupReader:
             described = describe_group(self._cluster, self._group)
         except GroupNotFoundError:
             if self._described is not None:
-                self._described, self._told, self._seen = None, None, (no_group(self._group), None)
-            return self._seen
+                self._described, self._answer, self._states = None, None, (no_group(self._group), None)
+            return self._states
         if self._described is not None and _by_id(described) == _by_id(self._described):
             described = self._described  # another order of members is no change
         now = self._clock()
-        if described == self._described and now - self._asked < _TOPICS_FOR_S:
-            return self._seen
+        if described == self._described and now - self._topics_read < _TOPICS_FOR_S:
+            return self._states
         group = with_subscriptions(self._cluster, described)
-        # A group in a rebalance names no topics; it has those that it had.
-        seen_topics = set() if self._told is None else self._told[1].counts.keys()
+        # A group in a rebalance names no topics; it still has the ones from before.
+        seen_topics = set() if self._answer is None else self._answer[1].counts.keys()
         topics = read_topics(self._cluster, group.topics | seen_topics, with_racks=group.has_racks)
-        if (group, topics) != self._told:
-            self._told, self._seen = (group, topics), states(group, topics, {}, topics.warnings)
-        self._described, self._asked = described, now
-        return self._seen
+        if (group, topics) != self._answer:
+            self._answer, self._states = (group, topics), states(group, topics, {}, topics.warnings)
+        self._described, self._topics_read = described, now
+        return self._states
 
 
 def _by_id(group: LiveGroup) -> LiveGroup:

@@ -251,8 +251,8 @@ class _Connection:
         )
         key = hmac.digest(salted, b"Client Key", digest)
         last = f"c=biws,r={fields['r']}"
-        said = f"{first},{challenge},{last}".encode()
-        signature = hmac.digest(hashlib.new(digest, key).digest(), said, digest)
+        messages = f"{first},{challenge},{last}".encode()
+        signature = hmac.digest(hashlib.new(digest, key).digest(), messages, digest)
         proof = bytes(one ^ other for one, other in zip(key, signature, strict=True))
         self._authenticate(f"{last},p={base64.b64encode(proof).decode()}".encode())
 
@@ -332,9 +332,9 @@ def _tls(config: Mapping[str, str]) -> ssl.SSLContext:
     return context
 
 
-def _check(error: int, told: str | None) -> None:
+def _check(error: int, message: str | None) -> None:
     if error:
-        raise ProtocolError(f"error {error}{f': {told}' if told else ''}")
+        raise ProtocolError(f"error {error}{f': {message}' if message else ''}")
 
 
 def _short(text: str) -> bytes:

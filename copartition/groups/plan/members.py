@@ -49,7 +49,7 @@ class WhatIf:
         remove_members: who leaves, by instance id, client id or member id.
         partitions: new partition counts of topics; also of one that somebody newly subscribes to.
         subscribe: what members subscribe to, by instance id, client id or member id, or "*" for all others,
-            where no source tells or to try another subscription.
+            new members included, where no source tells or to try another subscription.
         deploy: how every member is replaced, one after the other; None for no deploy. "rolling": each leaves
             before it joins again, a static one is back before its session ends. "surge": each joins before
             the one that it replaces leaves, as Kubernetes rolls a Deployment; a static one is replaced as
@@ -74,9 +74,9 @@ _BY_INSTANCE = {"range", "roundrobin", "broker-range"}
 """Strategies that put static members first, by instance id, then the others by id."""
 
 
-def placeholder(prefix: str, taken: Collection[str | None]) -> str:
+def placeholder(prefix: str, names: Collection[str | None]) -> str:
     """An id for a member whose id will begin like this; it sorts between the digits and letters of UUIDs."""
-    return next(name for number in count() if (name := f"{prefix}?{number or ''}") not in taken)
+    return next(name for number in count() if (name := f"{prefix}?{number or ''}") not in names)
 
 
 def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) -> list[Seat]:
@@ -145,8 +145,8 @@ class Seats(NamedTuple):
 
     Attributes:
         now: who is in it before the change, with what they subscribe to after it.
-        all: who is in it after the change, those that join last.
-        leaving: ids of those that leave.
+        all: who is in it after the change, new members last.
+        leaving: ids of the members that leave.
         assumed: what no source tells of them.
     """
 
@@ -162,7 +162,7 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
     Raises:
         SourceError: the change names a member that is not there, or adds one that is.
     """
-    everything = read_topics(state)
+    everything = what_if.subscribe.get(EVERYBODY) or read_topics(state)
     subscribed = subscribed_members(state, what_if)
     leaving = {find_member(state, name, "--remove-member") for name in what_if.remove_members}
     now = [
@@ -218,8 +218,8 @@ def names_of(members: Sequence[MemberIdentity], most: int = 5) -> str:
 
 
 def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) -> Iterator[Seat]:
-    """Those that join, by name first."""
-    taken = {name for member in state.members for name in member[:3]}
+    """The members that join, named ones first."""
+    names = {name for member in state.members for name in member[:3]}
     instances = {member.instance_id for member in state.members if member.instance_id is not None}
     for joiner in what_if.joining:
         if joiner.instance_id in instances:
@@ -229,7 +229,7 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
             )
         prefix = f"{joiner.client_id if joiner.instance_id is None else joiner.instance_id}-"
         identity = MemberIdentity(
-            placeholder(prefix, taken),
+            placeholder(prefix, names),
             joiner.instance_id,
             joiner.client_id,
             topics=_read_by(f"--add-member {joiner.client_id}", everything)
@@ -237,10 +237,10 @@ def _joining(state: GroupState, what_if: WhatIf, everything: tuple[str, ...]) ->
             else joiner.topics,
             rack=joiner.rack,
         )
-        taken.update(identity[:3])
+        names.update(identity[:3])
         instances.update(filter(None, [joiner.instance_id]))
         yield _seat(state, identity, everything, prefix)
-    free = (name for number in count() if (name := f"new-{number}") not in taken)
+    free = (name for number in count() if (name := f"new-{number}") not in names)
     for _ in range(what_if.add_members):
         topics = _read_by("--add-members", everything)
         yield _seat(state, MemberIdentity(next(free), topics=topics), everything, "")
@@ -251,7 +251,7 @@ def _read_by(option: str, everything: tuple[str, ...]) -> tuple[str, ...]:
     if not everything:
         raise SourceError(
             f"{option}: nothing tells what the group reads; "
-            "name it: --add-member CLIENT@TOPIC and --partitions TOPIC=N"
+            "name it: --add-member CLIENT@TOPIC and --grow TOPIC=N"
         )
     return everything
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.answers import ask
-from assignors.explain import Explainer
+from assignors.explain import Explainer, settle
 from assignors.group import Group, Topic
 from assignors.registry import check_for_consumers, get_assignor
-from assignors.settling import settle
 from assignors.state import CONNECT, GroupState
 from copartition.groups.plan.leader import leaders_rule, name_in_group
 from copartition.groups.plan.members import (
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from assignors.assignment import Assignment
     from assignors.state import TopicRacks
-    from assignors.weighted.weights_file import GivenWeights
+    from assignors.weighted.weights import GivenWeights
     from copartition.diff.stops import Event
     from copartition.groups.plan.members import Seat
 
@@ -54,9 +53,9 @@ class PlannedTopics(NamedTuple):
 
 
 def as_complete(state: GroupState) -> GroupState:
-    """The state as a plan has to take it: what it does not show is not there, and is said to be assumed.
+    """The state as a plan has to take it: what it does not show is not there, which is assumed.
 
-    Partitions go up to the highest one seen where counts are unknown; members are those that are shown.
+    Partitions go up to the highest one seen where counts are unknown; members are the ones that are shown.
     """
     if not state.complete:
         guess = "partition counts are unknown; taken from the highest partition seen"
@@ -81,7 +80,7 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
     if strategy in _BY_TOPIC_ID and nameless and len(read) > 1:
         assumed.append(
             f"the topic ids of {', '.join(nameless)} are unknown and made from the names; {strategy!r} "
-            "goes by them: the numbers are right, who gets which partition may differ"
+            "depends on them: the numbers are right, who gets which partition may differ"
         )
     racks: dict[str, TopicRacks] = {}
     if strategy not in _WITHOUT_RACKS and any(seat.member.rack for seat in seats):
@@ -107,22 +106,22 @@ def _highest_counts(state: GroupState) -> dict[str, int]:
 
 def _counts(state: GroupState, what_if: WhatIf, seats: Sequence[Seat]) -> dict[str, int]:
     counts = _highest_counts(state)
-    asked = {topic for topics in what_if.subscribe.values() for topic in topics}
-    asked.update(topic for joiner in what_if.joining for topic in joiner.topics or ())
+    named = {topic for topics in what_if.subscribe.values() for topic in topics}
+    named.update(topic for joiner in what_if.joining for topic in joiner.topics or ())
     read = {topic for seat in seats for topic in seat.member.topics}
     for topic, count in what_if.partitions.items():
         if topic not in counts and topic not in read:
             names = ", ".join(sorted(counts)) or "no topic"
-            raise SourceError(f"--partitions {topic}={count}: the group reads {names}")
-        check_partitions(count, SourceError, f"--partitions {topic}={count}: the topic")
+            raise SourceError(f"--grow {topic}={count}: the group reads {names}")
+        check_partitions(count, SourceError, f"--grow {topic}={count}: the topic")
         if count < counts.get(topic, 1):
             has = f"it has {counts[topic]} already" if topic in counts else "a topic has one at least"
-            raise SourceError(f"--partitions {topic}={count}: {has}; a topic only grows")
+            raise SourceError(f"--grow {topic}={count}: {has}; a topic only grows")
         counts[topic] = count
-    if unknown := sorted(asked - counts.keys()):
+    if unknown := sorted(named - counts.keys()):
         raise SourceError(
             f"nobody tells how many partitions {unknown[0]!r} has, which a member is to subscribe to; "
-            f"add --partitions {unknown[0]}=N"
+            f"add --grow {unknown[0]}=N"
         )
     return counts
 
@@ -131,14 +130,14 @@ def _racks(
     state: GroupState, counts: Mapping[str, int], seats: Sequence[Seat]
 ) -> tuple[dict[str, TopicRacks], list[str]]:
     """Where the replicas are, as far as that decides anything (KIP-881), and what is unknown of it."""
-    known = dict(zip(state.topics, state.racks, strict=True)) if state.racks else {}
+    racks_of = dict(zip(state.topics, state.racks, strict=True)) if state.racks else {}
     read = {topic for seat in seats for topic in seat.member.topics} & counts.keys()
-    unknown = sorted(topic for topic in read if known.get(topic) is None)
+    unknown = sorted(topic for topic in read if racks_of.get(topic) is None)
     if unknown:
         return {}, [
             f"the racks of the replicas of {', '.join(unknown)} are unknown; racks play no part in this plan"
         ]
-    racks = {topic: known[topic] or () for topic in read}
+    racks = {topic: racks_of[topic] or () for topic in read}
     placed = {names for partitions in racks.values() for names in partitions}
     everywhere = {rack for names in placed for rack in names}
     if everywhere.isdisjoint(seat.member.rack for seat in seats) or placed == {tuple(sorted(everywhere))}:
@@ -221,8 +220,8 @@ def plan(
     explainer: Explainer | None = Explainer(
         explained, assignment, assignor=get_assignor(leader.rule, **settings), follow_ups=ROUNDS
     )
-    own = _own_decision(state, what_if, assignor)
-    warnings, way = [*state.warnings, *leader.warnings, *own.warnings], own.bounce
+    own_warnings, way = _own_decision(state, what_if, assignor)
+    warnings = [*state.warnings, *leader.warnings, *own_warnings]
     if what_if.deploy is not None:
         explainer = None
         deployed = deploy(decide, group, assignment, seats, ROUNDS, surge=what_if.deploy == "surge")
@@ -243,7 +242,8 @@ def plan(
             *seated.assumed,
             *topics.assumed,
             *leader.assumed,
-            *_unknown_ids(state, seats, leader.rule, broker_side=broker_side),
+            *_unknown_ids(seats, leader.rule, broker_side=broker_side),
+            *_switch(state, assignor, broker_side=broker_side),
             *_unknown_weights(state, assignor, weights),
         ),
         explainer=explainer,
@@ -259,28 +259,14 @@ def _own_strategy(state: GroupState) -> str:
     return state.strategy
 
 
-class OwnDecision(NamedTuple):
-    """What the group's own strategy says of the group as it is.
+def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
+    """What does not fit when the group's own strategy decides once more, and the way of a rolling bounce.
 
-    Attributes:
-        warnings: what does not fit when it is asked to decide once more, with nothing changed.
-        bounce: where the plan has another strategy, the rebalances of a rolling bounce under the own one.
+    The way has the rebalances under the own strategy, where the plan has another one.
     """
-
-    warnings: list[str] = []  # noqa: RUF012 - nobody changes it
-    bounce: tuple[Event, ...] = ()
-
-
-def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> OwnDecision:
     own = state.strategy
     if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
-        return OwnDecision()
-    warnings = []
-    if own != assignor:
-        warnings.append(
-            f"the group uses {own!r}; planned as if all members went over to {assignor!r} at once, under the "
-            "ids that they have"
-        )
+        return [], ()
     subscribed = {
         name: topics
         for name, topics in what_if.subscribe.items()
@@ -291,27 +277,25 @@ def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> OwnDecis
     try:
         strategy = get_assignor(rule)
     except UnknownStrategyError:
-        return OwnDecision([*warnings, f"nothing is known here of the group's own assignor, {own!r}"])
+        return [f"nothing is known here of the group's own assignor, {own!r}"], ()
     topics = plan_topics(state, WhatIf(), seats, rule).all
     now = state.assignment
     group = Group((), [seat.member for seat in seats]).next(now, topics=topics)
     try:
         group, again = settle(partial(ask, strategy), group, ROUNDS)
     except AssignorError as error:
-        cannot = f"the group's own assignor, {own!r}, cannot assign it as it is: {error}"
-        return OwnDecision([*warnings, cannot])
+        return [f"the group's own assignor, {own!r}, cannot assign it as it is: {error}"], ()
     places = {seat.member.id: number for number, seat in enumerate(seats)}
     moved = int(np.count_nonzero(owners(topics, now, places) != owners(topics, again, places)))
-    if moved:
-        warnings.append(
-            f"asked again with nothing changed, {own!r} would move {moved} partitions: another client or "
-            "assignor decided here, or its members see or subscribe to something else than is known"
-        )
+    disagrees = (
+        f"asked again with nothing changed, {own!r} would move {moved} partitions: another client or "
+        "assignor decided here, or its members see or subscribe to something else than is known"
+    )
     bounce: tuple[Event, ...] = ()
     if own != assignor:
         with suppress(AssignorError, SourceError):  # too large a group, or a strategy that fails
             bounce = deploy(partial(ask, strategy), group, again, [*seats], ROUNDS).way
-    return OwnDecision(warnings, bounce)
+    return [disagrees] if moved else [], bounce
 
 
 def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | None) -> list[str]:
@@ -326,29 +310,33 @@ def _unknown_weights(state: GroupState, assignor: str, weights: GivenWeights | N
     return [*weigh, "every member can carry the same"]
 
 
-def _unknown_ids(state: GroupState, seats: Sequence[Seat], assignor: str, *, broker_side: bool) -> list[str]:
-    """What the plan takes for granted about member ids."""
-    assumed = []
-    unknown = unknown_places(seats, assignor, random_ids=broker_side)
-    if unknown:
-        random = " (clients draw them at random)" if broker_side else ""
-        assumed.append(
-            f"the new member ids of {names_of([seat.identity for seat in unknown])} are not known{random}, "
-            f"and {assignor!r} goes by them: the numbers are right, who gets which partition may differ"
-        )
+def _unknown_ids(seats: Sequence[Seat], rule: str, *, broker_side: bool) -> list[str]:
+    """That new members get ids on which the answer depends."""
+    unknown = unknown_places(seats, rule, random_ids=broker_side)
+    random = " (clients draw them at random)" if broker_side else ""
+    text = (
+        f"the new member ids of {names_of([seat.identity for seat in unknown])} are not known{random}, "
+        f"and {rule!r} depends on them: the numbers are right, who gets which partition may differ"
+    )
+    return [text] if unknown else []
+
+
+def _switch(state: GroupState, assignor: str, *, broker_side: bool) -> list[str]:
+    """That the members have another strategy or protocol at once."""
+    if state.strategy not in {None, assignor}:
+        how = f"all members go over to {assignor!r} at once, under the ids that they have"
+        return [f"the group uses {state.strategy!r}; {how}"]
     if state.protocol is not None and (state.protocol == "consumer") is not broker_side:
         other = "consumer" if broker_side else "classic"
-        assumed.append(
-            f"members keep their ids; to go over to the {other} protocol they restart under new ones"
-        )
-    return assumed
+        return [f"members keep their ids; to go over to the {other} protocol they restart under new ones"]
+    return []
 
 
 def _state(
     before: GroupState, assignment: Assignment, seats: Sequence[Seat], topics: Sequence[Topic]
 ) -> GroupState:
     counts = {topic.name: topic.partitions for topic in topics}
-    given = GroupState.of(assignment).completed(counts)
+    planned = GroupState.of(assignment).completed(counts)
     of_id = {seat.member.id: seat.identity for seat in seats}
     ids = {topic.name: topic.id for topic in topics}
     racks = {
@@ -357,8 +345,8 @@ def _state(
         if racks is not None and len(racks) == counts[name]
     }
     return replace(
-        given,
-        members=tuple(of_id[member.id] for member in given.members),
-        topic_ids=tuple(ids.get(name) for name in given.topics) if any(ids.values()) else (),
-        racks=tuple(racks.get(name) for name in given.topics) if racks else (),
+        planned,
+        members=tuple(of_id[member.id] for member in planned.members),
+        topic_ids=tuple(ids.get(name) for name in planned.topics) if any(ids.values()) else (),
+        racks=tuple(racks.get(name) for name in planned.topics) if racks else (),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.assignment import Assignment
-from assignors.settling import settle
+from assignors.explain import settle
 from copartition.diff.stops import Event
 from copartition.groups.plan.members import placeholder
 from partitioning.errors import SourceError
@@ -87,15 +87,15 @@ def deploy(
         )
     seated = {seat.identity.id: seat for seat in seats}
     places = {seat.member.id: number for number, seat in enumerate(seats)}
-    taken = {seat.member.id for seat in seats}
+    ids = {seat.member.id for seat in seats}
     moved: list[int] = []
     before = owners(group.topics, assignment, places)
     static = [number for number, seat in enumerate(seats) if seat.identity.instance_id is not None]
     way = [_static_restart(len(seats), before, number) for number in static]
     for seat in restarting:
         prefix = f"{seat.identity.client_id}-" if seat.identity.client_id else ""
-        again = replace(seat.member, id=placeholder(prefix, taken))
-        taken.add(again.id)
+        again = replace(seat.member, id=placeholder(prefix, ids))
+        ids.add(again.id)
         place = places[seat.member.id]
         places[again.id] = len(places) if surge else place
         seated[seat.identity.id] = seat._replace(member=again, prefix=prefix)

@@ -42,6 +42,8 @@ def _balance(diff: AssignmentDiff) -> str:
     even = diff.balance
     if even is None:
         return "Not balanced: partitions have two owners."
+    if not even.loads:
+        return f"Nobody reads: {count(diff.summary.partitions, 'partition')} and no member."
     loads, best = (_from_to(each) for each in (even.loads, even.best_loads))
     idle = sum(not load for load in even.loads)
     topic = (

@@ -165,6 +165,10 @@ class ClassicProtocol:
         """The consumers at time 0 are a stable group; their last rebalance was some time ago."""
         scenario, random = self._world.scenario, self._world.random
         for consumer, configured in enumerate(scenario.consumers):
+            if fault := self._mix_fault(configured):
+                raise ScenarioError(
+                    f"{fault}; {configured.name} would not start", path=f"$.consumers[{consumer}].assignors"
+                )
             member = self._describe(consumer, configured)
             self._members.enter(member, 0.0, 0.0)
             self._members.assigned_ms[member] = math.nan
@@ -291,6 +295,12 @@ class ClassicProtocol:
             self._protocols[strategies] = speaks_eager(strategies)
         return self._protocols[strategies]
 
+    def _mix_fault(self, consumer: Consumer) -> str | None:
+        eager = self._speaks_eager(consumer)
+        if all(eager) or not any(eager) or PROFILES[consumer.client].mixes_protocols:
+            return None
+        return f"{consumer.client} does not mix eager and cooperative assignors"
+
     def _member_of(self, consumer: int) -> int | None:
         """The membership of a consumer, if the coordinator counts it."""
         member = self._member.get(consumer)
@@ -322,19 +332,18 @@ class ClassicProtocol:
         if speaks_consumer_protocol(configured, self._world):
             self._upgrade(self.hand_over(), consumer, since_ms)
             return
-        eager = self._speaks_eager(configured)
         member = self._member_of(consumer) if configured.static else None
         brain, rows = self._group.generations.brain, self._members.rows
         others = rows[rows != member] if member is not None else rows
-        if any(eager) and not all(eager) and not PROFILES[configured.client].mixes_protocols:
-            self._refuse(consumer, f"{configured.client} does not mix eager and cooperative assignors")
+        if fault := self._mix_fault(configured):
+            self._refuse(consumer, fault)
         elif not brain.supports(configured, others.tolist()):
             self._refuse(consumer, "INCONSISTENT_GROUP_PROTOCOL")
         elif member is None:
             self._group.join(self._describe(consumer, configured), since_ms)
         else:
             self._world.memberships.consumers[member] = configured
-            self._members.eager[member] = any(eager)
+            self._members.eager[member] = any(self._speaks_eager(configured))
             changed = brain.choose(rows.tolist()) != brain.strategy
             self._group.rejoin(member, since_ms, changed=changed)
 

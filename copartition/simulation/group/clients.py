@@ -7,7 +7,7 @@ Java client 4.3.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,8 @@ import numpy as np
 from copartition.simulation.inputs.durations import LARGEST_EXPONENT, LATEST_MS, Exponential, Uniform
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.random import Generator
     from numpy.typing import NDArray
 
@@ -49,6 +51,7 @@ class Profile:
             (KIP-415), under the cooperative protocol.
         leaves_when_late: whether under the consumer protocol it leaves after `max.poll.interval.ms` without a
             poll; else it falls silent.
+        own_assignors: what its leader does where that is another rule than Java's of that name.
     """
 
     late_ms: tuple[float, float]
@@ -62,6 +65,7 @@ class Profile:
     mixes_protocols: bool = True
     keeps_lost: bool = False
     leaves_when_late: bool = True
+    own_assignors: Mapping[str, str] = field(default_factory=dict)
 
 
 PROFILES = {
@@ -76,6 +80,7 @@ PROFILES = {
         asks_before_assigning=True,
         mixes_protocols=False,
         leaves_when_late=False,
+        own_assignors={"cooperative-sticky": "librdkafka-cooperative-sticky"},
     ),
     "kafka-python": Profile(late_ms=(1.2, 1.5), recheck_ms=100, mixes_protocols=False),
     "connect": Profile(

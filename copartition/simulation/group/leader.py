@@ -166,6 +166,7 @@ class Leader:
 
     def decide(
         self,
+        leader: int,
         members: Sequence[int],
         joining: Sequence[int],
         counts: list[int],
@@ -175,6 +176,7 @@ class Leader:
         """The assignment that the leader computes.
 
         Args:
+            leader: the membership that leads, whose client's rule it is.
             members: the memberships of the group, in order.
             joining: those among them that come without what the last assignment gave them.
             counts: partitions of each topic as the leader knows them.
@@ -205,7 +207,7 @@ class Leader:
         decision = self._decisions.decide(
             self._decision,
             change,
-            strategy,
+            PROFILES[memberships.consumers[leader].client].own_assignors.get(strategy, strategy),
             lambda: self._group(strategy, joining, counts, generation, {ids[member] for member in bare}),
             new_leader=fresh,
         )
@@ -385,7 +387,10 @@ class Generations:
         rows = members.rows
         carries = members.carries[rows]
         bare = rows[members.eager[rows] & carries].tolist() if self._world.varied else ()
-        answer = self.brain.decide(rows.tolist(), rows[~carries].tolist(), counts, self.number, bare)
+        assert self.leader is not None
+        answer = self.brain.decide(
+            self.leader, rows.tolist(), rows[~carries].tolist(), counts, self.number, bare
+        )
         self.number += 1
         return answer
 

@@ -44,10 +44,10 @@ from copartition.simulation.inputs.kinds import (
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings, dotted
 from partitioning.errors import ScenarioError, UnknownStrategyError
-from partitioning.kit.docstrings import described
 from partitioning.kit.extras import needs
 from partitioning.kit.formats import MAX_SLOW_BYTES, decode_json, decode_toml, decode_yaml
 from partitioning.kit.limits import MAX_FILE_BYTES, MAX_TOPIC_NAME, check_members
+from partitioning.kit.words import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,7 +71,10 @@ def read_scenario(path: str | PathLike[str], changes: Mapping[str, str] | None =
     file = Path(path)
     decode = _DECODERS.get(file.suffix.lower())
     if decode is None:
-        raise ScenarioError(f"{file}: a scenario file ends in {', '.join(sorted(_DECODERS))}")
+        raise ScenarioError(
+            f"{file}: a scenario file ends in {', '.join(sorted(_DECODERS))}; "
+            "a captured group also needs --deploy rolling, surge, ..."
+        )
     try:
         text = read_text(file, MAX_FILE_BYTES if decode is decode_json else MAX_SLOW_BYTES)
         with needs(f"reading {file}", "cli"):

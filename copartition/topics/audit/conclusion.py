@@ -48,7 +48,7 @@ def conclude(
     shares = tuple(
         Share(tally.writers[tally.best(group)], group.rows)
         for group in sorted(tally.groups, key=lambda group: -group.rows)
-        if group.rows and (group.found or tally.writers[tally.best(group)] in used)
+        if group.rows and (group.from_records or tally.writers[tally.best(group)] in used)
     )
     return TopicAudit(
         topic=topic,
@@ -64,7 +64,7 @@ def conclude(
 
 
 def _rivals(tally: Tally) -> dict[Writer, tuple[Writer, ...]]:
-    """Of each writer, those that were found together with it and explain as many records."""
+    """Of each writer, the others that were found with it and explain as many records."""
     total = tally.explained
     return {
         tally.writers[one]: tuple(

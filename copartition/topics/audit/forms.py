@@ -109,9 +109,9 @@ class FormCounts:
         self._sample.add(keys, shape, rank)
 
     def _see_ids(self, size: int, ids: NDArray[np.int64]) -> None:
-        seen = self._ids.setdefault(size, set())
-        if len(seen) <= MANY_IDS:
-            seen.update(ids[: MANY_IDS + 1].tolist())
+        known_ids = self._ids.setdefault(size, set())
+        if len(known_ids) <= MANY_IDS:
+            known_ids.update(ids[: MANY_IDS + 1].tolist())
 
     def merge(self, other: FormCounts) -> None:
         """Count what `other` counted."""
@@ -143,8 +143,10 @@ class FormCounts:
             example = self._examples[max(own, key=lambda cell: self._rows[cell])]
             maybe = {other for cell in own for other in named[cell].maybe} - {form}
             sample = tuple(key for key, cell in zip(sampled, cells, strict=True) if cell in own)
-            said = tuple(decode(key, form) for key in sample) if decode else ()
-            forms.append(KeyForm(form, rows, tuple(sorted(ids)), example, tuple(sorted(maybe)), sample, said))
+            meanings = tuple(decode(key, form) for key in sample) if decode else ()
+            forms.append(
+                KeyForm(form, rows, tuple(sorted(ids)), example, tuple(sorted(maybe)), sample, meanings)
+            )
         return tuple(sorted(forms, key=lambda form: (-form.rows, form.name)))
 
     def dump(self) -> bytes:

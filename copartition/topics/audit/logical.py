@@ -44,8 +44,9 @@ _MOST_DIGITS = 19
 
 _ITSELF = np.arange(256, dtype=np.uint8)
 
-# In UTF-8 these sum up to zero: bytes that begin a character count those that must follow. With control
-# characters, but for those that spread JSON over lines, they do not, nor with bytes that UTF-8 does not have.
+# In UTF-8 these sum up to zero: bytes that begin a character count the bytes that must follow. They do not
+# with control characters (but for the ones that spread JSON over lines), nor with bytes that UTF-8
+# does not have.
 _BALANCE = np.zeros(256, np.int32)
 _BALANCE[:32] = _BALANCE[[127, 0xC0, 0xC1]] = _BALANCE[0xF5:] = 4099
 _BALANCE[list(b"\t\n\r")] = 0
@@ -122,9 +123,9 @@ def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
     opened = np.flatnonzero((shape == TEXT) & _OPENS[first] & (keys.sizes > 1))
     shape[opened[_CLOSING[first[opened]] == keys.take(opened).at(-1)]] = JSON
 
-    said = _text_of(keys, shape)
-    ranks = _sums(said)
-    for kind, (rows, numbers) in ((UUID_TEXT, _uuids(said)), (DECIMAL, _decimals(said))):
+    texts = _text_of(keys, shape)
+    ranks = _sums(texts)
+    for kind, (rows, numbers) in ((UUID_TEXT, _uuids(texts)), (DECIMAL, _decimals(texts))):
         ranks[rows] = numbers
         shape[rows[shape[rows] == TEXT]] = kind
     bare = np.flatnonzero(np.isin(shape, (UUID, BINARY)) | ((shape == FRAME) & (keys.sizes == 8)))
@@ -215,7 +216,7 @@ def _decimals(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
     minus = first == ord("-")
     digits = keys.sizes - minus
     begins = minus | ((first >= ord("0")) & (first <= ord("9")))
-    found, values = [], []
+    matching, values = [], []
     fitting = begins & (digits > 0) & (digits <= _MOST_DIGITS)
     for size in np.unique(digits[fitting]).tolist():
         rows = np.flatnonzero(fitting & (digits == size))
@@ -224,11 +225,11 @@ def _decimals(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
         negative = minus[rows]
         plain = (number <= 9).all(axis=1) & (value <= 2**63 - 1 + negative.astype(np.uint64))
         plain &= (number[:, 0] > 0) | ((size == 1) & ~negative)
-        found.append(rows[plain])
+        matching.append(rows[plain])
         values.append(np.where(negative, -value.view(np.int64), value.view(np.int64))[plain].view(np.uint64))
-    if not found:
+    if not matching:
         return np.empty(0, np.intp), np.empty(0, np.uint64)
-    return np.concatenate(found), np.concatenate(values)
+    return np.concatenate(matching), np.concatenate(values)
 
 
 def _uuids(keys: Spans) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
@@ -281,7 +282,7 @@ class Respelled(NamedTuple):
     """Keys that say the same and differ in bytes, among the sampled keys of some topics.
 
     Attributes:
-        compared: logical keys whose spellings were compared: of several topics, those that two of them have.
+        compared: logical keys whose spellings were compared: of several topics, keys of two of them.
         respelled: of them, how many are there in more than one spelling.
         examples: a few of these: the logical key, and per topic the spellings it has there.
     """
@@ -307,8 +308,8 @@ def logical_key(key: bytes, form: str) -> LogicalKey:
         return LogicalKey("uuid", str(uuid.UUID(bytes=key)))
     if form == "registry" and len(key) > HEADER and key[0] == 0:
         payload = key[HEADER:]
-        said = _text(payload[1:] if payload[0] == 2 * (len(payload) - 1) else payload)
-        return said or LogicalKey("bytes", payload.hex())
+        meaning = _text(payload[1:] if payload[0] == 2 * (len(payload) - 1) else payload)
+        return meaning or LogicalKey("bytes", payload.hex())
     if form in {"json", "text", "uuid-text", "decimal"}:
         return _text(key) or LogicalKey("bytes", key.hex())
     return LogicalKey("bytes", key.hex())
@@ -324,24 +325,26 @@ def respelled(*topics: Sequence[KeyForm]) -> Respelled:
     spelled: dict[LogicalKey, list[set[bytes]]] = {}
     for number, forms in enumerate(topics):
         for form in forms:
-            for key, meaning in zip(form.sample, _said(form), strict=True):
+            for key, meaning in zip(form.sample, _meanings(form), strict=True):
                 spellings = spelled.setdefault(meaning, [set() for _ in topics])
                 spellings[number].add(key)
     shared = {
-        said: spellings
-        for said, spellings in spelled.items()
+        meaning: spellings
+        for meaning, spellings in spelled.items()
         if len(topics) == 1 or sum(map(bool, spellings)) > 1
     }
     apart = [
-        (said, tuple(map(tuple, map(sorted, of)))) for said, of in shared.items() if len(set.union(*of)) > 1
+        (meaning, tuple(map(tuple, map(sorted, of))))
+        for meaning, of in shared.items()
+        if len(set.union(*of)) > 1
     ]
     return Respelled(len(shared), len(apart), tuple(sorted(apart)[:EXAMPLES]))
 
 
 @lru_cache(maxsize=256)
-def _said(form: KeyForm) -> tuple[LogicalKey, ...]:
+def _meanings(form: KeyForm) -> tuple[LogicalKey, ...]:
     """What the sampled keys of a form say; kept, since a topic is compared with many."""
-    return form.said or tuple(logical_key(key, form.name) for key in form.sample)
+    return form.meanings or tuple(logical_key(key, form.name) for key in form.sample)
 
 
 class Sample:
@@ -353,7 +356,7 @@ class Sample:
 
     def __init__(self) -> None:
         self._spellings: dict[tuple[int, int], list[bytes]] = {}
-        self._seen = np.empty(0, np.uint64)
+        self._spelled = np.empty(0, np.uint64)
         self._limit = np.uint64(2**64 - 1)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -375,9 +378,9 @@ class Sample:
         if not len(rows):
             return
         spelling = rank[rows] ^ digests(keys.take(rows))
-        fresh = np.flatnonzero(~np.isin(spelling, self._seen))
+        fresh = np.flatnonzero(~np.isin(spelling, self._spelled))
         spelling, first = np.unique(spelling[fresh], return_index=True)
-        self._seen = np.append(self._seen, spelling)
+        self._spelled = np.append(self._spelled, spelling)
         for row in rows[fresh[first]].tolist():
             self._keep(int(rank[row]), keys.row(row), lone_form(int(shape[row]), int(keys.sizes[row])))
         if len(self._spellings) > 2 * LOGICAL_KEYS:
@@ -389,8 +392,8 @@ class Sample:
         self.add(spans, *look(spans))
 
     def _keep(self, rank: int, key: bytes, form: str) -> None:
-        said = "\0".join(logical_key(key, form)).encode(errors="surrogatepass")
-        name = rank, int.from_bytes(blake2b(said, digest_size=8).digest(), "big")
+        meaning = "\0".join(logical_key(key, form)).encode(errors="surrogatepass")
+        name = rank, int.from_bytes(blake2b(meaning, digest_size=8).digest(), "big")
         spellings = self._spellings.setdefault(name, [])
         if len(spellings) < SPELLINGS and key not in spellings:
             spellings.append(key)

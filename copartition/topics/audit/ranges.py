@@ -285,7 +285,7 @@ def _meet(
         first, last, rows = int(blocks.first[block]), int(blocks.last[block]), int(blocks.rows[block])
         moving = boundary - first + 1 if block == middle else last - boundary
         if rows != last - first + 1 or blocks.keyless[block]:
-            moving = missed  # there are gaps, so the others cannot be told apart: they stay
+            moving = missed  # there are gaps, so nothing shows which the others are: they stay
         both = moving - missed  # rows that both explain
         to_before, to_after = (moving, -moving) if block == middle else (-moving, moving)
         gained, lost = (moving, -both) if block == middle else (-both, moving)

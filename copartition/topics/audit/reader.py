@@ -219,7 +219,7 @@ class Reading:
         self._bounds = self._selected(committed=committed)
         self._read = 0
         self._left_out = 0
-        self._heard: list[KafkaError] = []
+        self._errors: list[KafkaError] = []
         settings: dict[str, Any] = {
             **QUIET,
             "group.id": "copartition-audit",  # librdkafka wants one, and asks nobody about it
@@ -231,7 +231,7 @@ class Reading:
             "auto.offset.reset": "earliest",
             "enable.partition.eof": True,
             "isolation.level": "read_committed" if committed else "read_uncommitted",
-            "error_cb": self._heard.append,
+            "error_cb": self._errors.append,
         }
         if self._sampled:
             # What a spot needs and little more, and no long wait for what nobody asks for any longer.
@@ -273,7 +273,7 @@ class Reading:
     def coverage(self) -> Coverage:
         """What has been read so far."""
         present = sum(end - start for start, end in self._whole.values())
-        return Coverage(self._kind, self._read, present, tuple(self._partitions), self._said())
+        return Coverage(self._kind, self._read, present, tuple(self._partitions), self._text())
 
     @property
     def _sampled(self) -> bool:
@@ -291,7 +291,7 @@ class Reading:
         every = len(self._partitions) == self.num_partitions and not self.remarks
         return "full" if every else "partitions"
 
-    def _said(self) -> str:
+    def _text(self) -> str:
         many = len(self._partitions)
         where = (
             f"{many:,} of {self.num_partitions:,} partitions"
@@ -351,13 +351,13 @@ class Reading:
         return spots
 
     def _batches(self, bounds: Bounds, *, until: float) -> Iterator[Records]:
-        """All records within the bounds, or those that come until then."""
+        """All records within the bounds, or as many as come until then."""
         left = {each: end for each, (start, end) in bounds.items() if start < end}
         ends = np.zeros(self.num_partitions, np.int64)
         ends[[*left]] = [*left.values()]
         places = [TopicPartition(self.topic, partition, bounds[partition][0]) for partition in left]
         self._consumer.assign(places)
-        self._consumer.resume(places)  # those that came to their end before are paused still
+        self._consumer.resume(places)  # partitions that came to their end before are paused still
         messages = Messages(ends)
         held: list[Records] = []
         rows = size = 0

@@ -86,10 +86,10 @@ class Trials:
 
     def rules(self, num_partitions: int) -> Iterator[Rule]:
         """The rules that differ over this many partitions, each the first of its kind."""
-        seen = set()
+        kinds = set()
         for rule in self._names:
-            if (same := _same(rule, num_partitions)) not in seen:
-                seen.add(same)
+            if (same := _same(rule, num_partitions)) not in kinds:
+                kinds.add(same)
                 yield rule
 
     def writer(self, rule: Rule, num_partitions: int) -> Writer:
@@ -111,7 +111,7 @@ class Trials:
 
 
 def _likely(num_partitions: int) -> Iterator[int]:
-    """The counts that a topic may have had: of many, those that people choose."""
+    """The counts that a topic may have had: of many, the ones that people choose."""
     yield num_partitions
     yield from range(1, min(num_partitions, EVERY_COUNT) + 1)
     for step in (50, 64):
@@ -144,7 +144,7 @@ _KEYS = 1 << 14
 def agreement(one: Writer, other: Writer) -> float:
     """The share of keys that two writers place alike, measured on 16,384 keys.
 
-    1 where they can never be told apart. Over counts of which one divides the other, clients of one rule
+    1 where no key shows a difference. Over counts of which one divides the other, clients of one rule
     agree on the share that the smaller is of the larger; clients of unrelated rules on one key in as many as
     the larger count.
     """
@@ -215,7 +215,7 @@ class Found(NamedTuple):
     """Writers that explain most of some records.
 
     Attributes:
-        writers: the best one, then those that explain the same records as well: rivals; empty where none
+        writers: the best one, then its rivals, which explain the same records as well; empty where none
             explains more than chance.
         keys: distinct keys that were looked at, each with its place.
         explained: of them, how many the best one explains.

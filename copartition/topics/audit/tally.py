@@ -52,13 +52,13 @@ class Group:
 
     Attributes:
         writers: positions of the writers.
-        found: whether records asked for it; else it is counted for the case that it wrote, too.
+        from_records: whether records asked for it; else it is counted for the case that it wrote, too.
         rows: keyed rows that one of them explains, and no group before.
         proof: hashes of a few distinct keys of these rows.
     """
 
     writers: list[int]
-    found: bool = True
+    from_records: bool = True
     rows: int = 0
     proof: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
@@ -120,7 +120,7 @@ class Tally:
         self._next_try = FIRST_TRY
         self.in_vain = 0
         for writer in writers:
-            self._grow_groups([writer], found=False)
+            self._grow_groups([writer], from_records=False)
         self.blocks = _widened(self.blocks, (), len(self.writers))
 
     @property
@@ -148,13 +148,13 @@ class Tally:
             new = [writer for writer in group.writers if numbers[writer] < 0]
             mine = next((group for group in self.groups if {*shared} & {*group.writers}), None)
             if mine is None:
-                mine = Group([], group.found)
+                mine = Group([], group.from_records)
                 self.groups.append(mine)
             for number in new:
                 numbers[number] = len(self.writers)
                 self.writers.append(other.writers[number])
                 mine.writers.append(numbers[number])
-            mine.found |= group.found
+            mine.from_records |= group.from_records
             mine.rows += group.rows
             mine.proof = np.unique(np.concatenate([mine.proof, group.proof]))[:_PROOF]
         width = len(self.writers)
@@ -164,7 +164,7 @@ class Tally:
         self.in_vain = max(self.in_vain, other.in_vain)
         self._next_try = min(self._next_try, other._next_try)
         # Each may know what explains the other's.
-        held = [*self._held(), *other._held()]
+        held = [*self._uncounted(), *other._uncounted()]
         self._recent, self._pending, self._unexplained = [], [], 0
         for records in held:
             self.add(records)
@@ -173,7 +173,7 @@ class Tally:
         """One that knows the same writers and has counted nothing: what a part of the topic starts with."""
         tally = Tally(self.num_partitions, profiles=self.trials.profiles, counts=self.trials.counts)
         tally.writers = [*self.writers]
-        tally.groups = [Group([*group.writers], group.found) for group in self.groups]
+        tally.groups = [Group([*group.writers], group.from_records) for group in self.groups]
         tally.blocks = _widened(tally.blocks, (), len(self.writers))
         return tally
 
@@ -230,7 +230,7 @@ class Tally:
         kept = {f"blocks_{name}": column for name, column in self.blocks._asdict().items()}
         for number, group in enumerate(self.groups):
             kept[f"proof_{number}"] = group.proof
-        if held := self._held():
+        if held := self._uncounted():
             partition, offset, timestamp_ms, keys = concatenate(held)
             kept |= {"partition": partition, "offset": offset, "timestamp_ms": timestamp_ms}
             kept |= {"ends": keys.offsets, "data": keys.data}
@@ -241,7 +241,7 @@ class Tally:
             "profiles": self.trials.profiles,
             "counts": [*self.trials.counts],
             "writers": self.writers,
-            "groups": [(group.writers, group.found, group.rows) for group in self.groups],
+            "groups": [(group.writers, group.from_records, group.rows) for group in self.groups],
             "tries": (self._shift, self._next_try, self.in_vain),
         }
         return json.dumps(plain).encode() + b"\n" + file.getvalue()
@@ -281,7 +281,7 @@ class Tally:
         hits &= keyed[:, None]
         return _Batch(records, keyed, hits, keyed & ~hits.any(axis=1), hashes)
 
-    def _held(self) -> list[Records]:
+    def _uncounted(self) -> list[Records]:
         """Records that have not been counted yet."""
         return [*self._pending, *(batch.records for batch in self._recent)]
 
@@ -302,10 +302,10 @@ class Tally:
             self._give_up()
 
     def _count(self, batch: _Batch) -> None:
-        taken = np.zeros(len(batch.keyed), np.bool_)
+        counted = np.zeros(len(batch.keyed), np.bool_)
         for group in self.groups:
-            own = batch.hits[:, group.writers].any(axis=1) & ~taken
-            taken |= own
+            own = batch.hits[:, group.writers].any(axis=1) & ~counted
+            counted |= own
             group.rows += int(np.count_nonzero(own))
             hashes = batch.hashes.get(rule_of(self.writers[group.writers[0]]).hash)
             if len(group.proof) < _PROOF and hashes is not None:
@@ -379,14 +379,14 @@ class Tally:
         new = [writer for writer in writers if writer not in self.writers]
         if len(self.writers) + len(new) >= MOST_WRITERS:
             new = new[:1]
-        self._grow_groups(new, found=True)
+        self._grow_groups(new, from_records=True)
         if own not in self.writers and self.num_partitions in self.trials.counts:
-            self._grow_groups([own], found=False)
+            self._grow_groups([own], from_records=False)
         self.blocks = _widened(self.blocks, range(self.blocks.explained.shape[1]), len(self.writers))
 
-    def _grow_groups(self, new: Sequence[Writer], *, found: bool) -> None:
+    def _grow_groups(self, new: Sequence[Writer], *, from_records: bool) -> None:
         if new:
-            self.groups.append(Group([*range(len(self.writers), len(self.writers) + len(new))], found))
+            self.groups.append(Group([*range(len(self.writers), len(self.writers) + len(new))], from_records))
             self.writers.extend(new)
 
 

@@ -52,7 +52,7 @@ def audit_topic(
         InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
     """
     with read_records(topic, config, selection, committed=committed) as reading:
-        tally, forms, seen = Tally(reading.num_partitions), FormCounts(), 0
+        tally, forms, read = Tally(reading.num_partitions), FormCounts(), 0
 
         def count(records: Records, *, with_forms: bool) -> None:
             tally.add(records)
@@ -67,8 +67,8 @@ def audit_topic(
             for number, records in enumerate(reading):
                 if counted is not None:
                     counted.result()
-                seen += len(records.offset)
-                with_forms = seen <= ALL_FORMS or number % _ONE_IN == 0
+                read += len(records.offset)
+                with_forms = read <= ALL_FORMS or number % _ONE_IN == 0
                 counted = thread.submit(count, records, with_forms=with_forms)
             if counted is not None:
                 counted.result()

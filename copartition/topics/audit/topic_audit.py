@@ -74,7 +74,7 @@ class Span:
         keyless: of them without a key or with an empty one, which is no evidence.
         explained: keyed records that are where the writer puts them.
         missed: offsets of a few keyed records that are elsewhere.
-        rivals: writers of another rule or count that explain as many records: these cannot be told apart.
+        rivals: writers of another rule or count that explain as many records: nothing shows which it was.
     """
 
     partition: int
@@ -112,9 +112,9 @@ class KeyForm:
         rows: keyed records of this form.
         schema_ids: schema ids seen in registry frames, ascending; empty for other forms.
         example: one such key; of a long one, its first bytes.
-        maybe: forms that fit these keys as well: what they are cannot be told.
+        maybe: forms that fit these keys as well: nothing shows what they are.
         sample: a few hundred of the keys, chosen by what they say, for `logical.respelled`.
-        said: what each of these says where they were decoded; else `logical.logical_key` tells it.
+        meanings: what each of these says where they were decoded; else `logical.logical_key` tells it.
     """
 
     name: str
@@ -123,7 +123,7 @@ class KeyForm:
     example: bytes
     maybe: tuple[str, ...] = ()
     sample: tuple[bytes, ...] = ()
-    said: tuple[LogicalKey, ...] = ()
+    meanings: tuple[LogicalKey, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -137,14 +137,14 @@ class Coverage:
         present: records between the first and the last offset of all partitions when reading began, an upper
             bound where the topic is compacted or has transaction markers.
         partitions: partitions that were read, ascending.
-        said: what was left out, in words, for example "the last 10,000 offsets of each of 12 partitions".
+        text: what was left out, in words, for example "the last 10,000 offsets of each of 12 partitions".
     """
 
     kind: Literal["full", "last", "since", "sample", "partitions"]
     read: int
     present: int
     partitions: tuple[int, ...]
-    said: str
+    text: str
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,9 @@ class TopicState:
         if not self._servers:
             raise InvalidConfigError(f"topic {topic!r} is read from a cluster: give bootstrap.servers")
         self._config = config
-        self.heard: list[KafkaError] = []
+        self.errors: list[KafkaError] = []
         try:
-            settings: dict[str, Any] = {**QUIET, **config, "error_cb": self.heard.append}
+            settings: dict[str, Any] = {**QUIET, **config, "error_cb": self.errors.append}
             self._admin = AdminClient(settings)
         except (KafkaException, ValueError, TypeError) as error:
             raise InvalidConfigError(f"librdkafka refuses the settings: {refusal(error)}") from error
@@ -86,7 +86,7 @@ class TopicState:
             metadata = cluster_metadata(
                 self._admin,
                 self._config,
-                self.heard,
+                self.errors,
                 timeout_s=TIMEOUT_S,
                 patience_s=PATIENCE_S if first else None,
             )
@@ -108,9 +108,9 @@ class TopicState:
 
     def compacted(self) -> bool | None:
         """Whether its cleanup.policy has "compact"; None where the cluster does not let us ask."""
-        asked = ConfigResource(ConfigResource.Type.TOPIC, self.topic)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, self.topic)
         try:
-            (answer,) = self._admin.describe_configs([asked], request_timeout=ASIDE_S).values()
+            (answer,) = self._admin.describe_configs([resource], request_timeout=ASIDE_S).values()
             return "compact" in answer.result()["cleanup.policy"].value
         except (KafkaException, KeyError):
             return None
@@ -144,9 +144,9 @@ class TopicState:
         }
 
     def _offsets(self, partitions: list[int], which: OffsetSpec, level: IsolationLevel) -> dict[int, int]:
-        asked = {TopicPartition(self.topic, partition): which for partition in partitions}
+        specs = {TopicPartition(self.topic, partition): which for partition in partitions}
         offsets = {}
-        answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=TIMEOUT_S)
+        answers = self._admin.list_offsets(specs, isolation_level=level, request_timeout=TIMEOUT_S)
         for each, answer in answers.items():
             try:
                 offsets[each.partition] = answer.result().offset
@@ -188,8 +188,8 @@ class TopicState:
         return None
 
     def _described(self) -> Any:
-        asked = self._admin.describe_topics(TopicCollection([self.topic]), request_timeout=ASIDE_S)
-        return asked[self.topic].result()
+        answers = self._admin.describe_topics(TopicCollection([self.topic]), request_timeout=ASIDE_S)
+        return answers[self.topic].result()
 
     def _no_right(self, right: str) -> TopicAccessError:
         return TopicAccessError(f"topic {self.topic!r}: this user needs {right} on the topic; add that ACL")

@@ -46,8 +46,10 @@ def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | N
     """
     topics = tuple(dict.fromkeys(writer.topic for writer in writers))
     checked_topics(topics)
-    given = counts or {}
-    counts_by_topic = {topic: checked_partition_count(given[topic]) for topic in topics if topic in given}
+    known_counts = counts or {}
+    counts_by_topic = {
+        topic: checked_partition_count(known_counts[topic]) for topic in topics if topic in known_counts
+    }
     different = len({*counts_by_topic.values()}) > 1
     count = next(iter(counts_by_topic.values())) if counts_by_topic and not different else None
     reasons = [*_counts(topics, counts_by_topic), *_rules(topics, writers, count)]
@@ -79,8 +81,8 @@ def invented_pairs(
     profiles = {writer.topic: writer.profile for writer in writers}
     if len(profiles) < len(writers) or None in profiles.values():
         return (), ()
-    given = [counts[topic] for topic in profiles if topic in counts]
-    shown = tuple(counts.get(topic, given[0] if given else _SHOWN_COUNT) for topic in profiles)
+    known_counts = [counts[topic] for topic in profiles if topic in counts]
+    shown = tuple(counts.get(topic, known_counts[0] if known_counts else _SHOWN_COUNT) for topic in profiles)
     keys = key_column([b"key-%d" % number for number in range(_SHOWN_KEYS)])
     comparison = KeyComparison(len(profiles))
     number = np.arange(_SHOWN_KEYS)
@@ -91,16 +93,16 @@ def invented_pairs(
     return shown, tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(profiles))))
 
 
-def _counts(topics: tuple[str, ...], known: Mapping[str, int]) -> Iterator[Reason]:
+def _counts(topics: tuple[str, ...], counts: Mapping[str, int]) -> Iterator[Reason]:
     text = list_names(
-        [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in known.items()] or ["-"]
+        [f"{topic} has {count(partitions, 'partition')}" for topic, partitions in counts.items()] or ["-"]
     )
-    if len({*known.values()}) > 1:
-        yield Reason("counts", tuple(known), f"{text}; a join by partition needs as many in each", "against")
-    elif len(known) == len(topics):
+    if len({*counts.values()}) > 1:
+        yield Reason("counts", tuple(counts), f"{text}; a join by partition needs as many in each", "against")
+    elif len(counts) == len(topics):
         yield Reason("counts", topics, text)
     else:
-        silent = tuple(topic for topic in topics if topic not in known)
+        silent = tuple(topic for topic in topics if topic not in counts)
         text = (
             f"how many partitions {list_names(silent)} {'has' if len(silent) == 1 else 'have'} was not given"
         )

@@ -60,7 +60,7 @@ def forms_reasons(audits: Sequence[TopicAudit], proof: KeyProof | None) -> Itera
 
 
 def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
-    """Sampled keys that say the same in other bytes, in two topics or in one: first those that surely do."""
+    """Sampled keys that say the same in other bytes, in two topics or in one, the certain ones first."""
     weighed: dict[Literal["against", "open"], list[tuple[KeyForm, ...]]] = {
         "against": [tuple(filter(_is_sure, audit.forms)) for audit in audits],
         "open": [audit.forms for audit in audits],
@@ -80,19 +80,19 @@ def _respelled(audits: Sequence[TopicAudit]) -> Iterator[Reason]:
 
 def _is_sure(form: KeyForm) -> bool:
     """Whether its keys say for certain what they seem to: any four or eight bytes could be a number."""
-    return bool(form.said) or not (form.maybe or form.name in _SEEMING)
+    return bool(form.meanings) or not (form.maybe or form.name in _SEEMING)
 
 
-def _respelled_text(names: Sequence[str], found: Respelled) -> str:
-    said, spellings = found.examples[0]
+def _respelled_text(names: Sequence[str], respelling: Respelled) -> str:
+    meaning, spellings = respelling.examples[0]
     written = [
         f"{list_names([key_text(key) for key in keys])} in {name}"
         for name, keys in zip(names, spellings, strict=True)
         if keys
     ]
     return (
-        f"{found.respelled:,} of {count(found.compared, 'sampled key')} of {list_names(names)} say the same "
-        f"in other bytes: the {said.kind} {said.value} is {list_names(written)}"
+        f"{respelling.respelled:,} of {count(respelling.compared, 'sampled key')} of {list_names(names)} "
+        f"say the same in other bytes: the {meaning.kind} {meaning.value} is {list_names(written)}"
     )
 
 
@@ -108,9 +108,7 @@ ENOUGH_COMMON = 40
 
 _BY_BYTES = "keys are the same where their bytes are"
 _NOT_GROWN = "where no one rule explains the records, the topic has not grown since its first record"
-_AS_BEFORE = (
-    "writers go on as they did: records that come after those that were read are placed by the same rules"
-)
+_AS_BEFORE = "writers go on as they did: later records are placed by the same rules"
 
 
 def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVerdict:
@@ -318,7 +316,7 @@ def _trusted(topic: Topic, *, settled: bool) -> Iterator[Reason]:
 def _coverage(topics: Sequence[Topic]) -> Iterator[Reason]:
     for topic in topics:
         if not topic.full:
-            read = f"of {topic.name} {topic.audit.coverage.said} were read"
+            read = f"of {topic.name} {topic.audit.coverage.text} were read"
             text = (
                 f"{read}, {topic.audit.coverage.read:,} of at most {topic.audit.coverage.present:,} records"
             )

@@ -226,7 +226,7 @@ class KeyComparison:
         self._count(other)
         first, second = self._places[one], self._places[other]
         most = int(second.high.max(initial=0)) + 1
-        found: dict[int, int] = {}
+        keys_of: dict[int, int] = {}
         for begin in range(0, len(first.hashes), _BLOCK):
             block = slice(begin, begin + _BLOCK)
             at, present = second.locate(first.hashes[block])
@@ -237,8 +237,8 @@ class KeyComparison:
             )
             pairs, keys = np.unique(np.append(low, high[high != low]), return_counts=True)
             for pair, count in zip(pairs.tolist(), keys.tolist(), strict=True):
-                found[pair] = found.get(pair, 0) + count
-        pairs, keys = (np.array([*column], np.int64) for column in (found.keys(), found.values()))
+                keys_of[pair] = keys_of.get(pair, 0) + count
+        pairs, keys = (np.array([*column], np.int64) for column in (keys_of.keys(), keys_of.values()))
         order = np.lexsort((pairs, -keys))
         return KeyPairs(pairs[order] // most, pairs[order] % most, keys[order])
 

@@ -88,7 +88,7 @@ _ANSWERS: dict[Literal["against", "open", "for"], Literal["yes", "no", "unknown"
 }
 
 WEIGHTS = tuple(_ANSWERS)
-"""Of reasons, those that decide first."""
+"""Weights of reasons, the one that decides first in front."""
 
 
 def answer_of(reasons: Iterable[Reason]) -> Literal["yes", "no", "unknown"]:
@@ -105,7 +105,7 @@ class JoinVerdict:
         topics: their names.
         answer: "yes" only where nothing that could break the join was left open; "no" with at least one
             proof; else "unknown".
-        reasons: facts, those that decide first.
+        reasons: facts, the deciding ones first.
         remedies: ways out, the cheapest first; empty for "yes".
         assumed: what the answer takes for granted, in sentences.
         proof: what the keys say; None where none were read.

@@ -82,7 +82,7 @@ class ClientWriter(NamedTuple):
     Attributes:
         topic: the topic.
         client: its name, one of `CLIENTS`.
-        settings: those that decide where a record goes.
+        settings: the ones that decide where a record goes.
         profile: how it places keyed records; None where it does not look at keys.
     """
 
@@ -209,8 +209,8 @@ def parse_writer(text: str) -> ClientWriter:
     A value may be a class with its package, of which the last name counts.
 
     Raises:
-        InvalidConfigError: the text is no such thing, or the client has no such setting or value; near ones
-            are told.
+        InvalidConfigError: the text is no such thing, or the client has no such setting or value; the message
+            proposes near ones.
         UnknownStrategyError: no client of that name is known; the message proposes near names.
     """
     topic, separator, rest = text.partition("=")
@@ -277,6 +277,6 @@ def _settings_text(settings: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in settings.items())
 
 
-def _near(name: str, known: Collection[str]) -> str:
-    close = get_close_matches(name, known, n=3)
-    return f"did you mean {', '.join(close)}?" if close else f"known are {', '.join(known)}"
+def _near(name: str, names: Collection[str]) -> str:
+    close = get_close_matches(name, names, n=3)
+    return f"did you mean {', '.join(close)}?" if close else f"names are {', '.join(names)}"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assignors.columnar.racks import Racks
-from assignors.columnar.sticky_constrained import Seats, assign_nearby
+from assignors.columnar.sticky import Seats, assign_nearby
 
 RACKS = 3
 

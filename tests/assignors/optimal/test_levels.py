@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from assignors.optimal.levels import find_levels
-from assignors.optimal.readers import Readers
+from assignors.optimal.reading import Readers
 
 
 @pytest.mark.parametrize(

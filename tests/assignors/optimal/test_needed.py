@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from assignors.optimal.needed import most_kept
+from assignors.optimal.keeping import most_kept
 from tests.assignors.optimal.solver import brute_most_kept, random_group, solved_most_kept
 from tests.support.tiers import examples
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from assignors import Group, Member, Topic
-from assignors.share import SimpleAssignor
+from assignors.rules.simple import SimpleAssignor
 from partitioning import TopicPartition
 from tests.support.golden import lists_of
 from tests.support.tasks import golden_lines, share_difference

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assignors.streams import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
+from assignors.rules.streams_sticky import StreamsGroup, StreamsMember, StreamsStickyAssignor, Subtopology
 from partitioning.errors import AssignorError, InvalidGroupError
-from partitioning.java.priority_queue import PriorityQueue
+from partitioning.java.collections import PriorityQueue
 from tests.support.tasks import golden_lines, streams_difference
 
 TOPOLOGY = [Subtopology("0", 4, stateful=True), Subtopology("1", 2)]

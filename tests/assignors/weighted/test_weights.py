@@ -5,8 +5,7 @@ import pytest
 
 from assignors import Group, Member, Topic, get_assignor
 from assignors.optimal.reading import read_group, recall_user_data
-from assignors.weighted.weights import Capacities, Weights
-from assignors.weighted.weights_file import read_weights
+from assignors.weighted.weights import Capacities, Weights, read_weights
 from partitioning.errors import InvalidConfigError
 
 CLIENT = "billing-0f9a1b2c-1111-2222-3333-444455556666"

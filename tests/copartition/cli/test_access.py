@@ -53,12 +53,17 @@ def command(name, encrypted, folder):
     return parts
 
 
+def could_read(result):
+    """Whether a command read its cluster; an audit of few records cannot tell, which is 2, too."""
+    return result.exit_code != TROUBLE or "cannot be told" in result.stdout
+
+
 @pytest.mark.parametrize("spelled", [as_file, as_options])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_who_may_only_read_reads(run, encrypted, tmp_path, name, spelled):
     settings = spelled(encrypted.user("reader"), tmp_path)
     result = run(*command(name, encrypted, tmp_path), *settings)
-    assert result.exit_code != TROUBLE, result.stderr
+    assert could_read(result), result.stderr
 
 
 @pytest.mark.parametrize("name", ["audit", "watch"])
@@ -94,7 +99,7 @@ def test_no_secret_is_shown_or_kept(run, encrypted, tmp_path, capfd, caplog, nam
     settings = spelled(encrypted.user(user, secret), tmp_path)
     with caplog.at_level(logging.DEBUG):
         result = run(*command(name, encrypted, tmp_path), *settings, "-v")
-    assert (result.exit_code == TROUBLE) == (user == "nobody")
+    assert could_read(result) == (user == "reader")
     (tmp_path / "client.properties").unlink(missing_ok=True)
     kept = [path.read_text() for path in tmp_path.iterdir()]
     assert (user == "nobody") or name == "audit" or kept

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from assignors import Group, Member, Topic, get_assignor, list_assignors
-from copartition.cli.assign import EXAMPLES, assign
+from copartition.cli.assign import assign
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS as MANY
 
 TWO = ("--topic", "pay=3", "--topic", "orders=4", "--member", "a@orders", "--member", "b")
@@ -21,10 +21,10 @@ def run():
 
 
 def test_the_examples_of_help_run(run, tmp_path, monkeypatch):
-    examples = [line.split()[2:] for line in EXAMPLES.splitlines() if "copartition" in line]
+    examples = [line.split()[2:] for line in assign.epilog.splitlines() if "copartition" in line]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "group.json").write_text(run("range", *TWO, "-o", "json").stdout)
-    assert len(examples) == 2
+    assert len(examples) == 3
     for arguments in examples:
         assert run(*arguments).exit_code == 0
     assert "    copartition assign range --topic" in run("--help").stdout
@@ -106,7 +106,7 @@ def test_a_group_on_its_way_is_assigned_from_its_target(run, reconciling, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        ([], "Missing argument 'ASSIGNOR'"),
+        ([], "name an assignor; --list names them all"),
         (["rang", *TWO], "did you mean range"),
         (["range"], "give topics and members with --topic and --member"),
         (["range", "--topic", "t=3"], "give topics and members"),

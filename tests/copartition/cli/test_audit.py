@@ -53,9 +53,9 @@ def test_one_writer_is_told_in_the_first_line(audited):
             "written by java over 4, then librdkafka over 4",
             1,
         ),
-        ({"keys": KEYS[:2]}, "cannot be told", 1),
-        ({"keys": [None] * 20}, "no keys in 20 records: nothing can be said", 1),
-        ({"keys": []}, "no records: nothing can be said", 1),
+        ({"keys": KEYS[:2]}, "cannot be told", 2),
+        ({"keys": [None] * 20}, "no keys in 20 records: nothing can be said", 2),
+        ({"keys": []}, "no records: nothing can be said", 2),
     ],
 )
 def test_what_is_not_one_writer_is_told(audited, written, said, code):
@@ -104,7 +104,7 @@ def test_json_has_spans_writers_and_what_was_read(audited):
 
 
 def test_markdown_has_the_verdict_in_bold_and_a_table(audited):
-    topic, result = audited("-o", "markdown", "--partitions", "0-1,3")
+    topic, result = audited("-o", "markdown", "--only-partitions", "0-1,3")
     lines = result.output.splitlines()
     assert lines[0] == f"**{topic}: written by java over 4 (sure)**"
     assert lines[2].startswith("| partitions | offsets |")
@@ -125,10 +125,10 @@ def test_several_topics_are_told_one_after_the_other(mock_cluster, run):
     ("options", "said"),
     [
         (["--full", "--last", "3"], "give one"),
-        (["--partitions", "3-1"], "'3-1' is no partition"),
-        (["--partitions", "x"], "'x' is no partition"),
+        (["--only-partitions", "3-1"], "'3-1' is no partition"),
+        (["--only-partitions", "x"], "'x' is no partition"),
         (["--since", "yesterday"], "'yesterday' is no time"),
-        (["--partitions", "9"], "has no partition 9: it has 0 to 3"),
+        (["--only-partitions", "9"], "has no partition 9: it has 0 to 3"),
     ],
 )
 def test_options_that_make_no_sense_are_trouble(audited, options, said):

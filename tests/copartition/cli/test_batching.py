@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from copartition.cli.batching import batching
+from copartition.cli.model import batching
 
 RATE = ["--rate", "2000", "--value-bytes", "512", "--partitions", "12", "--limit", "20"]
 HEAD = "time_ms,value_bytes,key\n"

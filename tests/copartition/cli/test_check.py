@@ -111,12 +111,12 @@ def test_a_limit_on_a_sample_is_not_passed_by_what_was_not_read(run, cluster):
 
 
 def test_help_names_what_a_check_can_look_at():
-    names = CHECKS.replace("; with --plan", ",").split(", ")
+    names = CHECKS.replace("; with --grow", ",").split(", ")
     assert names == [name for name in JoinNumbers.__dataclass_fields__ if name != "exact"]
     assert [str(parse_check(f"{name}<=1", JoinNumbers)) for name in names] == [f"{name}<=1" for name in names]
 
 
-PLAN = ["--join", "a,b", "--join", "b,c", "--plan", "a=48", *("--count=a=24", "--count=b=24", "--count=c=24")]
+PLAN = ["--join", "a,b", "--join", "b,c", "--grow", "a=48", *("--topic=a=24", "--topic=b=24", "--topic=c=24")]
 WRITERS = ["--writer", "a=java", "--writer", "b=librdkafka"]
 
 
@@ -141,7 +141,7 @@ def test_writers(run):
 def test_writers_of_known_counts(run):
     same = ["--writer", "a=java", "--writer", "b=librdkafka,partitioner=murmur2_random"]
     assert run("check", *same).exit_code == 2
-    assert run("check", *same, "--count", "a=12", "--count", "b=12").exit_code == 0
+    assert run("check", *same, "--topic", "a=12", "--topic", "b=12").exit_code == 0
 
 
 def test_counts_that_are_not_given_come_from_the_cluster(run, monkeypatch):
@@ -151,9 +151,9 @@ def test_counts_that_are_not_given_come_from_the_cluster(run, monkeypatch):
             self.counts = {"a": 6, "b": 6}
 
     monkeypatch.setattr("copartition.groups.live.cluster.Cluster", Cluster)
-    plan = ["check", "a", "b", "--plan", "a=12", "-b", "localhost:9092"]
+    plan = ["check", "a", "b", "--grow", "a=12", "-b", "localhost:9092"]
     assert "(now 6)" in run(*plan).stdout
-    assert "(now 9)" in run(*plan, "--count", "b=9").stdout
+    assert "(now 9)" in run(*plan, "--topic", "b=9").stdout
 
 
 def documents(run, cluster):
@@ -204,7 +204,7 @@ def test_markdown_of_topics(run, cluster):
 
 def test_a_page_has_the_verdict_and_the_picture(run, cluster, tmp_path):
     path = tmp_path / "join.html"
-    assert run("check", "orders", "dotnet", "--full", *cluster, "-o", "html", "--out", path).exit_code == 1
+    assert run("check", "orders", "dotnet", "--full", *cluster, "--html", path).exit_code == 1
     page = Page(path.read_text(encoding="utf-8"))
     assert "Can orders and dotnet be joined by partition? No. keys of orders are" in page.text
     kinds = {each["class"] for each in page.all("path")}
@@ -215,14 +215,14 @@ def test_a_page_has_the_verdict_and_the_picture(run, cluster, tmp_path):
 
 def test_a_page_of_writers_draws_invented_keys(run, tmp_path):
     path = tmp_path / "join.html"
-    run("check", *WRITERS, "-o", "html", "--out", path)
+    run("check", *WRITERS, "--html", path)
     text = Page(path.read_text(encoding="utf-8")).text
     assert "Where 2,000 invented keys would be Not all partition counts were given" in text
 
 
 def test_a_page_of_a_plan_has_no_picture(run, tmp_path):
     path = tmp_path / "plan.html"
-    run("check", *PLAN, "-o", "html", "--out", path)
+    run("check", *PLAN, "--html", path)
     page = Page(path.read_text(encoding="utf-8"))
     assert "What does growing a break?" in page.text
     assert page.all("svg") == []
@@ -234,16 +234,15 @@ def test_a_page_of_a_plan_has_no_picture(run, tmp_path):
         (["a", "b"], "name it with -b HOST:PORT, or give --writer"),
         (["a", "-b", "x:1"], "a join has two topics or more, each once, not a"),
         (["a", "a", "-b", "x:1"], "each once, not a, a"),
-        (["a", "b", "--count", "a=1", "-b", "x:1"], "leave --count out"),
-        (["a", "b", "-o", "html"], "-o html needs --out FILE"),
+        (["a", "b", "--topic", "a=1", "-b", "x:1"], "leave --topic out"),
         (["a", "b", "--full", "--last", "3"], "of --full, --last and --since give one"),
-        (["a", "b", "--join", "a,b"], "--join lists joins for --plan"),
-        ([*WRITERS, "--full"], "no record is read with --plan and --writer"),
-        ([*WRITERS, "--plan", "a=3"], "give one of them"),
+        (["a", "b", "--join", "a,b"], "--join lists joins for --grow"),
+        ([*WRITERS, "--full"], "no record is read with --grow and --writer"),
+        ([*WRITERS, "--grow", "a=3"], "give one of them"),
         ([*WRITERS, "a"], "--writer names the topics"),
-        (["a", "b", "--plan", "a=x"], "'a=x' is not TOPIC=N"),
-        (["a", "b", "--plan", "a=3"], "how many partitions has a?"),
-        (["--plan", "a=3"], "no join has the topic a"),
+        (["a", "b", "--grow", "a=x"], "'a=x' is not TOPIC=N"),
+        (["a", "b", "--grow", "a=3"], "how many partitions has a?"),
+        (["--grow", "a=3"], "no join has the topic a"),
         (["--writer", "a=jaba", "--writer", "b=java"], "did you mean java"),
     ],
 )

@@ -1,6 +1,7 @@
 """`copartition diff`, which is `assignment-diff`."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -27,13 +28,13 @@ _THREE = (
 
 def test_a_restart_that_ends_where_it_began_still_stops_consumption(run, tmp_path):
     (before := tmp_path / "before.txt").write_text(_THREE)
-    result = run("diff", before, "plan:range", "--rolling-restart", "--width", "300")
+    result = run("diff", before, "plan:range", "--deploy", "rolling", "--width", "300")
     assert result.exit_code == 1
     assert "Nothing changed" not in result.stdout
     rebalances = "Consumption stops: 6 rebalances (eager), at most 4 partitions at once, "
     assert f"{rebalances}everything stopped 6 times, longest pause " in result.stdout
     assert "In the end nothing has moved: 4 partitions kept." in result.stdout
-    found = json.loads(run("diff", before, "plan:range", "--rolling-restart", "-o", "json").stdout)
+    found = json.loads(run("diff", before, "plan:range", "--deploy", "rolling", "-o", "json").stdout)
     assert found["consumption"]["all_stopped"] == 6
     assert run("diff", before, "plan:range", "-q").exit_code == 0
 
@@ -75,6 +76,12 @@ def test_a_group_alone_is_balanced_or_not(run, tmp_path):
     assert run("diff", odd, "--check", "fullest<=3").exit_code == 0
     for form in ("stat", "markdown"):
         assert "Not balanced" in run("diff", odd, "-o", form).stdout
+
+
+def test_partitions_that_nobody_reads_are_not_balanced(run):
+    result = run("diff", Path(__file__).parents[1] / "groups" / "captures" / "empty-4.3.1.txt")
+    assert result.exit_code == 1
+    assert result.stdout.startswith("Nobody reads: 5 partitions and no member.\n")
 
 
 @pytest.mark.parametrize("strict", [[], ["--strict"]])
@@ -139,11 +146,10 @@ def test_weights_tell_the_peak_and_can_be_checked(run, members, tmp_path):
         (["MEMBERS", "plan:coperative"], "did you mean cooperative-sticky"),
         (["MEMBERS", "MEMBERS", "--add-members", "1"], "add plan:ASSIGNOR"),
         (["MEMBERS", "plan:sticky", "--remove-member", "x"], "--remove-member x"),
-        (["MEMBERS", "plan:sticky", "--partitions", "orders"], "'orders' is not TOPIC=N"),
+        (["MEMBERS", "plan:sticky", "--grow", "orders"], "'orders' is not TOPIC=N"),
         (["MEMBERS", "MEMBERS", "--check", "x"], "check 'x' is not of the form"),
         (["MEMBERS", "MEMBERS", "--match", "instance-id"], "cannot match by instance-id"),
         (["MEMBERS", "MEMBERS", "--match", "nonsense"], "'nonsense' is not one of"),
-        (["MEMBERS", "MEMBERS", "-o", "html"], "-o html needs --out FILE"),
         (["MEMBERS", "MEMBERS", "--reasons"], "name plan:ASSIGNOR as AFTER"),
         (["plan:sticky", "MEMBERS", "--reasons"], "name plan:ASSIGNOR as AFTER"),
         (["MEMBERS", "live:g"], "name it with -b HOST:PORT"),
@@ -154,10 +160,10 @@ def test_weights_tell_the_peak_and_can_be_checked(run, members, tmp_path):
         (["MEMBERS", "MEMBERS", "--width", "10001"], "10001 is not in the range 40<=x<=10000"),
         (["MEMBERS", "plan:sticky", "--add-members", "1048577"], "not in the range 0<=x<=1048576"),
         (["MEMBERS", "plan:sticky", "--add-members", "1048576"], "has 1,048,581 members; 1,048,576 are"),
-        (["MEMBERS", "plan:sticky", "--partitions", "orders=16777217"], "with N up to 16777216"),
-        (["MEMBERS", "plan:sticky", "--partitions", "orders=" + "9" * 5000], "with N up to 16777216"),
+        (["MEMBERS", "plan:sticky", "--grow", "orders=16777217"], "with N up to 16777216"),
+        (["MEMBERS", "plan:sticky", "--grow", "orders=" + "9" * 5000], "with N up to 16777216"),
         (["MEMBERS", "x.yaml#" + "9" * 5000], "a step is a number"),
-        (["MEMBERS", "plan:sticky", "--partitions", "orders=99999999999999999999"], "with N up to 16777216"),
+        (["MEMBERS", "plan:sticky", "--grow", "orders=99999999999999999999"], "with N up to 16777216"),
         (["MEMBERS", "plan:sticky", "--add-members", "100000000"], "not in the range 0<=x<=1048576"),
         (["MEMBERS", "plan:sticky", "--add-members", "9" * 30], "not in the range 0<=x<=1048576"),
         (["MEMBERS", "plan:sticky", "--add-member", ":pod"], "':pod' is not CLIENT[:INSTANCE][@TOPIC,..]"),
@@ -165,14 +171,13 @@ def test_weights_tell_the_peak_and_can_be_checked(run, members, tmp_path):
         (["MEMBERS", "plan:sticky", "--add-member", "new@a,,b"], "'new@a,,b' has an empty name"),
         (["MEMBERS", "plan:sticky", "--subscribe", "orders"], "'orders' is not MEMBER=TOPIC,.."),
         (["MEMBERS", "plan:sticky", "--subscribe", "a="], "'a=' has an empty name among its topics"),
-        (["MEMBERS", "MEMBERS", "--rolling-restart"], "add plan:ASSIGNOR"),
+        (["MEMBERS", "MEMBERS", "--deploy", "rolling"], "add plan:ASSIGNOR"),
         (["MEMBERS", "MEMBERS", "--set", "session.timeout.ms"], "is not KEY=VALUE"),
         (["MEMBERS", "MEMBERS", "--set", "sesion.timeout.ms=1"], "session.timeout.ms"),
         (["MEMBERS", "MEMBERS", "--set", "session.timeout.ms=-1"], "session.timeout.ms"),
-        (["MEMBERS", "MEMBERS", "--topic", "("], "'(' is no regular expression"),
-        (["MEMBERS", "MEMBERS", "--member", "a{99999999999}"], "is no regular expression"),
+        (["MEMBERS", "MEMBERS", "--only-topic", "("], "'(' is no regular expression"),
+        (["MEMBERS", "MEMBERS", "--only-member", "a{99999999999}"], "is no regular expression"),
         (["MEMBERS", "MEMBERS", "--group", "other"], "the capture holds no group 'other' but: billing"),
-        (["MEMBERS", "MEMBERS", "-o", "html", "--out", "x", "--all"], "-o html shows everything"),
         (["MEMBERS", "MEMBERS", "-o", "json", "--by", "topic"], "leave --by out"),
         (["MEMBERS", "MEMBERS", "-o", "stat", "--by", "partition"], "--by is member or topic"),
         (["MEMBERS", "MEMBERS", "--check", "lag_moved<=1"], "lag_moved is unknown"),
@@ -200,7 +205,7 @@ def test_strict_has_nothing_against_what_is_known(run, reconciling):
 
 
 def test_filters_change_what_is_shown_and_not_the_exit_code(run, reconciling):
-    result = run("diff", reconciling, "--topic", "^clicks$", "-o", "csv")
+    result = run("diff", reconciling, "--only-topic", "^clicks$", "-o", "csv")
     assert (result.exit_code, result.stdout.count("\n")) == (1, 1)
 
 
@@ -281,13 +286,13 @@ def test_a_plan_tells_why(run, members, assignor, reason):
 @pytest.mark.usefixtures("strangers")
 def test_a_page_tells_why(run, members, tmp_path):
     page = tmp_path / "plan.html"
-    arguments = ["-o", "html", "--out", page, "--reasons"]
+    arguments = ["--html", page, "--reasons"]
     assert run("diff", members, "plan:even", "--add-members", 2, *arguments).exit_code == 1
     assert "over quota" in page.read_text()
 
 
 def test_a_topic_that_grows(run, members):
-    result = run("diff", members, "plan:range", "--partitions", "orders=9", "-o", "json")
+    result = run("diff", members, "plan:range", "--grow", "orders=9", "-o", "json")
     assert json.loads(result.stdout)["summary"]["added"] == 5
 
 
@@ -306,7 +311,7 @@ def test_every_format(run, reconciling, form, begins):
     assert run("diff", reconciling, "-o", form).stdout.startswith(begins)
 
 
-@pytest.mark.parametrize("form", ["text", "stat", "json", "ndjson", "csv", "markdown", "html"])
+@pytest.mark.parametrize("form", ["text", "stat", "json", "ndjson", "csv", "markdown"])
 def test_every_format_goes_to_a_file(run, reconciling, tmp_path, form):
     out = tmp_path / "report"
     result = run("diff", reconciling, "-o", form, "--out", out)

@@ -82,7 +82,7 @@ def test_a_csv_has_a_row_a_partition(put, hostile):
         ["simulate", "HOSTILE", "--assignor", "\x1b[2J"],
         ["diff", "HOSTILE", "HOSTILE", "\x1b[2J"],
         ["diff", "HOSTILE", "HOSTILE", "--\x1b[2J"],
-        ["diff", "HOSTILE", "HOSTILE", "--topic", "(\x1b[2J"],
+        ["diff", "HOSTILE", "HOSTILE", "--only-topic", "(\x1b[2J"],
         ["diff", "HOSTILE", "HOSTILE", "--command-config", "\x1b[2J"],
         ["\x1b[2J"],
     ],

@@ -106,7 +106,7 @@ def test_a_topic_that_lacks_a_partition_is_not_whole(run: Run, note: Callable[..
 
 def test_an_application_is_a_table(run: Run, note: Callable[..., tuple[str, str]]) -> None:
     app_id, topic = note(DONE.metadata(), HALF.metadata())
-    assert [line.split() for line in run("show", app_id, "--topic", topic).stdout.splitlines()] == [
+    assert [line.split() for line in run("show", app_id, "--only-topic", topic).stdout.splitlines()] == [
         ["TOPIC", "PARTITION", "VERSION", "RECORDS", "WHOLE"],
         [topic, "0", "7", "30", "yes"],
         [topic, "1", "7", "10", "no"],
@@ -127,7 +127,7 @@ def test_a_ledger_is_forgotten_on_request_only(run: Run, note: Callable[..., tup
 
 def test_a_topic_that_is_not_written_is_named(run: Run, note: Callable[..., tuple[str, str]]) -> None:
     app_id, _ = note(DONE.metadata())
-    answer = run("show", app_id, "--topic", "other")
+    answer = run("show", app_id, "--only-topic", "other")
     assert (answer.exit_code, answer.stdout) == (2, "")
     assert "says nothing of topic other" in answer.stderr
 

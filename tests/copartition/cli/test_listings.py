@@ -1,4 +1,4 @@
-"""`copartition partition`, `profiles`, `partitioners`, `assignors`."""
+"""`copartition partition`, `profiles`, `assign --list`."""
 
 import json
 
@@ -54,13 +54,15 @@ def test_bad_input_is_2(run, arguments, fault):
 @pytest.mark.parametrize(
     ("command", "names"),
     [
-        ("profiles", {"java", "librdkafka"}),
-        ("partitioners", {"default", "round-robin", "sticky"}),
-        ("assignors", {"range", "roundrobin", "cooperative-sticky", "optimal", "cooperative-optimal"}),
+        (["profiles"], {"java", "librdkafka"}),
+        (
+            ["assign", "--list"],
+            {"range", "roundrobin", "cooperative-sticky", "optimal", "cooperative-optimal"},
+        ),
     ],
 )
 def test_lists_as_text_and_json(run, command, names):
-    lines = run(command).stdout.splitlines()
+    lines = run(*command).stdout.splitlines()
     assert lines[0].startswith("NAME")
     assert names <= {line.split()[0] for line in lines}
-    assert names <= {entry["name"] for entry in json.loads(run(command, "-o", "json").stdout)}
+    assert names <= {entry["name"] for entry in json.loads(run(*command, "-o", "json").stdout)}

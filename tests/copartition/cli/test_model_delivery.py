@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from copartition.cli.delivery import delivery
+from copartition.cli.model import delivery
 
 FEW = ["--batches", "50", "--runs", "4"]
 NOTHING = {"batches": 0, "runs": 0, "most": 0}

@@ -182,7 +182,7 @@ def test_a_name_that_is_nearly_right_is_proposed(run):
 
 
 def test_the_schema_is_printed(run):
-    schema = json.loads(run("simulate", "--schema").stdout)
+    schema = json.loads(run("simulate", "--scenario-schema").stdout)
     assert "$schema" in schema
 
 
@@ -220,7 +220,13 @@ def test_a_log_that_is_none_is_2(run, scenario):
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["--list", "--schema"], ["deploy", "--list"], ["--replay", "-", "--list"], ["--runs", "1", "x"]],
+    [
+        [],
+        ["--list", "--scenario-schema"],
+        ["deploy", "--list"],
+        ["--replay", "-", "--list"],
+        ["--runs", "1", "x"],
+    ],
 )
 def test_what_makes_no_sense_together_is_2(run, arguments):
     result = run("simulate", *arguments)

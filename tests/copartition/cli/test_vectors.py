@@ -127,10 +127,10 @@ def test_a_program_is_compared_case_by_case(run, tmp_path, wrong, code):
     program = tmp_path / "mine.py"
     program.write_text(MIRROR)
     command = f"{sys.executable} {program} {wrong}"
-    result = run("vectors", "range", "--count", 12, "--check", command, "-o", "json")
+    result = run("vectors", "range", "--count", 12, "--against", command, "-o", "json")
     report = json.loads(result.stdout)
     assert (result.exit_code, report["equal"], report["different"]) == (code, 12 - code, code)
-    text = run("vectors", "range", "--count", 12, "--check", command).stdout
+    text = run("vectors", "range", "--count", 12, "--against", command).stdout
     assert text.startswith(f"range: {12 - code} of 12 cases equal, 0 in another order, {code} different\n")
 
 

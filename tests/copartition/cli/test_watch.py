@@ -107,7 +107,7 @@ def test_a_line_of_the_record_is_there_before_the_line_on_the_screen(start, tmp_
         (["g", "--record", "night.json"], "night.json: the name of a record ends with .ndjson"),
         (["g", "--record", "nowhere/x.ndjson", "-b", "h:1"], "cannot write nowhere/x.ndjson"),
         (["none.ndjson"], "none.ndjson: No such file"),
-        (["night.ndjson", "--count", "1"], "a record is told from its first step to its last"),
+        (["night.ndjson", "--count", "1"], "a record is replayed from its first step to its last"),
         (["g", "--interval", "0"], "--interval"),
     ],
 )

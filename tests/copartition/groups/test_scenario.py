@@ -64,6 +64,13 @@ def test_what_happens_is_an_event_that_runs(deploy, event, assumed):
     assert simulate(scenario).log
 
 
+def test_a_topic_that_no_member_reads_is_left_out():
+    members = [member._replace(topics=("orders",)) for member in MEMBERS]
+    scenario, assumed = scenario_of(replace(captured(), members=tuple(members)))
+    assert [topic.name for topic in scenario.topics] == ["orders"]
+    assert assumed[0] == "no member reads clicks, so the scenario goes without"
+
+
 @pytest.mark.parametrize(
     ("state", "deploy", "fault"),
     [

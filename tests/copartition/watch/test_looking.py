@@ -70,7 +70,7 @@ def test_looks_begin_at_intervals_however_long_an_answer_takes():
 def test_it_ends(limits, taken):
     looks = Times().looks(ONE, **limits)
     steps(looks)
-    assert looks.taken == taken
+    assert looks.successes == taken
     assert (looks.begun, looks.ended) == (1000.25, 1000.25 + taken - 1)
 
 

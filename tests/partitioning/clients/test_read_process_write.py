@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from partitioning.clients.read_process_write import ProducerRecord, brokers, loop, member
+from partitioning.clients.read_process_write import ProducerRecord, loop, member
 from partitioning.clients.read_process_write.member import Member
 from partitioning.clients.read_process_write.settings import LoopSettings
 from partitioning.errors import (
@@ -344,11 +344,11 @@ def test_dead_letters_without_their_topic_are_refused_before_anything_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asking = SimpleNamespace(poll=lambda _: None, close=lambda: None)
-    monkeypatch.setattr(brokers, "Producer", lambda _: asking)
-    monkeypatch.setattr(brokers, "cluster_metadata", lambda *_, **__: SimpleNamespace(topics={"dead": None}))
-    brokers.refuse_old_brokers({}, 1.0, "dead")
+    monkeypatch.setattr(loop, "Producer", lambda _: asking)
+    monkeypatch.setattr(loop, "cluster_metadata", lambda *_, **__: SimpleNamespace(topics={"dead": None}))
+    loop.refuse_old_brokers({}, 1.0, "dead")
     with pytest.raises(UnknownTopicError, match="dead_letters is 'gone': the cluster has no such topic"):
-        brokers.refuse_old_brokers({}, 1.0, "gone")
+        loop.refuse_old_brokers({}, 1.0, "gone")
 
 
 @dataclass(frozen=True)

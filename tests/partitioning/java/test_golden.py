@@ -19,7 +19,7 @@ from partitioning.java import (
     topic_partition_hashes,
     uuid_hash,
 )
-from partitioning.metadata import MetadataOrder
+from partitioning.round_robin import MetadataOrder
 from partitioning.topic_partition import TopicPartition
 from tests.support.golden import Json, golden_lines
 from tests.support.tiers import sample

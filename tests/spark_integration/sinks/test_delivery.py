@@ -19,9 +19,8 @@ from partitioning.testing.mock_cluster import MockCluster
 from spark_integration import PartitionCountError, RecordError, partition_count
 from spark_integration.sinks import delivery
 from spark_integration.sinks.cluster import partition_counts
-from spark_integration.sinks.delivery import deliver
+from spark_integration.sinks.delivery import HOME, KEPT, deliver
 from spark_integration.sinks.options import read_options
-from spark_integration.sinks.producers import HOME, KEPT
 from tests.support.reading import read_topic
 
 pytestmark = [pytest.mark.live, pytest.mark.needs("time")]

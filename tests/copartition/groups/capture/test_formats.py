@@ -176,7 +176,7 @@ REASSIGNMENT = (
 def test_a_reassignment_is_named_and_what_it_tells(tmp_path, text, suffix):
     path = tmp_path / f"plan.{suffix}"
     path.write_text(text)
-    with pytest.raises(SourceError, match=r"kafka-reassign-partitions.* brokers .*--partitions t=2"):
+    with pytest.raises(SourceError, match=r"kafka-reassign-partitions.* brokers .*--grow t=2"):
         read_source(str(path))
 
 

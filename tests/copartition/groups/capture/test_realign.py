@@ -73,3 +73,11 @@ def test_a_table_that_lines_up_is_not_touched():
     for name in ("members-4.3.1.txt", "offsets-4.3.1.txt"):
         state, _ = parse_capture((CAPTURES / name).read_text())
         assert not any("line up" in warning for warning in state.warnings)
+
+
+@pytest.mark.parametrize("text", [OFFSETS, (CAPTURES / "offsets-4.3.1.txt").read_text()])
+def test_fences_of_markdown_are_no_rows(text):
+    fenced, _ = parse_capture(f"```text\n{text}```\n")
+    plain, _ = parse_capture(text)
+    assert (fenced.members, fenced.topics) == (plain.members, plain.topics)
+    assert len(fenced.partition) == len(plain.partition)

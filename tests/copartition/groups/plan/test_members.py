@@ -67,6 +67,12 @@ def test_a_star_says_it_of_everybody_who_is_not_named():
     assert planned.assumed == ()
 
 
+def test_a_star_is_said_of_those_who_join_too():
+    what_if = WhatIf(add_members=1, joining=(Joiner("z"),), subscribe={"*": ("orders",)})
+    planned = plan(both(a=("clicks", "orders"), b=None), "range", what_if)
+    assert {member.topics for member in planned.members} == {("orders",)}
+
+
 def test_a_joining_member_subscribes_to_all_that_the_group_reads():
     state = both(a=("clicks", "orders"), b=("clicks",))
     planned = plan(state, "range", WhatIf(add_members=1, joining=(Joiner("z"),)))
@@ -107,7 +113,7 @@ def test_members_that_a_source_hides_are_assumed_not_to_be():
         ({"joining": (Joiner("c", "j"), Joiner("d", "j"))}, "--add-member d:j: the group has a member"),
         ({"subscribe": {"x": ("t",)}}, "--subscribe x: the group has no such instance id"),
         ({"subscribe": {"c": ("t",)}}, "--subscribe c: 2 members have it as client_id"),
-        ({"subscribe": {"a": ("u",)}}, "how many partitions 'u' has, .* add --partitions u=N"),
+        ({"subscribe": {"a": ("u",)}}, "how many partitions 'u' has, .* add --grow u=N"),
         ({"joining": (Joiner("z", topics=("u",)),)}, "how many partitions 'u' has"),
         ({"add_members": 2**20}, "with 1048576 joining members the group has 1,048,578 members"),
     ],

@@ -49,7 +49,7 @@ def test_a_plan_says_where_it_rests_on_an_id_that_nobody_knows(assignor, members
         name, _, why = unknown.partition(" (")
         known = f"the new member ids of {name} are not known" + (f" ({why}" if why else "")
         [assumed] = planned.assumed
-        assert assumed.startswith(f"{known}, and '{assignor}' goes by them: the numbers are right")
+        assert assumed.startswith(f"{known}, and '{assignor}' depends on them: the numbers are right")
 
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky", "uniform"])

@@ -68,7 +68,7 @@ def test_a_topic_that_only_old_commits_name_is_not_handed_out():
     ("what_if", "fault"),
     [
         ({"remove_members": ("x",)}, "--remove-member x: the group has no such"),
-        ({"partitions": {"pay": 3}}, "--partitions pay=3: the group reads orders"),
+        ({"partitions": {"pay": 3}}, "--grow pay=3: the group reads orders"),
         ({"partitions": {"orders": 3}}, "it has 120 already"),
         ({"remove_members": tuple(f"w{m}" for m in range(6))}, "has no members; add some"),
     ],
@@ -170,8 +170,9 @@ def test_a_told_subscription_counts_for_the_groups_own_decision_where_it_was_unk
 
 
 def test_another_strategy_than_the_groups_is_said():
-    [said] = plan(as_range(strategy="range"), "sticky").warnings
-    assert said.startswith("the group uses 'range'; planned as if all members went over to 'sticky' at once")
+    planned = plan(as_range(strategy="range"), "sticky")
+    assert planned.warnings == ()
+    assert planned.assumed[-1].startswith("the group uses 'range'; all members go over to 'sticky' at once")
 
 
 def test_an_own_strategy_that_is_not_known_here_is_said():

@@ -112,7 +112,7 @@ def test_sticky_ends_where_one_restart_after_the_other_ends():
     planned = plan(state, "sticky", ROLLING)
     assert lists(planned) == real
     [assumed] = planned.assumed
-    assert assumed.startswith("the new member ids of a, b, c are not known, and 'sticky' goes by them")
+    assert assumed.startswith("the new member ids of a, b, c are not known, and 'sticky' depends on them")
 
 
 def test_a_member_alone_comes_back_to_everything():

@@ -322,3 +322,32 @@ def test_the_strategy_is_what_most_members_prefer_of_those_they_all_have():
     result = simulate(Scenario(topics, consumers, (), "sticky"))
     # Range gives the first member the remainder of each topic.
     assert [len(each) for each in result.start.assignment.values()] == [4, 2, 2]
+
+
+# What clients decide and refuse.
+
+
+def owners(consumers):
+    assignment = run(consumers, Leave(5_000, "c1"), assignor="cooperative-sticky").steps[-1].assignment
+    return {member: [*mine] for member, mine in assignment.items()}
+
+
+def test_a_librdkafka_leader_decides_by_its_own_rule():
+    planned = {
+        client: owners((Consumer("c0", client=client), *group(4)[1:])) for client in ("java", "librdkafka")
+    }
+    named = run(group(4), Leave(5_000, "c1"), assignor="librdkafka-cooperative-sticky")
+    assert planned["librdkafka"] != planned["java"]
+    assert planned["librdkafka"] == {member: [*mine] for member, mine in named.steps[-1].assignment.items()}
+
+
+def test_a_group_does_not_begin_with_a_client_that_refuses_its_strategies():
+    both = ("range", "cooperative-sticky")
+    mixed = tuple(replace(consumer, assignors=both) for consumer in group(2, client="librdkafka"))
+    with pytest.raises(ScenarioError, match=r"librdkafka does not mix eager .*; c0 would not start"):
+        run(mixed)
+    joined = run(
+        (Consumer("c0", client="librdkafka", assignors=both[:1]),),
+        Join(1_000, Consumer("new", client="librdkafka", assignors=both)),
+    )
+    assert said(joined, "refused") == [("refused", "new")]

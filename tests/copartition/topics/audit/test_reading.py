@@ -89,14 +89,14 @@ def test_the_end_is_where_it_was_when_reading_began(mocked) -> None:
 def test_the_last_offsets_of_each_partition(mocked) -> None:
     batches, found = read(*mocked([*KEYS]), Selection(last=10))
     assert (len(keys_of(batches)), found.coverage.kind) == (40, "last")
-    assert found.coverage.said == "the last 10 offsets of each of 4 partitions"
+    assert found.coverage.text == "the last 10 offsets of each of 4 partitions"
 
 
 def test_some_partitions(mocked) -> None:
     batches, found = read(*mocked([*KEYS]), Selection(partitions=(3, 1)))
     assert {*np.concatenate([batch.partition for batch in batches]).tolist()} == {1, 3}
     assert (found.coverage.kind, found.coverage.partitions) == ("partitions", (1, 3))
-    assert found.coverage.said == "every record in 2 of 4 partitions"
+    assert found.coverage.text == "every record in 2 of 4 partitions"
 
 
 def test_a_topic_without_records_ends_at_once(mocked) -> None:
@@ -110,7 +110,7 @@ def test_a_sample_looks_at_spots_and_says_so(mocked, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(reader, "FEWEST_AT_SPOT", 5)
     batches, found = read(*mocked([*KEYS]))
     assert (len(keys_of(batches)), found.coverage.kind) == (9 * 20, "sample")
-    assert "180 records at up to 9 spots of each of 4 partitions" in found.coverage.said
+    assert "180 records at up to 9 spots of each of 4 partitions" in found.coverage.text
     rows = {
         (p, o) for each in batches for p, o in zip(each.partition.tolist(), each.offset.tolist(), strict=True)
     }
@@ -198,7 +198,7 @@ def test_compacted_topics_tombstones_and_transactions_are_no_surprise(broker: Ka
     for committed, rows in ((True, 600), (False, 900)):
         audit = audit_topic(topic, {"bootstrap.servers": servers}, committed=committed)
         assert (audit.certainty, audit.coverage.read, audit.compacted) == ("sure", rows, True)
-        assert ("aborted transactions wrote is left out" in audit.coverage.said) == committed
+        assert ("aborted transactions wrote is left out" in audit.coverage.text) == committed
     admin.delete_topics([topic])[topic].result(30)
 
 
@@ -236,7 +236,7 @@ def test_a_topic_that_grows_meanwhile_is_said_to(broker: Kafka) -> None:
         broker.grow_topic(topic, 5)
         assert len(keys_of(list(found))) == 600
         assert found.num_partitions == 2
-        assert "grew from 2 to 5 partitions meanwhile" in found.coverage.said
+        assert "grew from 2 to 5 partitions meanwhile" in found.coverage.text
         assert found.coverage.kind == "partitions"
 
 

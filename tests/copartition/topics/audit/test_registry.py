@@ -28,7 +28,7 @@ def test_one_logical_key_under_two_schema_ids_is_found() -> None:
     decode = KeyDecoder("avro", "orders", registry)
     forms = [count_forms(key_column(keys)).forms(decode) for keys in (ours, theirs)]
     assert [form.schema_ids for (form,) in forms] == [(each,) for each in ids]
-    assert forms[0][0].said[0].kind == "json"
+    assert forms[0][0].meanings[0].kind == "json"
     found = respelled(*forms)
     assert (found.compared, found.respelled) == (100, 100)
 

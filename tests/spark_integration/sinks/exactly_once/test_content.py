@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
-from spark_integration.sinks.exactly_once.content import Content
+from spark_integration.sinks.exactly_once.target import Content
 from spark_integration.sinks.records import as_batches
 
 pytestmark = pytest.mark.needs("time")

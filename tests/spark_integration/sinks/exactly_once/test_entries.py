@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from partitioning.clients.ledger import Entry
 from spark_integration.sinks.exactly_once import writing
-from spark_integration.sinks.exactly_once.content import Content
-from spark_integration.sinks.exactly_once.target import Target
+from spark_integration.sinks.exactly_once.target import Content, Target
 
 if TYPE_CHECKING:
     import pytest

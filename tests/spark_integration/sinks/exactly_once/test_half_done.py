@@ -16,11 +16,10 @@ from confluent_kafka.admin import AdminClient
 from partitioning.clients.ledger import Entry, ledger_group, transactional_id
 from partitioning.errors import DeliveryError
 from spark_integration.sinks.exactly_once import driver
-from spark_integration.sinks.exactly_once.content import Content
 from spark_integration.sinks.exactly_once.driver import check_after, prepared
 from spark_integration.sinks.exactly_once.faults import settled
 from spark_integration.sinks.exactly_once.half_done import fence
-from spark_integration.sinks.exactly_once.target import Target
+from spark_integration.sinks.exactly_once.target import Content, Target
 from spark_integration.sinks.exactly_once.writing import write_partition
 from tests.spark_integration.sinks.exactly_once.rows import batches, next_version, target
 from tests.support.broker import Broker, Kafka

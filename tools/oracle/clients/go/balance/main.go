@@ -1,4 +1,4 @@
-// franz-go's balancers behind `copartition vectors STRATEGY --check`: a case a line in, an answer a line out.
+// franz-go's balancers behind `copartition vectors STRATEGY --against`: a case a line in, an answer a line out.
 //
 // Racks are left out: franz-go takes those of partitions from its client's own metadata.
 package main

@@ -1,0 +1,154 @@
+"""The order of other collections of Kafka's brokers than `HashMap`: Kafka's, Scala's and a Java heap.
+
+- `TimelineKeys`: the `TimelineHashMap` in which coordinators keep their members.
+- `scala_set_order`: Scala's immutable `Set[String]`, in which brokers list the topics that a client asks for.
+- `PriorityQueue`: `java.util.PriorityQueue`; among equals its heap decides, which no sort does alike.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from partitioning.java.hash_codes import string_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator
+
+
+H = TypeVar("H", bound="Hashable")
+
+_GOLDEN = 0x9E3779B97F4A7C15
+"""The multiplier of Knuth's Fibonacci hashing."""
+_LONG = 2**64 - 1
+_MAX_LOAD_FACTOR = 0.75
+
+
+class TimelineKeys(Generic[H]):
+    """The keys of a `TimelineHashMap` that was made for no particular number of them.
+
+    Slots are the highest bits of a product, so a longer table has much the same order; within a slot the key
+    that came last is first. The table never becomes shorter.
+
+    Args:
+        hash_of: the key's `hashCode`, a signed 32-bit number.
+    """
+
+    def __init__(self, hash_of: Callable[[H], int]) -> None:
+        self._hash_of = hash_of
+        self._slots: list[list[H]] = [[], []]
+        self._size = 0
+
+    def __iter__(self) -> Iterator[H]:
+        return (key for slot in self._slots for key in reversed(slot))
+
+    def put(self, key: H) -> None:
+        """`put`; a key that is there already stays where it is."""
+        # Java's quirk: it looks whether there is room before it looks whether the key is there already.
+        if (self._size + 1) * _MAX_LOAD_FACTOR > len(self._slots):
+            before, self._slots = self._slots, [[] for _ in range(2 * len(self._slots))]
+            for slot in before:
+                for each in slot:
+                    self._slot(each).append(each)
+        slot = self._slot(key)
+        if key not in slot:
+            slot.append(key)
+            self._size += 1
+
+    def remove(self, key: H) -> None:
+        """`remove`.
+
+        Raises:
+            ValueError: it is not there.
+        """
+        self._slot(key).remove(key)
+        self._size -= 1
+
+    def _slot(self, key: H) -> list[H]:
+        bits = len(self._slots).bit_length() - 1
+        return self._slots[(self._hash_of(key) * _GOLDEN & _LONG) >> (64 - bits)]
+
+
+_KEPT_AS_THEY_COME = 4
+_BITS = 5
+_WORD = 0xFFFFFFFF
+
+
+def scala_set_order(names: Iterable[str]) -> list[str]:
+    """The names, each once, in the order in which Scala's set of them gives them back."""
+    once = list(dict.fromkeys(names))
+    if len(once) <= _KEPT_AS_THEY_COME:
+        return once
+    return _in_order([(_improve(string_hash(name)), name) for name in once])
+
+
+def _in_order(entries: list[tuple[int, str]]) -> list[str]:
+    if len({code for code, _ in entries}) == 1:
+        return [name for _, name in entries]  # one, or equal hashes, which stay as they came
+    nodes: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for code, name in entries:
+        nodes[code & (1 << _BITS) - 1].append((code >> _BITS, name))
+    in_place = sorted(nodes.items(), key=lambda node: (len(node[1]) > 1, node[0]))
+    return [name for _, node in in_place for name in _in_order(node)]
+
+
+def _improve(code: int) -> int:
+    """`scala.collection.Hashing.improve`."""
+    code = (code + ~(code << 9)) & _WORD
+    code ^= code >> 14
+    code = (code + (code << 4)) & _WORD
+    return code ^ (code >> 10)
+
+
+E = TypeVar("E")
+
+
+class PriorityQueue(Generic[E]):
+    """`java.util.PriorityQueue`, filled by one `add` after the other.
+
+    Args:
+        key: what is compared; asked again at each comparison, as a `Comparator` is.
+        elements: added one by one.
+    """
+
+    def __init__(self, key: Callable[[E], float], elements: Iterable[E] = ()) -> None:
+        self._key = key
+        self._heap: list[E] = []
+        for element in elements:
+            self.add(element)
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, element: E) -> None:
+        """`add`: `siftUp` from the end."""
+        heap, key = self._heap, self._key(element)
+        heap.append(element)
+        place = len(heap) - 1
+        while place > 0:
+            parent = (place - 1) >> 1
+            if key >= self._key(heap[parent]):
+                break
+            heap[place] = heap[parent]
+            place = parent
+        heap[place] = element
+
+    def poll(self) -> E | None:
+        """`poll`: the first element, out of the queue; None where it is empty. `siftDown` of the last one."""
+        heap = self._heap
+        if not heap:
+            return None
+        first, last = heap[0], heap.pop()
+        if not heap:
+            return first
+        key, place, half = self._key(last), 0, len(heap) >> 1
+        while place < half:
+            child = 2 * place + 1
+            if child + 1 < len(heap) and self._key(heap[child]) > self._key(heap[child + 1]):
+                child += 1
+            if key <= self._key(heap[child]):
+                break
+            heap[place] = heap[child]
+            place = child
+        heap[place] = last
+        return first
