@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from copartition.cli.options import output_options, set_option, topic_counts
-from copartition.cli.shell import HELP, QuietCommand
-from copartition.cli.verbs import examples
+from copartition.cli.shell import command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,15 +16,11 @@ if TYPE_CHECKING:
     from copartition.why.rebalances import GroupHistory
 
 
-@click.command(
-    cls=QuietCommand,
-    context_settings=HELP,
-    epilog=examples(
-        "copartition why /var/log/kafka/server.log --group billing",
-        "copartition why server.log.gz billing-*.log",
-        "copartition why server.log --group billing --as-scenario --topic orders=12 > billing.yaml",
-        "kubectl logs -l app=billing --prefix | copartition why -",
-    ),
+@command(
+    "copartition why /var/log/kafka/server.log --group billing",
+    "copartition why server.log.gz billing-*.log",
+    "copartition why server.log --group billing --as-scenario --topic orders=12 > billing.yaml",
+    "kubectl logs -l app=billing --prefix | copartition why -",
 )
 @click.argument(
     "logs", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True)

@@ -110,7 +110,7 @@ def _head(history: GroupHistory) -> str:
 def _row(each: Rebalance) -> tuple[str, ...]:
     also = ", ".join(f"{member or 'a member'} {cause.value}" for cause, member in each.also)
     return (
-        str(each.generation),
+        "" if each.generation is None else str(each.generation),
         _clock(each.began),
         each.cause.value,
         visible(each.member or ""),

@@ -113,6 +113,8 @@ _GENERATION, _TEXT = r"(?P<generation>\d+)", r"(?P<text>.*?)"
 _END = r"\.?(?: \((?:kafka|org\.apache)\.\S+\))?$"
 """log4j writes the logger's name after the message."""
 
+_REASON = rf"(?: .*?\(reason: {_TEXT}\))?(?: \(__consumer_offsets-\d+\))?"
+
 _NEW = rf"\[GroupId {_GROUP}\] "
 _STATIC = rf"Static member with groupInstanceId={_CLIENT} and unknown member id joins group {_GROUP} in "
 _INSTANCE = rf"(?:with instance id {_CLIENT} )?"
@@ -126,7 +128,7 @@ BROKER = _patterns(
     (
         "Preparing to rebalance group",
         Kind.PREPARING,
-        rf"group {_GROUP} in state \S+ with old generation {_GENERATION} .*?\(reason: {_TEXT}\){_END}",
+        rf"group {_GROUP} (?:in state \S+ )?with old generation {_GENERATION}{_REASON}{_END}",
     ),
     (
         "Stabilized group",
@@ -205,6 +207,7 @@ JAVA = _patterns(
     ("FENCED_INSTANCE_ID", Kind.FENCED, r"FENCED"),
     ("has been fenced by another instance", Kind.FENCED, r"fenced"),
     ("failed due to UNKNOWN_MEMBER_ID", Kind.EXPIRED, r"heartbeat|fenced"),
+    ("is not valid", Kind.EXPIRED, rf"heartbeat failed .*?member id {_MEMBER} is not valid"),
     ("got fenced with error", Kind.EXPIRED, rf"Member {_MEMBER} "),
     ("supported protocols are incompatible", Kind.MISMATCH, r"protocols"),
     ("is unavailable or invalid due to cause", Kind.COORDINATOR, r"cause: (?P<text>.*?)\.? ?isDisconnected"),
@@ -289,7 +292,7 @@ PYTHON = _patterns(
 _JAVA_PREFIX = re.compile(
     r"\[Consumer (?:instanceId=(?P<instance>[^,]+), )?clientId=(?P<client>[^,]+), groupId=(?P<group>.+?)\] "
 )
-_LIBRDKAFKA_PREFIX = re.compile(r"[|\[](?P<client>[^|\[\]#]+)#consumer-\d+[|\]] \[thrd:")
+_LIBRDKAFKA_CLIENT = re.compile(r"(?P<client>[^\s|\[\]#]+)#consumer-\d+")
 _ANY_GROUP = re.compile(r'Group "(?P<group>.+?)"')
 HINTS = (b"roup", b" poll ", b"eartbeat", b"member_id", b"Metadata for topic", b"FencedInstance")
 """In every line that a pattern fits is one of these, and in few others: they are looked for in gigabytes."""
@@ -332,15 +335,17 @@ def read_evidence(paths: Sequence[str], group: str | None = None) -> Iterator[Ev
 def _say(line: Line, voices: dict[str, _Voice]) -> Iterator[Evidence]:
     text = line.text
     if prefix := _JAVA_PREFIX.search(text):
-        client = prefix["instance"] or prefix["client"]
-        voice = voices.setdefault(client, _Voice())
+        name = prefix["instance"] or prefix["client"]
+        voice = voices.setdefault(name, _Voice())
         voice.group = prefix["group"]
-        yield from _client(line, JAVA, text[prefix.end() :], client, voice)
-    elif prefix := _LIBRDKAFKA_PREFIX.search(text):
-        voice = voices.setdefault(prefix["client"], _Voice())
-        if named := _ANY_GROUP.search(text):
-            voice.group = named["group"]
-        yield from _client(line, LIBRDKAFKA, text, prefix["client"], voice)
+        yield from _client(line, JAVA, text[prefix.end() :], name, voice)
+    elif "[thrd:" in text:  # applications write librdkafka's lines in forms of their own
+        named = _LIBRDKAFKA_CLIENT.search(text)
+        client = named["client"] if named else None
+        voice = voices.setdefault(client or "", _Voice())
+        if quoted := _ANY_GROUP.search(text):
+            voice.group = quoted["group"]
+        yield from _client(line, LIBRDKAFKA, text, client, voice)
     elif (matched := _match(BROKER, text)) is not None:
         kind, match = matched
         fields = match.groupdict()

@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from copartition.why.evidence import Kind
+from copartition.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from copartition.why.evidence import Evidence
     from copartition.why.lines import Line
 
+UNNAMED = "a group without a name"
 REPLACED = "static member back, no rebalance"
 NEAR_S = 15.0
 """How far a client's line and its coordinator's may be apart: clocks differ, and messages take time."""
@@ -50,7 +52,7 @@ class Rebalance:
     """A rebalance, as far as logs tell; times are seconds since 1970.
 
     Attributes:
-        generation: the generation, or the epoch of a KIP-848 group, that it made.
+        generation: the generation, or the epoch of a KIP-848 group, that it made; None: not logged.
         cause: why it began.
         member: who caused it: `group.instance.id`, else `client.id`, else the member id.
         reason: the words of the log.
@@ -63,7 +65,7 @@ class Rebalance:
         also: who else came or went meanwhile, and how.
     """
 
-    generation: int
+    generation: int | None
     cause: Cause
     member: str | None
     reason: str
@@ -136,16 +138,18 @@ def histories(evidence: Iterable[Evidence]) -> list[GroupHistory]:
     """
     evidence = list(evidence)
     named = {each.group for each in evidence if each.group}
-    only = named.pop() if len(named) == 1 else None
+    only = UNNAMED if not named else named.copy().pop() if len(named) == 1 else None
     by_group: dict[str, list[Evidence]] = defaultdict(list)
     for each in evidence:
         if group := each.group or only:
             by_group[group].append(each)
-    return [_history(group, by_group[group]) for group in sorted(by_group)]
+    left_out = sum(1 for each in evidence if each.group is None) if only is None else 0
+    assumed = [f"{count(left_out, 'line')} without a group's name left out"] if left_out else []
+    return [_history(group, by_group[group], assumed) for group in sorted(by_group)]
 
 
-def _history(group: str, evidence: list[Evidence]) -> GroupHistory:
-    assumed = []
+def _history(group: str, evidence: list[Evidence], assumed: Sequence[str]) -> GroupHistory:
+    assumed = [*assumed]
     if not all(each.line.zoned for each in evidence):
         assumed.append("times without a zone are UTC")
     if any(each.line.at is None for each in evidence):
@@ -337,6 +341,11 @@ def _by_clients(evidence: Sequence[Evidence]) -> Iterator[Rebalance]:
             assignor=next((each.text for each in joins if each.text), None),
         )
         since = until + 1
+    # Of what came after the last generation nobody has logged the end.
+    cause, first = _first_cause(evidence[since:], here)
+    if first is not None:
+        member = first.client or name_of(first.member)
+        yield Rebalance(None, cause, member, first.text or cause.value, first.line, first.line.at)
 
 
 def _who(each: Evidence) -> str:

@@ -17,6 +17,7 @@ from partitioning.errors import SourceError
 if TYPE_CHECKING:
     from pathlib import Path
 
+MAXPOLL = "Application maximum poll interval (9ms) exceeded by 3ms: leaving group"
 AT = 1_714_557_600.0  # 2024-05-01T10:00:00Z
 PREPARING = (
     "Preparing to rebalance group billing in state PreparingRebalance with old generation 3 "
@@ -124,3 +125,71 @@ def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="missing"):
         list(read_evidence([str(tmp_path / "missing")]))
+
+
+@pytest.mark.parametrize(
+    ("line", "group", "kind", "member"),
+    [
+        (
+            "Preparing to rebalance group g with old generation 3 (__consumer_offsets-9)",
+            "g",
+            Kind.PREPARING,
+            None,
+        ),
+        (
+            "Member[group.instance.id None, member.id c-1] in group g has left, removing it",
+            "g",
+            Kind.LEFT,
+            "c-1",
+        ),
+        (
+            f"librdkafka: MAXPOLL [thrd:main]: {MAXPOLL}",
+            None,
+            Kind.POLL,
+            None,
+        ),
+        (
+            'Debug | [thrd:main]: Group "g" is rebalancing (EAGER) in state up with 3 partition(s): x',
+            "g",
+            Kind.REJOINING,
+            None,
+        ),
+        (
+            "[Consumer clientId=c, groupId=g] Attempt to heartbeat failed since member id c-1 is not valid.",
+            "g",
+            Kind.EXPIRED,
+            "c-1",
+        ),
+        (
+            "kafka.coordinator - INFO - Successfully joined group g with generation 226",
+            "g",
+            Kind.MEMBER_JOINED,
+            None,
+        ),
+    ],
+)
+def test_lines_of_old_versions_and_of_applications_loggers(
+    tmp_path: Path, line: str, group: str | None, kind: Kind, member: str | None
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"2024-05-01 10:00:00 {line}\n")
+    (found,) = read_evidence([str(path)])
+    assert (found.group, found.kind, found.member) == (group, kind, member)
+
+
+def test_a_pasted_line_without_a_group_is_told_of_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(f"%4|1714557600.5|MAXPOLL|c1#consumer-1| [thrd:main]: {MAXPOLL}\n")
+    (found,) = histories(read_evidence([str(path)]))
+    (rebalance,) = found.rebalances
+    assert (rebalance.generation, rebalance.cause, rebalance.member) == (None, Cause.POLL, "c1")
+
+
+def test_lines_without_a_group_are_counted_where_there_are_several(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("(Re-)joining group a\n(Re-)joining group b\nHeartbeat session expired\n")
+    other = tmp_path / "b.log"
+    other.write_text("Heartbeat session expired\n")
+    found = histories(read_evidence([str(path), str(other)]))
+    assert [each.name for each in found] == ["a", "b"]
+    assert all("1 line without a group's name left out" in each.assumed for each in found)
