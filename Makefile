@@ -12,7 +12,7 @@ export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test failed slow durations test-matrix lint types check bench fuzz faults loop-faults shake mutations release-check golden docs sdist-test lock clean
+.PHONY: help setup demo quick test failed slow durations test-matrix lint types check bench fuzz faults loop-faults shake mutations release-check mutations-sample golden site site-check sdist-test lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,8 +73,15 @@ N ?= 20
 shake: $(READY)  ## run the live tests N times while all cores are busy, and list what ever failed; T=path for a part
 	@$(BIN)/python -m tools.shake --rounds $(N) $(T)
 
-mutations: $(READY)  ## make some 120 small mistakes in copies: which tier of the tests notices each?
+mutations: $(READY)  ## make some 190 small mistakes in copies: which tier of the tests notices each?
 	@$(BIN)/python -m tools.mutations
+
+SIZE ?= 40
+
+mutations-sample: $(READY)  ## draw SIZE=40 mutations of each package by SEED=1 and list what the quick tier does not notice
+	@for package in partitioning assignors spark_integration; do \
+	  $(BIN)/python -m tools.mutations.sample $$package --size $(SIZE) --seed $(SEED) || exit; \
+	done
 
 CASES ?= 100000
 SEED ?= 0
@@ -102,12 +109,19 @@ golden: $(READY)  ## ask the JVM and every real client again (needs Java, Maven,
 	@$(BIN)/python -m tools.oracle.clients.regenerate
 	@$(BIN)/python -m tools.oracle.producer.regenerate
 
-COMPILE = $(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
-  --no-annotate --no-header --upgrade --quiet
+SITE_VENV := build/site-venv
 
-docs: $(READY)  ## write the reference of all public names to build/reference
-	@$(BIN)/python -m docs.reference build/reference
-	@echo "build/reference/index.html"
+$(SITE_VENV)/.ready: tools/site/site.lock
+	@$(PYTHON) -m venv --clear $(SITE_VENV)
+	@$(SITE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tools/site/site.lock
+	@touch $@
+
+site: $(SITE_VENV)/.ready  ## build the site from docs/, benchmarks/ and docstrings into build/site
+	@NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/bin/mkdocs build --quiet
+	@echo "build/site/index.html; its search needs a server: $(PYTHON) -m http.server --directory build/site"
+
+site-check: site  ## look at the site in Chromium: accessibility, light and dark, phone, no outside requests
+	@$(SITE_VENV)/bin/python -m tools.site.browse build/site
 
 sdist-test: $(READY)  ## build the source distribution and run its own tests of the core
 	@rm -rf build/sdist && mkdir -p build/sdist
@@ -116,13 +130,17 @@ sdist-test: $(READY)  ## build the source distribution and run its own tests of 
 	@cd build/sdist && $(CURDIR)/$(BIN)/python -m pytest -q -p no:cacheprovider \
 	  tests/partitioning/test_*.py --tier quick --ignore tests/partitioning/test_example_plugin.py
 
-lock: $(READY)  ## pin the newest development dependencies and the lowest: names, versions and hashes
-	@$(COMPILE) --group dev --output-file dev.lock
-	@$(COMPILE) --group test --resolution lowest-direct --no-emit-package pyspark --no-emit-package py4j \
+COMPILE = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+  --no-annotate --no-header --upgrade --quiet
+
+lock: $(READY)  ## pin the newest development dependencies, the lowest, and the site's: names, versions and hashes
+	@$(COMPILE) --all-extras --group dev --output-file dev.lock
+	@$(COMPILE) --all-extras --group test --resolution lowest-direct --no-emit-package pyspark --no-emit-package py4j \
 	  --output-file tools/matrix/lowest.lock
 	@for spark in $(basename $(wildcard tools/matrix/*.in)); do \
-	  $(COMPILE) $$spark.in --group test --output-file $$spark.lock || exit 1; \
+	  $(COMPILE) --all-extras $$spark.in --group test --output-file $$spark.lock || exit 1; \
 	done
+	@$(COMPILE) tools/site/site.in --extra cli --extra report --output-file tools/site/site.lock
 
 clean:  ## remove everything make created, the environment included
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks build dist demo-output

@@ -55,7 +55,7 @@ while read < records:
 """
 AUDIT = """
 from copartition.topics.audit.reader import Selection
-from copartition.topics.audit.topic import audit_topic
+from copartition.topics.cluster import audit_topic
 begun = clock()
 audit = audit_topic(topic, {"bootstrap.servers": servers}, Selection(full=True))
 assert (audit.certainty, audit.coverage.read) == ("sure", records), audit

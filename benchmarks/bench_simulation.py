@@ -18,7 +18,7 @@ import pytest
 
 from assignors import Topic
 from benchmarks.competitors.simpy_group import Group
-from copartition.simulation import Consumer, Load, Scenario, rolling_restart, simulate
+from copartition.simulation import Consumer, Load, Restart, Scenario, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +77,10 @@ each after one of SimPy's; the ratio says how many times faster we are. Again: `
 @pytest.mark.parametrize(("members", "partitions", "restarts"), CELLS)
 def test_rolling_restart(benchmark, rows, members, partitions, restarts, load):
     consumers = tuple(Consumer(f"worker-{number}") for number in range(members))
-    events = rolling_restart(consumers, start_ms=EVERY_MS, every_ms=EVERY_MS, down_ms=DOWN_MS)[:restarts]
+    events = tuple(
+        Restart((turn + 1) * EVERY_MS, consumer.name, DOWN_MS)
+        for turn, consumer in enumerate(consumers[:restarts])
+    )
     scenario = Scenario((Topic("orders", partitions),), consumers, events, "range", load=load, settled_ms=0)
     spent: dict[object, list[float]] = {Group: [], simulate: []}
 

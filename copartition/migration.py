@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from assignors.interface import RebalanceProtocol
 from assignors.registry import check_for_consumers, get_assignor
 from copartition.diff.needed import CO_PARTITIONED
-from copartition.groups.plan.leader import name_in_group
+from copartition.groups.plan.members import name_in_group
 from copartition.simulation.group.clients import PROFILES
 from partitioning.errors import MigrationError, UnknownStrategyError
 
@@ -146,7 +146,6 @@ def _separates(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
 
 
 def _find_way(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str], policy: str) -> Migration:
-    """The fewest safe rolling bounces between lists that differ, which the clients have now."""
     if fault := _refused(clients, new):
         return Migration((), fault)
     if _remote(old) or _remote(new):
@@ -201,7 +200,6 @@ def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _remote(strategies: tuple[str, ...]) -> bool:
-    """Whether members speak the consumer protocol."""
     return not get_assignor(strategies[0]).protocols
 
 
@@ -211,7 +209,6 @@ def _refused(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
 
 
 def _refuses(client: str, strategies: tuple[str, ...]) -> str | None:
-    """Why a client cannot be configured so."""
     if _remote(strategies):
         speaks = client in PROFILES and PROFILES[client].consumer_late_ms is not None
         return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"

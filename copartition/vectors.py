@@ -1,4 +1,4 @@
-"""Reference vectors: seeded groups and keys with exact answers, and where a program answers otherwise."""
+"""Reference vectors: seeded groups and keys with exact answers, their JSON Schema, and what differs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 from base64 import b64encode
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -156,7 +157,6 @@ def _without_none(values: Mapping[str, Any]) -> Json:
 
 
 def _runs(partitions: PartitionList | Sequence[tuple[str, int]]) -> list[list[str | int]]:
-    """An ordered list of partitions: runs of a topic name followed by partition numbers."""
     runs: list[list[str | int]] = []
     for topic, number in partitions:
         if not runs or runs[-1][0] != topic:
@@ -166,7 +166,6 @@ def _runs(partitions: PartitionList | Sequence[tuple[str, int]]) -> list[list[st
 
 
 def _keys(profile: str, seed: int) -> Iterator[Json]:
-    """Keys of every kind and length, over few and many partitions."""
     rng = random.Random(f"{profile}/{seed}")  # noqa: S311 - test data
     while True:
         key = rng.choice(
@@ -208,3 +207,104 @@ def _owners(assignment: Json) -> dict[str, list[tuple[Any, ...]]]:
     except (TypeError, IndexError, KeyError):
         return {}
     return {name: mine for name, mine in lists.items() if mine}
+
+
+_TEXT, _COUNT = {"type": "string"}, {"type": "integer", "minimum": 0}
+_TEXTS = {"type": "array", "items": _TEXT}
+_RUNS = {
+    "description": "an ordered list of partitions: runs of a topic name followed by partition numbers",
+    "type": "array",
+    "items": {"type": "array", "prefixItems": [_TEXT], "items": {"type": "integer"}, "minItems": 2},
+}
+
+
+def _object(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
+
+
+_TOPIC = _object(
+    ["name", "partitions"],
+    name=_TEXT,
+    partitions={**_COUNT, "description": "0: a topic without metadata"},
+    racks={"description": "the racks of each partition's replicas", "type": "array", "items": _TEXTS},
+    id={**_TEXT, "description": "topic id; absent: Java's UUID.nameUUIDFromBytes of the name in UTF-8"},
+)
+_MEMBER = _object(
+    ["id", "topics"],
+    id=_TEXT,
+    topics=_TEXTS,
+    instance_id=_TEXT,
+    rack=_TEXT,
+    owned={**_RUNS, "description": "what it says it owns (KIP-429); broker side: its target so far"},
+    generation={"type": "integer", "description": "of that claim (KIP-792)"},
+    user_data={**_TEXT, "description": "the strategy's own bytes, in hex"},
+)
+_GROUP = _object(
+    ["case", "new_leader", "topics", "members", "answer"],
+    case=_COUNT,
+    new_leader={"type": "boolean", "description": "whether the leader knows nothing of the cases before"},
+    topics={"type": "array", "items": _TOPIC},
+    members={"type": "array", "items": _MEMBER, "description": "in JoinGroup order"},
+    answer={
+        "oneOf": [
+            _object(["assignment"], assignment={"type": "object", "additionalProperties": _RUNS}),
+            _object(
+                ["error"],
+                error={"type": ["string", "null"], "description": "simple name of Java's exception"},
+            ),
+        ]
+    },
+)
+_KEY = _object(
+    ["case", "key", "partitions", "answer"],
+    case=_COUNT,
+    key={"type": ["string", "null"], "description": "the key's bytes in base64; null: no key"},
+    partitions=_COUNT,
+    answer=_object(
+        ["partition"],
+        partition={"type": ["integer", "null"], "description": "null: such a key is not hashed"},
+    ),
+)
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Reference vectors of copartition vectors",
+    **_object(
+        ["format_version", "strategy", "seed", "cases"],
+        format_version=_TEXT,
+        strategy=_TEXT,
+        seed=_COUNT,
+        cases={"type": "array", "items": {"oneOf": [_GROUP, _KEY]}},
+    ),
+}
+"""The document that `copartition vectors STRATEGY` prints."""
+
+
+def vectors_report(strategy: str, cases: Sequence[Any], differences: Sequence[Difference], form: str) -> str:
+    """Where a program differs: counts, and the first differences; `form` is "text" or "json"."""
+    counts = Counter(each.verdict for each in differences)
+    numbers = {
+        "cases": len(cases),
+        "equal": len(cases) - len(differences),
+        "other_order": counts["other order"],
+        "different": counts["different"],
+    }
+    shown = sorted(differences, key=lambda each: each.verdict)[:MOST_SHOWN]
+    if form == "json":
+        rows = [{"verdict": each.verdict, "case": each.case, "found": each.answer} for each in shown]
+        return json.dumps({"strategy": strategy, **numbers, "differences": rows}, indent=2) + "\n"
+    equal, order, different = (f"{numbers[name]:,}" for name in ("equal", "other_order", "different"))
+    head = (
+        f"{strategy}: {equal} of {len(cases):,} cases equal, {order} in another order, {different} different"
+    )
+    lines = [head]
+    for each in shown[:5]:
+        lines += [
+            f"case {each.case['case']}, {each.verdict}: {_question(each.case)}",
+            f"  exact  {json.dumps(each.case['answer'])}",
+            f"  found  {json.dumps(each.answer)}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _question(case: dict[str, Any]) -> str:
+    return json.dumps({key: value for key, value in case.items() if key not in {"case", "answer"}})

@@ -8,7 +8,7 @@ import numpy as np
 
 from assignors import Topic
 from copartition import Scenario, SimulationResult, simulate
-from copartition.simulation import Consumer, Costs, rolling_restart
+from copartition.simulation import Consumer, Costs, RollingRestart
 
 PICTURE = Path(__file__).with_name("deploy.svg")
 ASSIGNORS = {
@@ -35,7 +35,7 @@ def deploy(assignor: str) -> SimulationResult:
         Scenario(
             topics=(Topic("orders", PARTITIONS),),
             consumers=consumers,
-            events=rolling_restart(consumers, start_ms=10_000, every_ms=EVERY_MS, down_ms=5_000),
+            events=(RollingRestart(at_ms=10_000, every_ms=EVERY_MS, down_ms=5_000),),
             assignor=assignor,
             costs=Costs(revoke_ms=500, first_fetch_ms=100),
             settled_ms=3_600_000,

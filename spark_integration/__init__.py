@@ -32,18 +32,14 @@ if TYPE_CHECKING:
     from spark_integration.errors import RerunDiffersError as RerunDiffersError
     from spark_integration.errors import RoutingError as RoutingError
     from spark_integration.errors import SparkIntegrationError as SparkIntegrationError
-    from spark_integration.errors import typed_error as typed_error
     from spark_integration.profile import PartitionProfile as PartitionProfile
     from spark_integration.profile import partition_profile as partition_profile
     from spark_integration.routing import assert_routed as assert_routed
     from spark_integration.routing import route as route
     from spark_integration.session import configure_spark_with_kafka as configure_spark_with_kafka
-    from spark_integration.shipping import ship as ship
-    from spark_integration.simulation.figures import percentiles as percentiles
-    from spark_integration.simulation.progress import progress as progress
+    from spark_integration.session import register as register
     from spark_integration.simulation.runs import simulate_grid as simulate_grid
     from spark_integration.simulation.runs import simulate_rebalances as simulate_rebalances
-    from spark_integration.sinks import register as register
     from spark_integration.sinks.cluster import partition_count as partition_count
     from spark_integration.sinks.connector import checked_for_topic as checked_for_topic
     from spark_integration.sinks.exactly_once.foreach_batch import write_exactly_once as write_exactly_once
@@ -59,7 +55,7 @@ _HOME = {
     "audit_verdict": "auditing.plan",
     "co_partitioned": "co_partitioning",
     "assert_co_partitioned": "co_partitioning",
-    "register": "sinks",
+    "register": "session",
     "write_exactly_once": "sinks.exactly_once.foreach_batch",
     "partition_count": "sinks.cluster",
     "checked_for_topic": "sinks.connector",
@@ -68,10 +64,6 @@ _HOME = {
     "PartitionProfile": "profile",
     "simulate_rebalances": "simulation.runs",
     "simulate_grid": "simulation.runs",
-    "percentiles": "simulation.figures",
-    "progress": "simulation.progress",
-    "ship": "shipping",
-    "typed_error": "errors",
     "SparkIntegrationError": "errors",
     "ColumnError": "errors",
     "ConnectorError": "errors",

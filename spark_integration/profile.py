@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark import cloudpickle
 from pyspark.sql import Column, DataFrame, Row
@@ -130,9 +131,6 @@ def _summing(num_partitions: int, grown: int, top: int) -> Batches:
     """A row of sums over some of the keys."""
 
     def summarise(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa  # noqa: PLC0415 - on executors
-        import pyarrow.compute as pc  # noqa: PLC0415
-
         old_sizes, new_sizes = np.zeros(num_partitions, np.int64), np.zeros(grown, np.int64)
         keys = keyless = moved = 0
         hottest = _no_keys()
@@ -157,9 +155,6 @@ def _adding_up(num_partitions: int, grown: int, top: int) -> Batches:
     """The sum of such rows, whose keys are different ones."""
 
     def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa  # noqa: PLC0415 - on executors
-        import pyarrow.compute as pc  # noqa: PLC0415
-
         sizes = {"old": np.zeros(num_partitions, np.int64), "new": np.zeros(grown, np.int64)}
         totals = {"keys": 0, "keyless": 0, "moved": 0}
         hottest = _no_keys()
@@ -180,14 +175,10 @@ _MOST_ROWS = [("rows", "descending"), ("key", "ascending")]
 
 
 def _no_keys() -> pa.Table:
-    import pyarrow as pa  # noqa: PLC0415 - on executors
-
     return pa.schema([("key", pa.binary()), ("partition", pa.int32()), ("rows", pa.int64())]).empty_table()
 
 
 def _row_of_sums(sums: Mapping[str, Any], hottest: pa.Table) -> pa.RecordBatch:
-    import pyarrow as pa  # noqa: PLC0415 - on executors
-
     def alone(values: pa.Array) -> pa.Array:
         return pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
 

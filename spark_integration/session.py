@@ -1,14 +1,23 @@
-"""A Spark session with Spark's own Kafka connector on board."""
+"""A Spark session that knows Kafka: by `format("copartition")`, or by Spark's own connector."""
 
-import importlib.util
+import os
 import re
+import shutil
+import sys
+import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from partitioning.errors import MissingDependencyError
+from partitioning.errors import InvalidConfigError, MissingDependencyError
 from spark_integration.errors import ConnectorError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 CONNECTOR_JARS = ("spark-sql-kafka-0-10", "spark-token-provider-kafka-0-10", "kafka-clients", "commons-pool2")
 """What the connector consists of, beside what Spark brings along."""
@@ -63,7 +72,7 @@ def _check_jars(jars: Sequence[str]) -> None:
 
 def _installed_spark() -> tuple[str, str]:
     """Scala's and Spark's version of the installed PySpark, as its jars are named."""
-    spec = importlib.util.find_spec("pyspark")
+    spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise MissingDependencyError("PySpark is not installed: pip install 'copartition[spark]'")
     for jar in Path(spec.origin).parent.joinpath("jars").glob("spark-core_*.jar"):
@@ -73,3 +82,67 @@ def _installed_spark() -> tuple[str, str]:
         "the installed PySpark has no jars (it is a Connect client): "
         "the connector belongs on the Connect server"
     )
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("copartition")` known to this session, for reading and writing, batch and stream.
+
+    Call it in each thread of Python that writes, too: there classic Spark asks no session for the format
+    (DATA_SOURCE_NOT_FOUND) until one is made the thread's, which this does and an `InheritableThread` does
+    not.
+
+    Executors need confluent-kafka and PyArrow, not this package. See `spark_integration.sinks.source` for the
+    sink's options and guarantees, `spark_integration.reading.source` for the source's.
+
+    Raises:
+        MissingDependencyError: Spark has no Python data sources (before 4.0), or the driver no
+            confluent-kafka.
+        InvalidConfigError: Spark has found another `format("copartition")` in its own Python, and keeps
+            it.
+
+    Warns:
+        RuntimeWarning: Spark's workers will run another Python than that of the virtual environment.
+    """
+    if find_spec("pyspark.sql.datasource") is None:
+        raise MissingDependencyError(
+            "format('copartition') needs Spark 4.0 or newer; with an older one write with Spark's own "
+            "connector, which configure_spark_with_kafka() adds"
+        )
+    if find_spec("confluent_kafka") is None:
+        raise MissingDependencyError(
+            "format('copartition') needs confluent-kafka: pip install 'copartition[kafka]'"
+        )
+    if type(spark).__module__ == "pyspark.sql.session":  # classic
+        spark.createDataFrame([], "nothing int")  # makes the session this thread's
+        _check_python(spark.sparkContext)
+    # After the checks: it needs what they look for.
+    from spark_integration.reading.source import KafkaDataSource  # noqa: PLC0415
+
+    try:
+        spark.dataSource.register(KafkaDataSource)
+    except PySparkException as error:
+        # Spark 4.0 lets nothing replace what it has found itself, as it does where this package is installed.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
+        options = {"bootstrap.servers": "any", "subscribe": "any"}
+        schema = spark.read.format("copartition").options(**options).load().schema
+        if schema != KafkaDataSource(options).schema():
+            raise InvalidConfigError(
+                "Spark has found another format('copartition') than this one: install the same version of "
+                "copartition for the driver and for Spark's Python, and no other of that name"
+            ) from error
+
+
+def _check_python(context: "SparkContext") -> None:
+    """Warn if nobody chose the workers' Python, and it is not that of the virtual environment in use."""
+    executable = shutil.which(context.pythonExec)
+    in_environment = sys.prefix != sys.base_prefix and "PYSPARK_PYTHON" not in os.environ
+    if not in_environment or executable is None or not str(context.master).startswith("local"):
+        return
+    if Path(executable).parent != Path(sys.executable).parent:
+        warnings.warn(
+            f"Spark's workers run {executable}, not this Python's environment in {sys.prefix}, and may lack "
+            "what it has: activate it, or set PYSPARK_PYTHON to sys.executable before the session is made",
+            RuntimeWarning,
+            stacklevel=3,
+        )

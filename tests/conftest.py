@@ -1,17 +1,26 @@
-"""Clusters that any test can ask for."""
+"""Clusters that any test can ask for.
+
+confluent-kafka is imported where a cluster is asked for: tests of the core run without it.
+"""
+
+from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from partitioning.testing.mock_cluster import MockCluster
 from tests.support import prerequisites, second_tries, tiers
-from tests.support.broker import Broker, Kafka
-from tests.support.encrypted import Encrypted, encrypted_broker
-from tests.support.secured import Secured, secured_broker
 from tests.support.servers import OneOfEach
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.broker import Kafka
+    from tests.support.encrypted import Encrypted
+    from tests.support.secured import Secured
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    starts = {"broker": own_broker, "secured": secured_broker, "encrypted": encrypted_broker}
+    starts = {"broker": own_broker, "secured": _secured_broker, "encrypted": _encrypted_broker}
     config.pluginmanager.register(tiers, "tiers")
     config.pluginmanager.register(prerequisites, "prerequisites")
     config.pluginmanager.register(second_tries, "second tries")
@@ -37,8 +46,22 @@ def pytest_configure(config: pytest.Config) -> None:
 @contextmanager
 def own_broker() -> Iterator[str]:
     """The address of a broker started here."""
+    from tests.support.broker import Broker
+
     with Broker() as own:
         yield own.bootstrap_servers
+
+
+def _secured_broker() -> AbstractContextManager[Any]:
+    from tests.support.secured import secured_broker
+
+    return secured_broker()
+
+
+def _encrypted_broker() -> AbstractContextManager[Any]:
+    from tests.support.encrypted import encrypted_broker
+
+    return encrypted_broker()
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +70,8 @@ def broker(pytestconfig: pytest.Config) -> Iterator[Kafka]:
 
     All tests share it: topics and groups have names of their own.
     """
+    from tests.support.broker import Kafka
+
     if servers := os.environ.get("KAFKA_BOOTSTRAP_SERVERS"):
         kafka = Kafka(servers)
         yield kafka

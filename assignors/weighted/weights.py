@@ -253,11 +253,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _yaml(text: str) -> dict[Any, Any]:
+    _check_end(text)
     with needs("reading weights from YAML", "cli"):
         from partitioning.kit.formats import decode_yaml  # noqa: PLC0415 - an optional package
 
-    _check_end(text)
-    return _weights_mapping(decode_yaml(text))
+        return _weights_mapping(decode_yaml(text))
 
 
 def _weights_mapping(value: object) -> dict[Any, Any]:

@@ -90,7 +90,6 @@ def assign(
 
 
 def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner]) -> GroupState:
-    """The group that the command line describes, in which nobody has anything yet."""
     import numpy as np  # noqa: PLC0415 - help does without
 
     from assignors.state import GroupState, MemberIdentity  # noqa: PLC0415
@@ -128,7 +127,6 @@ def _described_group(topics: Sequence[tuple[str, int]], members: Sequence[Joiner
 
 
 def _print(state: GroupState, console: Console) -> None:
-    """Every member with what it gets, and what nobody does."""
     import numpy as np  # noqa: PLC0415 - help does without
 
     from assignors.partition_list import PartitionList  # noqa: PLC0415

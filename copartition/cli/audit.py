@@ -66,7 +66,7 @@ def audit(
     from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
 
     with needs("copartition audit", "kafka"):
-        from copartition.topics.audit.topic import audit_topic  # noqa: PLC0415
+        from copartition.topics.cluster import audit_topic  # noqa: PLC0415
     from copartition.reports import audit as report  # noqa: PLC0415
 
     audits = [

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from copartition.cli.topic_options import KeyFormat, Wanted
     from copartition.diff import Check
-    from copartition.reports.join.model import JoinReport
+    from copartition.reports.join import JoinReport
 
 CHECKS = "topics, against, open, common, apart, scattered, read, present; with --grow breaks, moves"
 """What --check can look at: the numbers of `JoinNumbers`, which `--help` names without loading it."""
@@ -54,7 +54,7 @@ Examples:
 
 
 def _schema() -> dict[str, Any]:
-    from copartition.reports.join.json import check_schema  # noqa: PLC0415 - only --schema needs it
+    from copartition.reports.join import check_schema  # noqa: PLC0415 - only --schema needs it
 
     return check_schema()
 
@@ -108,7 +108,7 @@ def check(
         raise click.UsageError("no record is read with --grow and --writer; leave out what says which")
     # Help and completion do without these.
     from copartition.diff import parse_check  # noqa: PLC0415
-    from copartition.reports.join.model import JoinNumbers  # noqa: PLC0415
+    from copartition.reports.join import JoinNumbers  # noqa: PLC0415
 
     limits = [parse_check(text, JoinNumbers) for text in checks]
     counts = dict(topics)
@@ -134,9 +134,8 @@ def _check_growth(
     config: Mapping[str, str],
     counts: Mapping[str, int],
 ) -> JoinReport:
-    """What is planned: which joins break when topics grow."""
-    from copartition.reports.join.model import JoinReport  # noqa: PLC0415 - help and completion do without
-    from copartition.topics.join.growth import plan_growth  # noqa: PLC0415
+    from copartition.reports.join import JoinReport  # noqa: PLC0415 - help and completion do without
+    from copartition.topics.join.planned import plan_growth  # noqa: PLC0415
 
     listed = [*([topics] if topics else []), *(tuple(join.split(",")) for join in joins)]
     known_counts = _partition_counts(config, counts, {topic for join in listed for topic in join})
@@ -149,8 +148,8 @@ def _check_writers(
     """What will be: whether topics fit if these clients write them, without reading any."""
     if topics:
         raise click.UsageError("--writer names the topics; leave TOPIC out")
-    from copartition.reports.join.model import JoinReport  # noqa: PLC0415 - help and completion do without
-    from copartition.topics.join.by_settings import invented_pairs, judge_writers  # noqa: PLC0415
+    from copartition.reports.join import JoinReport  # noqa: PLC0415 - help and completion do without
+    from copartition.topics.join.planned import invented_pairs, judge_writers  # noqa: PLC0415
     from copartition.topics.join.writers import parse_writer  # noqa: PLC0415
 
     clients = [parse_writer(text) for text in writers]
@@ -177,16 +176,15 @@ def _check_records(
     wanted: Wanted,
     keys: KeyFormat,
 ) -> JoinReport:
-    """What is: whether the records of topics that a cluster has can be joined."""
     if counts:
         raise click.UsageError("the cluster tells how many partitions there are; leave --topic out")
     if not config.get("bootstrap.servers"):
         raise click.UsageError("topics are read from a cluster; name it with -b HOST:PORT, or give --writer")
-    from copartition.reports.join.model import JoinReport  # noqa: PLC0415
+    from copartition.reports.join import JoinReport  # noqa: PLC0415
     from partitioning.kit.extras import needs  # noqa: PLC0415 - help and completion do without
 
     with needs("copartition check", "kafka"):
-        from copartition.topics.join.check import check_topics  # noqa: PLC0415
+        from copartition.topics.cluster import check_topics  # noqa: PLC0415
     return JoinReport(
         *check_topics(topics, config, wanted.selection, committed=wanted.committed, decoder=keys)
     )
@@ -194,18 +192,18 @@ def _check_records(
 
 def _write(report: JoinReport, limits: Sequence[Check], output: Output, html: str | None) -> None:
     if html is not None:
-        from copartition.reports.join.html import join_html  # noqa: PLC0415 - needs the extra "report"
+        from copartition.reports.join_page import join_html  # noqa: PLC0415 - needs the extra "report"
 
         write(join_html(report), html)
     if output.form == "text":
-        from copartition.reports.join.text import print_join  # noqa: PLC0415 - needs rich
+        from copartition.reports.join import print_join  # noqa: PLC0415 - needs rich
 
         output.paint(partial(print_join, report))
     elif output.form == "markdown":
-        from copartition.reports.join.text import join_markdown  # noqa: PLC0415 - one format of several
+        from copartition.reports.join import join_markdown  # noqa: PLC0415 - one format of several
 
         output.write(join_markdown(report))
     else:
-        from copartition.reports.join.json import check_json  # noqa: PLC0415 - one format of several
+        from copartition.reports.join import check_json  # noqa: PLC0415 - one format of several
 
         output.write(check_json(report, limits))

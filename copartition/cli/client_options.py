@@ -1,7 +1,4 @@
-"""The options -b, -X and --command-config: settings of a Kafka client, Java's or librdkafka's.
-
-No value is ever shown, as it may be secret.
-"""
+"""The options -b, -X and --command-config: settings of a Kafka client, never shown as they may be secret."""
 
 from __future__ import annotations
 
@@ -30,11 +27,7 @@ _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def client_options(cluster: str) -> Decorator:
-    """The options -b, -X and --command-config, which a command gets as one argument, `config`.
-
-    Args:
-        cluster: what help says of -b.
-    """
+    """The options -b, whose help names `cluster`, -X and --command-config, as one argument named `config`."""
     return one_argument(
         "config",
         client_settings,
@@ -58,15 +51,10 @@ def client_options(cluster: str) -> Decorator:
 def client_settings(
     bootstrap_server: str | None, settings: tuple[str, ...], command_config: str | None
 ) -> dict[str, str]:
-    """The settings of a file, then those of `-X`, then the server; the last wins.
+    """The settings of a file, then those of `-X`, then the server, as librdkafka names them; the last wins.
 
-    Where none of these names a server, KAFKA_BOOTSTRAP_SERVERS of the environment does.
-
-    They may be those of Java's clients, `client.properties`, as far as librdkafka can do the same.
-
-    Raises:
-        click.BadParameter: a line or an `-X` that is no setting, a file that is no text, or a
-            setting that librdkafka has no counterpart to.
+    Without a server among them KAFKA_BOOTSTRAP_SERVERS of the environment counts. Settings of Java's clients
+    are translated as far as librdkafka can do the same; others raise `click.BadParameter`.
     """
     config = {} if command_config is None else _from_file(command_config)
     for number, setting in enumerate(settings, 1):
@@ -162,12 +150,10 @@ _WITHOUT_EFFECT = frozenset(
 
 
 def librdkafka_settings(config: Mapping[str, str]) -> dict[str, str]:
-    """These settings, each that Java's clients have under the name and with the value that librdkafka wants.
+    """Settings of Java's clients under the names and with the values that librdkafka wants.
 
-    What librdkafka knows under its own name wins over what is translated.
-
-    Raises:
-        click.BadParameter: something that decides who we are or whom we trust cannot be translated.
+    A setting under librdkafka's own name wins over a translated one. A setting that decides who we are or
+    whom we trust and that cannot be translated raises `click.BadParameter`.
     """
     try:
         return librdkafka_security(

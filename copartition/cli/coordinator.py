@@ -81,7 +81,6 @@ def _row(id_: str, topic: str, place: int, leaders: list[Broker | None] | None) 
 
 
 def _leaders(config: Mapping[str, str], topic: str) -> list[Broker | None]:
-    """The leader of each partition of an internal topic."""
     from copartition.groups.live.cluster import Cluster  # noqa: PLC0415 - only a cluster needs it
 
     cluster = Cluster(topic, config)

@@ -41,7 +41,7 @@ def list_(*, config: dict[str, str], output: Output) -> None:
 
     Exit code: 0 they are listed, if there are any; 2 the cluster could not be asked.
     """
-    from copartition.groups.live.ledgers import Ledgers  # noqa: PLC0415 - help does without
+    from copartition.groups.live.cluster import Ledgers  # noqa: PLC0415 - help does without
 
     ledgers = Ledgers(config)
     rows = []
@@ -70,7 +70,7 @@ def show(
     Exit code: 0 every partition of a topic has the same version, whole; 1 some have not; 2 there is no such
     ledger, or the cluster could not be asked.
     """
-    from copartition.groups.live.ledgers import Ledgers  # noqa: PLC0415 - help does without
+    from copartition.groups.live.cluster import Ledgers  # noqa: PLC0415 - help does without
 
     entries_by_place = {
         place: entry
@@ -103,7 +103,7 @@ def forget(
     After that APP begins a new ledger where the option txnFirstVersion says so, and a version that was in
     already is then written a second time.
     """
-    from copartition.groups.live.ledgers import Ledgers  # noqa: PLC0415 - help does without
+    from copartition.groups.live.cluster import Ledgers  # noqa: PLC0415 - help does without
 
     ledgers = Ledgers(config)
     entries = ledgers.entries(app_id)

@@ -25,7 +25,6 @@ CLIENTS = ("java", "librdkafka", "kafka-python", "aiokafka")
 
 
 def _complete_client(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Those of `CLIENTS` that begin like this."""
     return [name for name in CLIENTS if name.startswith(incomplete)]
 
 
@@ -124,7 +123,6 @@ def _strategy_of(state: GroupState, name: str) -> str:
 
 
 def _separated(state: GroupState, new: Sequence[str]) -> str:
-    """Which topics of this group stop being read together."""
     from copartition.diff import diff  # noqa: PLC0415 - as above
     from copartition.groups import plan  # noqa: PLC0415 - as above
     from copartition.reports.diff.verdict import separated_sentences  # noqa: PLC0415 - as above

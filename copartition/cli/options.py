@@ -33,13 +33,7 @@ class FiniteRange(click.FloatRange):
 
 
 def one_argument(name: str, build: Callable[..., Any], *options: Decorator) -> Decorator:
-    """Several options that a command gets as one argument.
-
-    Args:
-        name: of the argument.
-        build: makes the argument; its parameters are named as the options.
-        options: as click declares them, in the order of --help.
-    """
+    """Several click options as the one argument `name`: what `build` makes of parameters with their names."""
     parameters = signature(build).parameters
 
     def decorate(command: Command) -> Command:
@@ -128,8 +122,6 @@ def schema_option(schema: Callable[[], Mapping[str, Any]]) -> Decorator:
 
 
 class _Weights(click.Path):
-    """A file of weights, or the word "lag"."""
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if value == "lag" else super().convert(value, param, ctx)
 
@@ -254,11 +246,7 @@ def _new_member(text: str, option: str) -> Joiner:
 
 
 def split_topics(text: str, whole: str, option: str) -> tuple[str, ...]:
-    """Topics with commas between, each once.
-
-    Raises:
-        click.BadParameter: one has no name; `whole` and `option` say where.
-    """
+    """Topics with commas between, each once; an error of an empty name shows `whole` and `option`."""
     topics = tuple(topic.strip() for topic in text.split(","))
     if not all(topics):
         raise click.BadParameter(f"{whole!r} has an empty name among its topics", param_hint=option)

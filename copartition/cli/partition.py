@@ -41,7 +41,6 @@ def partition(
 
 
 def _placements(keys: Sequence[bytes], partitions: int, names: Sequence[str], output: Output) -> None:
-    """The partition of each key under each profile."""
     from partitioning import PROFILES, list_partitioners, partition_for_key  # noqa: PLC0415 - only here
 
     profiles = names or list(PROFILES)

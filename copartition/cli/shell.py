@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import sys
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
@@ -62,6 +60,8 @@ class QuietGroup(QuietCommand, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, as click does."""
+        from difflib import get_close_matches  # noqa: PLC0415 - few ask for it
+
         names = self.list_commands(ctx)
         if args and not args[0].startswith("-") and args[0] not in names:
             near = get_close_matches(args[0], names, n=2)
@@ -139,19 +139,12 @@ def write(text: str, out: str | None = None) -> None:
 
 
 class Output(NamedTuple):
-    """Where a report goes and what it looks like, as options say.
-
-    Attributes:
-        form: the format.
-        color: "auto", "always" or "never".
-        width: columns of text; None for those of the terminal.
-        out: a file; None for standard output.
-    """
+    """Where a report goes and what it looks like, as options say."""
 
     form: str
-    color: str = "auto"
-    width: int | None = None
-    out: str | None = None
+    color: str = "auto"  # "auto", "always" or "never"
+    width: int | None = None  # columns of text; None for those of the terminal
+    out: str | None = None  # a file; None for standard output
 
     def write(self, text: str) -> None:
         """Write a report as it is."""
@@ -181,6 +174,8 @@ class Output(NamedTuple):
     def print_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write a listing, a mapping a row, as JSON or as a table of its texts."""
         if self.form == "json":
+            import json  # noqa: PLC0415 - help does without
+
             write(json.dumps(rows, indent=2) + "\n")
             return
         from copartition.reports.grid import cell, table  # noqa: PLC0415 - only tables need rich

@@ -133,7 +133,6 @@ def simulate(
 
 
 def _report_replay(comparison: Replay, output: Output) -> int:
-    """A record beside the model; the exit code."""
     from copartition.reports.watch import print_replay, replay_json  # noqa: PLC0415 - only a record needs it
 
     if output.form == "json":
@@ -157,7 +156,6 @@ def _scenarios(
 
 
 def _read_groups(plans: Sequence[str], config: Mapping[str, str], group: str | None) -> list[GroupState]:
-    """The groups that --deploy is about."""
     from copartition.groups import read_source  # noqa: PLC0415 - only --deploy needs it
 
     return [read_source(plan, config, group=group).state for plan in plans]
@@ -205,12 +203,12 @@ def _report(
     html: str | None,
 ) -> None:
     """Run them all, and only then write anything."""
-    from copartition.reports.simulation.json import runs_json, simulation_json  # noqa: PLC0415 - only here
-    from copartition.reports.simulation.text import print_runs, print_simulation  # noqa: PLC0415
+    from copartition.reports.simulation import runs_json, simulation_json  # noqa: PLC0415 - only here
+    from copartition.reports.simulation_text import print_runs, print_simulation  # noqa: PLC0415
     from copartition.simulation import simulate as run  # noqa: PLC0415
 
     if html is not None:
-        from copartition.reports.simulation.html import simulation_html  # noqa: PLC0415 - needs the extra "report"
+        from copartition.reports.simulation_page import simulation_html  # noqa: PLC0415 - needs the extra "report"
     plans: list[Runs] = []
     if runs is None:
         results = [run(scenario) for scenario in scenarios]
@@ -270,7 +268,6 @@ def _schema() -> str:
 
 
 def _replay(path: str) -> int:
-    """Run a log again; the exit code."""
     if path == "-":
         return _compare_log(sys.stdin.buffer)
     with Path(path).open("rb") as file:
@@ -278,7 +275,6 @@ def _replay(path: str) -> int:
 
 
 def _compare_log(log: BinaryIO) -> int:
-    """Hold a log against what it tells of."""
     from copartition.simulation.outcome.log import replay  # noqa: PLC0415 - only this command needs it
 
     difference = replay(iter(partial(log.readline, MAX_FILE_BYTES), b""))  # not every file has lines

@@ -22,21 +22,13 @@ _MOST = 1_000_000
 
 
 class Wanted(NamedTuple):
-    """Which records of topics to read, as options say.
-
-    Attributes:
-        full: every record.
-        last: so many offsets at the end of each partition.
-        since_ms: records from this time on.
-        partitions: these only; None for all.
-        committed: leave out records of transactions that are open or were aborted.
-    """
+    """Which records of topics to read, as options say."""
 
     full: bool
-    last: int | None
+    last: int | None  # so many offsets at the end of each partition
     since_ms: int | None
-    partitions: tuple[int, ...] | None
-    committed: bool
+    partitions: tuple[int, ...] | None  # None for all
+    committed: bool  # leave out records of transactions that are open or were aborted
 
     @property
     def selection(self) -> Selection:
@@ -55,7 +47,6 @@ def _choose_records(
 
 
 def _partitions(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...] | None:
-    """0,3-5 as numbers."""
     if text is None:
         return None
     numbers: list[int] = []
@@ -86,12 +77,7 @@ WITH_REGISTRY = ("avro", "json-schema")
 
 
 class KeyFormat:
-    """How keys are decoded; asked for a topic, its decoder, or None where their bytes must do.
-
-    Args:
-        name: a format, None for none.
-        registry: settings of the schema registry's client.
-    """
+    """Called with a topic, it gives the decoder of its keys; None where their bytes are compared."""
 
     def __init__(self, name: str | None, registry: dict[str, str]) -> None:
         self.name = name

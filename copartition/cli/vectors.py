@@ -15,7 +15,7 @@ MOST = 100_000
 
 
 def _schema() -> dict[str, Any]:
-    from copartition.reports.vectors import SCHEMA  # noqa: PLC0415 - only --schema needs it
+    from copartition.vectors import SCHEMA  # noqa: PLC0415 - only --schema needs it
 
     return SCHEMA
 
@@ -50,7 +50,7 @@ def vectors(
         lines = ",\n".join(json.dumps(case) for case in cases)
         write(f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n]}}\n')
         return
-    from copartition.reports.vectors import vectors_report  # noqa: PLC0415 - only --against needs it
+    from copartition.vectors import vectors_report  # noqa: PLC0415 - only --against needs it
 
     differences = check_vectors(strategy, cases, shlex.split(against))
     write(vectors_report(strategy, cases, differences, output.form))

@@ -1,9 +1,17 @@
 """What changes between two assignments of a group: which partitions move, and how many had to."""
 
-from copartition.diff.changes import Action, Change, Conflict, Flow
+from copartition.diff.changes import (
+    MATCH_RULES,
+    Action,
+    Change,
+    Conflict,
+    Flow,
+    Matching,
+    MemberChange,
+    Presence,
+    Rename,
+)
 from copartition.diff.compare import AssignmentDiff, diff
-from copartition.diff.matching import MATCH_RULES, Matching, Rename
-from copartition.diff.members import MemberChange, Presence
 from copartition.diff.stops import Stop
 from copartition.diff.summary import Check, Summary, parse_check
 from partitioning.errors import DiffError

@@ -14,14 +14,24 @@ from assignors.partition_list import PartitionList
 from assignors.reasons import Reason
 from assignors.state import UNKNOWN_LAG, GroupState
 from assignors.weighted.weights import GivenWeights, weights_of
-from copartition.diff.balance import balance_of, certificate_of
-from copartition.diff.changes import Action, Change, Conflict, Flow
-from copartition.diff.matching import Matching, match_members
-from copartition.diff.members import Identity, MemberChange, Presence, order_members
+from copartition.diff.changes import (
+    Action,
+    Change,
+    Conflict,
+    Flow,
+    Identity,
+    Matching,
+    MemberChange,
+    Presence,
+    match_members,
+    order_members,
+)
 from copartition.diff.needed import (
     CO_PARTITIONED,
     Columns,
     Needed,
+    balance_of,
+    certificate_of,
     find_needed,
 )
 from copartition.diff.stops import (
@@ -341,10 +351,7 @@ def _keys(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.int64]:
 
 
 def _listed(state: GroupState, topics: tuple[str, ...]) -> NDArray[np.bool_]:
-    """The topics of which a state lists every partition, so that one without a row does not exist.
-
-    A topic that it does not name may well exist: nobody read it then.
-    """
+    """Topics of which a state lists every partition; a topic that it does not name may exist unread."""
     named = set(state.topics) if state.complete else ()
     return np.array([name in named for name in topics], np.bool_)
 
@@ -435,9 +442,9 @@ def _owners(names: list[str], place_of: NDArray[np.int32], side: _Side, index: i
 
 
 def co_read_topics(diff: AssignmentDiff) -> tuple[tuple[int, ...], ...]:
-    """Groups of topics of which one member had each number before; of indexes into `diff.topics`.
+    """Groups of topics, as indexes into `diff.topics`, of which one member had each number before.
 
-    Only what two or more members shared like that counts; a member alone has everything of every topic.
+    A group counts only if at least two members shared topics like that: a lone member has all of each topic.
     """
     together: dict[bytes, list[int]] = {}
     for topic, owners in enumerate(_owners_by_topic(diff, diff.source, Action.ADDED)):

@@ -1,4 +1,4 @@
-"""How many moves a change needed, how full its fullest member has to be, and how topics are spread."""
+"""How many moves a change needed, how full its fullest member has to be, and how even a state is."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from assignors.group import Group, Member, Topic
 from assignors.optimal.keeping import most_kept
 from assignors.optimal.levels import find_levels
+from assignors.optimal.quality import certificate, quality
 from assignors.optimal.reading import Readers
-from copartition.diff.changes import Action
-from copartition.diff.members import Presence
+from copartition.diff.changes import Action, Presence
+from partitioning.errors import InvalidGroupError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from copartition.diff.members import MemberChange
+    from assignors.assignment import Certificate
+    from assignors.optimal.quality import AssignmentQuality
+    from assignors.state import GroupState
+    from assignors.weighted.weights import Weights
+    from copartition.diff.changes import MemberChange
 
 
 CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}
@@ -26,24 +32,14 @@ CO_PARTITIONED = {"classic": "range", "consumer": "broker-range"}
 
 
 class TopicSpread(NamedTuple):
-    """The topic that is spread worst, compared with its fair share.
+    """The topic that is spread worst, compared with its fair share."""
 
-    Attributes:
-        fullest: the most of its partitions that a member has.
-        needed: the most that a member has where it is spread best.
-    """
-
-    fullest: int
-    needed: int
+    fullest: int  # the most of its partitions that a member has
+    needed: int  # the most that a member has where it is spread best
 
 
 def spread_of_topics(rows: Columns, subscribers: NDArray[np.int64]) -> TopicSpread:
-    """The spread after.
-
-    Args:
-        rows: the partitions, none with two owners.
-        subscribers: how many members read each topic.
-    """
+    """The spread after, of partitions none of which has two owners; `subscribers` counts members by topic."""
     here = rows.action != Action.REMOVED
     share = -(-np.bincount(rows.topic[here], minlength=len(subscribers)) // np.maximum(subscribers, 1))
     owned = here & (rows.target >= 0)
@@ -68,21 +64,13 @@ class Columns(NamedTuple):
 
 
 class Needed(NamedTuple):
-    """The least that a change needs.
+    """The least that a change needs."""
 
-    Attributes:
-        moves: the fewest moves; None where no valid assignment is as balanced as the side after.
-        fullest: the most partitions that a member has where loads are the best; None where partitions have
-            two owners, or members may be there unseen that could take some.
-        exact: whether these are the numbers themselves and not only bounds: some members' subscriptions are
-            unknown, or not all members are known.
-        topics: the topic that is spread worst after; None where partitions have two owners.
-    """
-
-    moves: int | None
+    moves: int | None  # None where no valid assignment is as balanced as the side after
+    # at best loads; None where partitions have two owners or unseen members could take some
     fullest: int | None
-    exact: bool
-    topics: TopicSpread | None = None
+    exact: bool  # False: only bounds, as some subscriptions or members are unknown
+    topics: TopicSpread | None = None  # worst spread after; None where partitions have two owners
 
 
 def find_needed(
@@ -93,18 +81,11 @@ def find_needed(
     *,
     all_known: bool,
 ) -> Needed:
-    """What the best valid assignments need.
+    """What the best valid assignments need; `subscriptions` holds None where a member's are unknown.
 
-    Moves are counted to any whose loads are between the fewest and the most of after. Members whose
-    subscriptions are unknown could read everything, and one that was not seen after could still have
-    partitions, so that no fewer are possible whatever the truth is.
-
-    Args:
-        rows: the partitions.
-        topics: names of the topics.
-        members: every member of either side.
-        subscriptions: what each of them subscribes to; None where that is unknown.
-        all_known: whether the side after shows all its members.
+    Moves are counted to any assignment whose loads are between the fewest and the most of after. Members
+    whose subscriptions are unknown could read everything, and a member not seen after could still have
+    partitions (not `all_known`), so fewer are impossible whatever the truth is.
     """
     there = np.array([member.presence is not Presence.LEFT for member in members], np.bool_)
     loads = [member.after for member in members if member.after_id is not None]
@@ -142,3 +123,33 @@ def find_needed(
     return Needed(
         None if kept is None else movable - kept, fullest, exact, spread_of_topics(rows, readers_of)
     )
+
+
+def group_of(state: GroupState) -> Group:
+    """A state as assignors see it; members whose subscriptions are unknown read everything."""
+    members = [
+        Member(member.id, state.topics if member.topics is None else member.topics)
+        for member in state.members
+    ]
+    counts = state.highest_counts.tolist()
+    return Group([Topic(name, count) for name, count in zip(state.topics, counts, strict=True)], members)
+
+
+def balance_of(state: GroupState) -> AssignmentQuality | None:
+    """The loads of a group and the best ones; None where partitions have two owners."""
+    try:
+        return quality(group_of(state), state.assignment)
+    except InvalidGroupError:
+        return None
+
+
+def certificate_of(state: GroupState, weights: Weights) -> Certificate | None:
+    """The peak of a state and its lower bound; None where members, partitions or owners are not all known.
+
+    Members whose subscriptions are unknown count as reading everything, so the bound holds in any case.
+    """
+    place = state.topic * (np.int64(2**32)) + state.partition
+    one_owner = len(np.unique(place)) == len(place)
+    if not (state.complete and state.members_complete and one_owner):
+        return None
+    return certificate(group_of(state), state.assignment, weights)

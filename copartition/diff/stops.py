@@ -16,8 +16,7 @@ import numpy as np
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from assignors.state import CONNECT
-from copartition.diff.changes import Action
-from copartition.diff.members import Presence
+from copartition.diff.changes import Action, Presence
 from partitioning.errors import UnknownStrategyError
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.state import GroupState
-    from copartition.diff.members import MemberChange
+    from copartition.diff.changes import MemberChange
     from copartition.diff.needed import Columns
     from copartition.simulation.inputs.settings import Settings
 
@@ -62,34 +61,19 @@ class Stop(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that makes the group rebalance, in numbers of partitions and members.
+    """Something that makes the group rebalance, in numbers of partitions and members."""
 
-    Attributes:
-        name: as in `Stop.event`; "restart" for a static member that is back before its session ends.
-        members: the members there are then.
-        waiting: partitions that nobody reads until the group has rebalanced: of members that left, or new.
-        reading: partitions that somebody reads meanwhile.
-        readers: members that read them.
-        handed: those of them that another member gets.
-        givers: members that hand some over.
-        others: members that stay and hand nothing over.
-        silent: of each member that is gone without a word, how long ago it may have committed, see
-            `mean_barrier`.
-        announced: whether the group hears of it at once.
-        missed: the share of the waiting partitions that belongs to members that are gone without a word.
-    """
-
-    name: str
-    members: int
-    waiting: int
-    reading: int
-    readers: int
-    handed: int
-    givers: int
-    others: int
-    silent: tuple[float, ...] = ()
-    announced: bool = True
-    missed: float = 0.0
+    name: str  # as in `Stop.event`; "restart": a static member that is back before its session ends
+    members: int  # the members there are then
+    waiting: int  # partitions unread until the group has rebalanced: new, or of members that left
+    reading: int  # partitions that somebody reads meanwhile
+    readers: int  # members that read them
+    handed: int  # those of them that another member gets
+    givers: int  # members that hand some over
+    others: int  # members that stay and hand nothing over
+    silent: tuple[float, ...] = ()  # as `mean_barrier` takes it
+    announced: bool = True  # whether the group hears of it at once
+    missed: float = 0.0  # share of the waiting partitions whose members are gone without a word
 
     @classmethod
     def of(
@@ -101,7 +85,7 @@ class Event(NamedTuple):
         masks: tuple[Mask, Mask, Mask],
         **silence: Any,
     ) -> Event:
-        """Count the rows that wait, that are read and that are handed over, and whose they are.
+        """Count the rows that wait, that are read, and that are handed over, and whose they are.
 
         Args:
             name: as in `Stop.event`.
@@ -142,15 +126,7 @@ class Consumption:
 def find_consumption(
     before: GroupState, after: GroupState, events: Sequence[Event], settings: Settings, *, new_strategy: bool
 ) -> Consumption | None:
-    """What the way to a planned state stops; None where nothing stops, or the protocol is unknown.
-
-    Args:
-        before: the group.
-        after: the plan.
-        events: what makes the group rebalance, from `find_events`.
-        settings: the timeouts.
-        new_strategy: whether the plan has another strategy than the group.
-    """
+    """What the events on the way to a plan stop; None where nothing stops, or the protocol is unknown."""
     way: tuple[Event, ...] = after.way
     # On the way to another strategy the group still has its own one.
     bounced = new_strategy and way
@@ -183,10 +159,7 @@ def find_consumption(
 
 
 def find_protocols(before: GroupState, after: GroupState) -> tuple[str, ...]:
-    """The rebalance protocols that a group may have: that of the later side, of the earlier one, or all.
-
-    None for the workers of Connect, who have their own.
-    """
+    """The protocols a group may have: of the later side, of the earlier one, or all; none for Connect."""
     if CONNECT in {before.protocol, after.protocol}:
         return ()
     for state in (after, before):
@@ -213,10 +186,7 @@ def _own_protocol(state: GroupState) -> str | None:
 def find_stops(
     before: GroupState, after: GroupState, events: Sequence[Event], settings: Settings
 ) -> tuple[Stop, ...]:
-    """What these events cost, by what happens and by protocol; nothing where they stop nobody.
-
-    What a change of Connect's workers costs is not known here.
-    """
+    """What each event costs under each protocol; empty where nobody stops, or for Connect (unknown)."""
     if CONNECT in {before.protocol, after.protocol}:
         return ()
     stops = [stop for event in events if event.members for stop in _costs(event, settings)]
@@ -226,14 +196,7 @@ def find_stops(
 def find_events(
     before: GroupState, members: Sequence[MemberChange], rows: Columns, settings: Settings
 ) -> Iterator[Event]:
-    """What makes the group rebalance; "crash" is what each "leave" would be without a word.
-
-    Args:
-        before: the first state.
-        members: every member of either side.
-        rows: the partitions.
-        settings: the timeouts.
-    """
+    """What makes the group rebalance; "crash" is what each "leave" would be without a word."""
     joined, left = (
         np.array([member.presence is presence for member in members], np.bool_)
         for presence in (Presence.JOINED, Presence.LEFT)

@@ -13,15 +13,14 @@ import numpy as np
 
 from assignors.comparison import COMPARISON, COMPARISONS
 from assignors.state import UNKNOWN_LAG
-from copartition.diff.changes import Action
-from copartition.diff.members import Presence
+from copartition.diff.changes import Action, Presence
 from partitioning.errors import DiffError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from assignors.assignment import Certificate
-    from copartition.diff.members import MemberChange
+    from copartition.diff.changes import MemberChange
     from copartition.diff.needed import Columns, Needed
 
 

@@ -31,11 +31,7 @@ class Rows:
         self._lag = array("q")
 
     def member(self, identity: MemberIdentity) -> None:
-        """A member that is in the group, whether or not it has partitions.
-
-        Raises:
-            SourceError: the group has a member of that id already.
-        """
+        """Add a member, with or without partitions; a second one of its id is an error."""
         if identity.id in self._members:
             raise SourceError(f"two members have the id {identity.id!r}; an id is one member's")
         self._number[identity.id] = len(self._number)

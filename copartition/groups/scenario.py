@@ -28,12 +28,7 @@ _PROFILES = {"java", "librdkafka", "kafka-python"}
 
 
 class CapturedScenario(NamedTuple):
-    """A scenario made of a group.
-
-    Attributes:
-        scenario: the scenario.
-        assumed: what the group does not tell, and was taken for granted.
-    """
+    """A scenario made of a group, and in `assumed` what the group does not show."""
 
     scenario: Scenario
     assumed: tuple[str, ...]

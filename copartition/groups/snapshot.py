@@ -98,11 +98,7 @@ def parse_snapshot(content: str | bytes) -> tuple[GroupState, GroupState | None]
 
 
 def decode_snapshot(content: str | bytes) -> Snapshot:
-    """What the JSON of a snapshot says.
-
-    Raises:
-        SourceError: see `parse_snapshot`.
-    """
+    """What the JSON of a snapshot says."""
     try:
         snapshot = msgspec.json.decode(content, type=Snapshot)
     except RecursionError:
@@ -117,11 +113,7 @@ def decode_snapshot(content: str | bytes) -> Snapshot:
 
 
 def snapshot_states(snapshot: Snapshot) -> tuple[GroupState, GroupState | None]:
-    """The group of a snapshot, and its target assignment.
-
-    Raises:
-        SourceError: it contradicts itself.
-    """
+    """The group of a snapshot, and its target assignment; a snapshot that contradicts itself is an error."""
     _check_members(snapshot.members)
     current = _state(snapshot, "partitions", snapshot.unassigned, "unassigned")
     if not snapshot.has_target:
@@ -142,14 +134,7 @@ def _check_members(members: Sequence[SnapshotMember]) -> None:
 def _state(
     snapshot: Snapshot, key: str, unassigned: Mapping[str, list[int]], unassigned_key: str
 ) -> GroupState:
-    """One of the states of a snapshot.
-
-    Args:
-        snapshot: the snapshot.
-        key: under which a member has its partitions.
-        unassigned: partitions nobody has.
-        unassigned_key: under which they are.
-    """
+    """One of a snapshot's states: `key` and `unassigned_key` are the fields that list its partitions."""
     lists = [getattr(member, key) for member in snapshot.members]
     read = {*unassigned, *(topic for partitions in lists for topic in partitions)}
     complete = bool(snapshot.topics) and read <= snapshot.topics.keys()
@@ -212,10 +197,7 @@ class _Collected:
             self._listed[topic].update(partitions)
 
     def state(self) -> GroupState:
-        """What was collected, and of the partitions that nothing lists those with a lag.
-
-        The others are added as columns.
-        """
+        """What was collected; partitions that only have a lag are added as columns."""
         for topic, count in self._snapshot.topics.items():
             lags = self._snapshot.lag.get(topic, {})
             unlisted = [lag for lag in lags if lag < count and lag not in self._listed[topic]]
@@ -335,21 +317,12 @@ SUFFIX = ".ndjson"
 
 
 class Step(NamedTuple):
-    """A state of the group, and when it came about: later than `since`, no later than `at`.
+    """A state of the group and its time: later than `since`, no later than `at`, seconds since 1970."""
 
-    Times are seconds since 1970.
-
-    Attributes:
-        at: when it was first seen.
-        since: when the state before it was last seen; None for the first step.
-        state: the group.
-        target: what it is on its way to, if it is one with targets (KIP-848).
-    """
-
-    at: float
-    since: float | None
+    at: float  # when it was first seen
+    since: float | None  # when the state before it was last seen; None for the first step
     state: GroupState
-    target: GroupState | None = None
+    target: GroupState | None = None  # what the group is on its way to, if it has targets (KIP-848)
 
 
 def record_line(step: Step) -> str:
@@ -363,8 +336,7 @@ def record_line(step: Step) -> str:
 def read_record(path: str | PathLike[str]) -> list[Step]:
     """The steps of a record; a last line that was not written to its end is left out.
 
-    Raises:
-        SourceError: the file cannot be read, or a line is no snapshot with a time; the message names both.
+    A line that is no snapshot with a time is an error, which names file and line.
     """
     try:
         text = read_text(path)

@@ -144,8 +144,8 @@ def read_pair(
     """Both sides of a diff; one of them may be `plan:ASSIGNOR`, made from the other, with these weights.
 
     The weights "lag" are the records that wait in each partition: on the side not planned, else later.
-    Without `after` the one source may know both: a KIP-848 group on its way to a target, or a scenario; else
-    its one state stands alone.
+    Without `after` the one source may know both: a scenario, a record, or a KIP-848 group on its way to a
+    target; else its one state stands alone.
 
     Raises:
         SourceError: see `read_source`; also a what-if without a plan.
@@ -156,7 +156,7 @@ def read_pair(
         raise SourceError("--add-members, --grow and the like change a plan; add plan:ASSIGNOR")
     if after is None:
         only = read_source(before, config, group=group)
-        later = only.last if only.target is None else only.target
+        later = only.target if only.last is None and _on_its_way(only) else only.last
         if later is None:
             state = _subscribed(as_complete(only.state), what_if)
             weigh = given_weights(weights, state)
@@ -209,13 +209,18 @@ def _subscribed(state: GroupState, what_if: WhatIf) -> GroupState:
 
 def _as_it_is(name: str, source: Source) -> GroupState:
     """The group now; that it is about to change is said, or nothing seems to."""
-    if source.target is None:
+    differing = _on_its_way(source)
+    if not differing:
         return source.state
-    on_its_way = int(np.count_nonzero(diff(source.state, source.target, match="member-id").action))
-    if not on_its_way:
-        return source.state
-    warning = f"{_source_label(name)} is on its way to a target that differs in {on_its_way:,} partitions"
+    warning = f"{_source_label(name)} is on its way to a target that differs in {differing:,} partitions"
     return replace(source.state, assumed=(*source.state.assumed, f"{warning}; taken as it is now"))
+
+
+def _on_its_way(source: Source) -> int:
+    """In how many partitions the group's target differs from what it has."""
+    if source.target is None:
+        return 0
+    return int(np.count_nonzero(diff(source.state, source.target, match="member-id").action))
 
 
 def _file(name: str, group: str | None) -> Source:

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from copartition.reports.json import dump
+from copartition.reports.json import dump, json_schema
 from copartition.reports.markdown import markdown_table, markdown_text
 from copartition.topics.audit.topic_audit import Coverage, KeyForm, Share, Span, TopicAudit, Writer
 from copartition.words import Table, ranges
-from partitioning.kit.extras import needs
-from partitioning.kit.words import described
 from partitioning.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -161,9 +159,9 @@ def _why_unknown(audit: TopicAudit) -> str:
     if rivals:
         first = [writer_name(each) for each in (*_writers_in_turn(audit)[:1], *sorted(rivals))]
         more = f" and {len(first) - _SHOWN:,} more" if len(first) > _SHOWN else ""
-        return f"cannot be told: the keys fit {', '.join(first[:_SHOWN])}{more} alike"
+        return f"cannot tell: the keys fit {', '.join(first[:_SHOWN])}{more} alike"
     guess = _writers_in_turn(audit)
-    return "cannot be told: too few different keys" + (
+    return "cannot tell: too few different keys" + (
         f"; they would fit {writer_name(guess[0])}, which may be chance" if guess else ""
     )
 
@@ -245,55 +243,18 @@ def audit_markdown(audits: Sequence[TopicAudit], *, every: bool) -> str:
 AUDIT_FORMAT_VERSION = "1.0"
 
 
-class WriterData(TypedDict):
-    """A rule over a partition count."""
-
-    profile: str
-    same_rule: list[str]
-    num_partitions: int
-
-
-class SpanData(TypedDict):
-    """Offsets of a partition and the writer that explains them best."""
-
-    partition: int
-    first: int
-    last: int
-    first_ms: int | None
-    last_ms: int | None
-    writer: WriterData | None
-    rows: int
-    keyless: int
-    explained: int
-    missed: list[int]
-    rivals: list[WriterData]
-
-
-class ShareData(TypedDict):
-    """What a writer explains of a topic."""
-
-    writer: WriterData
-    rows: int
-
-
 class FormData(TypedDict):
-    """One form of keys."""
+    """One form of keys.
+
+    Attributes:
+        example: one such key in hexadecimal; of a long one, its first bytes.
+    """
 
     name: str
     rows: int
     schema_ids: list[int]
     maybe: list[str]
     example: str
-
-
-class CoverageData(TypedDict):
-    """How much was read."""
-
-    kind: str
-    read: int
-    present: int
-    partitions: list[int]
-    said: str
 
 
 class AuditData(TypedDict):
@@ -304,7 +265,6 @@ class AuditData(TypedDict):
         verdict: the answer in a sentence.
         remarks: what to know beside the answer, in sentences.
         tried: how many writers were tried.
-        example: one such key in hexadecimal; of a long one, its first bytes.
     """
 
     topic: str
@@ -314,9 +274,9 @@ class AuditData(TypedDict):
     verdict: str
     remarks: list[str]
     compacted: bool | None
-    coverage: CoverageData
-    shares: list[ShareData]
-    spans: list[SpanData]
+    coverage: Coverage
+    shares: tuple[Share, ...]
+    spans: tuple[Span, ...]
     forms: list[FormData]
     tried: int
 
@@ -333,18 +293,6 @@ class Document(TypedDict):
     topics: list[AuditData]
 
 
-_DESCRIBED: dict[type, tuple[type, ...]] = {
-    Document: (Document,),
-    AuditData: (TopicAudit, AuditData),
-    CoverageData: (Coverage,),
-    ShareData: (Share,),
-    SpanData: (Span,),
-    FormData: (KeyForm,),
-    WriterData: (Writer,),
-}
-"""Whose docstrings describe the fields."""
-
-
 def audit_json(audits: Sequence[TopicAudit]) -> str:
     """Audits as JSON."""
     return dump(
@@ -354,21 +302,10 @@ def audit_json(audits: Sequence[TopicAudit]) -> str:
 
 def audit_schema() -> dict[str, Any]:
     """The JSON Schema of the document, of draft 2020-12."""
-    with needs("the JSON Schema", "cli"):
-        import msgspec  # noqa: PLC0415 - only the schema needs it
-    schema = msgspec.json.schema(Document)
-    for type_, sources in _DESCRIBED.items():
-        properties = schema["$defs"][type_.__name__]["properties"]
-        for source in sources:
-            for name, sentence in described(source).items():
-                if name in properties:
-                    properties[name] = {**properties[name], "description": sentence}
-    schema["$defs"]["FormData"]["properties"]["example"]["description"] = described(AuditData)["example"]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "The report of copartition audit -o json",
-        **schema,
-    }
+    documented = (Document, AuditData, FormData, Coverage, Share, Span, Writer)
+    return json_schema(
+        Document, "copartition audit", documented, borrowed={AuditData: TopicAudit, FormData: KeyForm}
+    )
 
 
 def _audit_data(audit: TopicAudit) -> AuditData:
@@ -380,15 +317,9 @@ def _audit_data(audit: TopicAudit) -> AuditData:
         verdict=verdict(audit),
         remarks=remarks(audit),
         compacted=audit.compacted,
-        coverage=CoverageData(
-            kind=audit.coverage.kind,
-            read=audit.coverage.read,
-            present=audit.coverage.present,
-            partitions=[*audit.coverage.partitions],
-            said=audit.coverage.text,
-        ),
-        shares=[ShareData(writer=_writer_data(share.writer), rows=share.rows) for share in audit.shares],
-        spans=[_span_data(span) for span in audit.spans],
+        coverage=audit.coverage,
+        shares=audit.shares,
+        spans=audit.spans,
         forms=[
             FormData(
                 name=form.name,
@@ -400,26 +331,4 @@ def _audit_data(audit: TopicAudit) -> AuditData:
             for form in audit.forms
         ],
         tried=len(audit.tried),
-    )
-
-
-def _writer_data(writer: Writer) -> WriterData:
-    return WriterData(
-        profile=writer.profile, same_rule=[*writer.same_rule], num_partitions=writer.num_partitions
-    )
-
-
-def _span_data(span: Span) -> SpanData:
-    return SpanData(
-        partition=span.partition,
-        first=span.first,
-        last=span.last,
-        first_ms=span.first_ms,
-        last_ms=span.last_ms,
-        writer=None if span.writer is None else _writer_data(span.writer),
-        rows=span.rows,
-        keyless=span.keyless,
-        explained=span.explained,
-        missed=[*span.missed],
-        rivals=[_writer_data(rival) for rival in span.rivals],
     )

@@ -123,9 +123,9 @@ class Grid:
         ]
         over = _INDENT + sum(widths) + 2 * (len(widths) - 1) - room
         if self.columns[-1].kind == "list" and over > 0:
-            given = max(0, min(over, widths[-1] - max(_NARROWEST, room // 3)))
-            widths[-1] -= given
-            over -= given
+            cut = max(0, min(over, widths[-1] - max(_NARROWEST, room // 3)))
+            widths[-1] -= cut
+            over -= cut
         names = [place for place, column in enumerate(self.columns) if column.kind == "name"]
         while over > 0 and names:
             widest = max(names, key=widths.__getitem__)
@@ -151,8 +151,6 @@ class Grid:
 
 
 class _Line:
-    """How a row becomes a line."""
-
     def __init__(self, columns: Sequence[Column], widths: list[int], gap: str) -> None:
         self.widths = widths
         self._kinds = [column.kind for column in columns]

@@ -20,21 +20,26 @@ def dump(value: Mapping[str, Any]) -> str:
     return json.dumps(value, indent=2, allow_nan=False, default=asdict) + "\n"
 
 
-def json_schema(document: type, report: str, documented: Iterable[type]) -> dict[str, Any]:
+def json_schema(
+    document: type, report: str, documented: Iterable[type], borrowed: Mapping[type, type] | None = None
+) -> dict[str, Any]:
     """The JSON Schema of a document, of draft 2020-12.
 
     Args:
         document: its type.
         report: what it is the report of.
         documented: the types in it whose docstrings describe their attributes.
+        borrowed: another type whose docstring describes attributes of the same names, for some of these.
     """
     with needs("the JSON Schema", "cli"):
         import msgspec  # noqa: PLC0415 - only the schema needs it
     schema = msgspec.json.schema(document)
     for type_ in documented:
-        for name, said in described(type_).items():
-            properties = schema["$defs"][type_.__name__]["properties"]
-            properties[name] = {"description": said, **properties[name]}
+        properties = schema["$defs"][type_.__name__]["properties"]
+        other = described(borrowed[type_]) if borrowed and type_ in borrowed else {}
+        for name, text in {**other, **described(type_)}.items():
+            if name in properties or name not in other:
+                properties[name] = {"description": text, **properties[name]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"The report of {report} -o json",

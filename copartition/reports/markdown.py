@@ -61,7 +61,6 @@ class Page:
         self.table(title, titles, table.rows, len(table.rows), noun, share=share)
 
     def _fitting(self, lines: Iterable[str], total: int, noun: str, mark: str, share: int) -> list[str]:
-        """The first lines that there is room for, and how many there are more."""
         room = (MOST_CHARACTERS - len(self.text)) // share - 200  # for what ends and counts
         fitting: list[str] = []
         for line in lines:

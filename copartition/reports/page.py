@@ -16,6 +16,7 @@ from partitioning.kit.extras import needs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import jinja2
     from numpy.typing import NDArray
 
 
@@ -110,9 +111,6 @@ def log_scale(values: Sequence[float], length: float) -> LogScale:
     return LogScale(min(values) / 1.15, max(values) * 1.15, length)
 
 
-with needs("an HTML report", "report"):
-    import jinja2
-
 COLOURS = 8
 """Colours in the style sheet (Okabe and Ito's, safe for colour-blind readers)."""
 SHADES = 3
@@ -129,7 +127,6 @@ def render(template: str, **values: object) -> str:
 
 
 def _records(number: float | None) -> str:
-    """Records, of which a model has fractions."""
     return "-" if number is None else f"{number:,.0f}"
 
 
@@ -141,7 +138,6 @@ def _compact(number: float) -> str:
 
 
 def _longest(milliseconds: float) -> str:
-    """A pause, which may not end."""
     return "no end" if milliseconds == inf else duration(milliseconds)
 
 
@@ -152,6 +148,8 @@ def _place(pixels: float) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
+    with needs("an HTML report", "report"):
+        import jinja2  # noqa: PLC0415 - only pages need it
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("copartition.reports", "templates"),
         autoescape=True,

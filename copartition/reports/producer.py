@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from copartition.reports.json import dump
-from copartition.reports.page import WIDTH, Tick, log_scale
+from copartition.reports.page import WIDTH, Tick, log_scale, render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,13 +56,13 @@ def _figures(trial: Trial, tuning: Tuning) -> str:
 
 def remark(trial: Trial, tuning: Tuning) -> str:
     """What a trial stands out for."""
-    said = ["best"] if trial == tuning.best else []
-    said += ["default"] if trial == tuning.default else []
+    parts = ["best"] if trial == tuning.best else []
+    parts += ["default"] if trial == tuning.default else []
     if trial.refused:
-        said.append(f"{trial.refused:,} records refused")
+        parts.append(f"{trial.refused:,} records refused")
     elif not trial.keeps:
-        said.append("over the limit")
-    return ", ".join(said)
+        parts.append("over the limit")
+    return ", ".join(parts)
 
 
 def tuning_json(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
@@ -193,8 +193,6 @@ def tuning_chart(tunings: Sequence[Tuning]) -> TuningChart:
 
 def tuning_html(tunings: Sequence[Tuning], assumed: Sequence[str]) -> str:
     """A page with the settings that were tried for one client or more."""
-    from copartition.reports.page import render  # noqa: PLC0415 - needs the extra "report"
-
     return render(
         "tuning.html.j2",
         tunings=tunings,

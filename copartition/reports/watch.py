@@ -87,14 +87,14 @@ def _state(change: Change) -> str:
         return _WAITING[change.before is None]
     group = change.state
     parts = [count(len(group.members), "member"), count(len(group.partition), "partition")]
-    known = ", ".join([*parts, group.strategy or "no assignor"])
+    facts = ", ".join([*parts, group.strategy or "no assignor"])
     if change.step == 0:
-        return known
+        return facts
     text = f"{change.before or _UNKNOWN} -> {change.after or _UNKNOWN}{_length(change, ' after')}"
     if change.after != "Stable":
         return text
     stood = "; eager: every partition stood still" if _eager(group) and change.most_s is not None else ""
-    return f"{text}: {known}{stood}"
+    return f"{text}: {facts}{stood}"
 
 
 def _moved(change: Change) -> str:

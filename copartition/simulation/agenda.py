@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,7 @@ from partitioning.kit.limits import check_members
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from copartition.simulation.group.world import World
     from copartition.simulation.inputs.events import Event, Primitive, Rollout
     from copartition.simulation.inputs.scenario import Scenario
 
@@ -119,15 +120,19 @@ def stateful_set_roll(
 
 
 def deployment(
-    event: Deployment, at_ms: float, running: Sequence[Consumer], taken: Collection[str], length: Length
+    event: Deployment,
+    at_ms: float,
+    running: Sequence[Consumer],
+    names_in_use: Collection[str],
+    length: Length,
 ) -> list[Step]:
     """Consumers are replaced by new ones, as many at a time as may run beyond their number or be missing.
 
     As in Kubernetes, an old one closes as soon as enough others are available, and a new one is created as
-    soon as there is room; those that close are gone at once.
+    soon as there is room; a consumer that closes is gone at once.
     """
     steps: list[Step] = []
-    names = set(taken)
+    names = set(names_in_use)
     size = available = len(running)
     ready: list[float] = []
     closed = created = 0
@@ -162,21 +167,22 @@ def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Lengt
 
 
 def newcomers(
-    number: int, like: Consumer, present: Collection[str], known: Mapping[str, Consumer]
+    number: int, like: Consumer, present: Collection[str], all_so_far: Mapping[str, Consumer]
 ) -> list[Consumer]:
     """So many more consumers, with the first numbers that nobody present has.
 
     Args:
         number: how many.
-        like: what new ones are like; one that is known comes back as it was, but for its strategies.
+        like: what new ones are like; one of `all_so_far` comes back as it was, but for its strategies.
         present: names that are taken.
-        known: every consumer there ever was.
+        all_so_far: every consumer there ever was.
     """
     named = _NUMBERED.fullmatch(like.name)
     stem, end = (named[1], named[2] or "") if named else (like.name, "")
     free = (name for turn in count() if (name := f"{stem}-{turn}{end}") not in present)
     return [
-        replace(known.get(name, like), name=name, assignors=like.assignors) for name in islice(free, number)
+        replace(all_so_far.get(name, like), name=name, assignors=like.assignors)
+        for name in islice(free, number)
     ]
 
 
@@ -188,7 +194,7 @@ class Scaler:
         # The highest number found within the cool-down, then the highest after that one, and so on.
         self._recent: deque[tuple[float, int]] = deque()
 
-    def wanted(self, now_ms: float, lag: float, present: int, partitions: int) -> int:
+    def wanted_number(self, now_ms: float, lag: float, present: int, partitions: int) -> int:
         """How many consumers it wants now that there are so many."""
         event, recent = self._event, self._recent
         most = partitions if event.most is None else event.most
@@ -207,44 +213,13 @@ class Scaler:
         return min(max(min(max(number, held), allowed), event.fewest), most)
 
 
-def _next_revision(name: str, taken: set[str]) -> str:
+def _next_revision(name: str, names: set[str]) -> str:
     """The name of what takes a consumer's place; it is taken from then on."""
     named = _REVISED.fullmatch(name)
     stem, revision = (named[1], int(named[2])) if named else (name, 1)
-    new = next(new for turn in count(revision + 1) if (new := f"{stem}-r{turn}") not in taken)
-    taken.add(new)
+    new = next(new for turn in count(revision + 1) if (new := f"{stem}-r{turn}") not in names)
+    names.add(new)
     return new
-
-
-class View(Protocol):
-    """What events see of the group."""
-
-    @property
-    def running(self) -> Sequence[Consumer]:
-        """Consumers whose processes run, in the order they started."""
-        ...
-
-    @property
-    def members(self) -> int:
-        """Members of the group."""
-        ...
-
-    @property
-    def unread(self) -> int:
-        """Partitions that nobody reads."""
-        ...
-
-    def is_running(self, name: str) -> bool:
-        """Whether a process of this consumer runs."""
-        ...
-
-    def lag(self) -> float:
-        """Records behind, over all partitions."""
-        ...
-
-    def partition_lag(self) -> float:
-        """Records behind in the partition that is most behind."""
-        ...
 
 
 class _Entry(NamedTuple):
@@ -274,11 +249,11 @@ class _Watch:
         self.condition = condition
         self._since_ms = math.inf
 
-    def holds(self, now_ms: float, view: View) -> bool:
+    def holds(self, now_ms: float, world: World) -> bool:
         """Whether the figure has been beyond the limit for long enough."""
         condition = self.condition
-        given = getattr(view, condition.figure)
-        figure = given() if callable(given) else given
+        value = getattr(world, condition.figure)
+        figure = value() if callable(value) else value
         beyond = figure > condition.above if condition.below is None else figure < condition.below
         self._since_ms = min(self._since_ms, now_ms) if beyond else math.inf
         return now_ms - self._since_ms >= condition.for_ms
@@ -287,16 +262,16 @@ class _Watch:
 class Agenda:
     """The events of a scenario as what the simulated cluster knows.
 
-    Events that come down to others are unfolded when they begin, among those that run then. Steps that have
-    become impossible by then, since somebody else stopped the consumer, are left out; what the scenario says
-    itself and cannot be is refused.
+    Events that come down to others are unfolded when they begin, among the consumers that run then. Steps
+    that have become impossible by then, since somebody else stopped the consumer, are left out; what the
+    scenario says itself and cannot be is refused.
     """
 
     def __init__(self, scenario: Scenario) -> None:
         self._seed = scenario.seed
         self._random: dict[int, np.random.Generator] = {}
         self._cluster = Cluster(scenario.topics)
-        self._known = {consumer.name: consumer for consumer in scenario.consumers}
+        self._consumers = {consumer.name: consumer for consumer in scenario.consumers}
         self._turns = count()
         self._queue: list[_Entry] = []
         self._planned: Counter[str] = Counter()
@@ -315,30 +290,29 @@ class Agenda:
         look_ms = self._look_ms if self._watches else math.inf
         return min(look_ms, self._queue[0].at_ms) if self._queue else look_ms
 
-    def due(self, now_ms: float, view: View) -> Iterator[Primitive]:
+    def due(self, now_ms: float, world: World) -> Iterator[Primitive]:
         """What happens up to now; each is to be done before the next is asked for.
 
         Raises:
             ScenarioError: an event cannot happen as things are.
         """
         if self._watches and self._look_ms <= now_ms:
-            self._look(now_ms, view)
+            self._look(now_ms, world)
         while self._queue and self._queue[0].at_ms <= now_ms:
             entry = heappop(self._queue)
             if isinstance(entry.what, Step):
-                yield from self._step(entry.what, entry.number, view)
+                yield from self._step(entry.what, entry.number, world)
             else:
-                yield from self._begin(entry.what, entry.at_ms, entry.number, view)
+                yield from self._begin(entry.what, entry.at_ms, entry.number, world)
 
     def _add(self, at_ms: float, number: int, what: Event | Step, *, last: bool = False) -> None:
         rank = math.inf if last else number
         heappush(self._queue, _Entry(float(at_ms), rank, next(self._turns), number, what))
 
-    def _look(self, now_ms: float, view: View) -> None:
-        """Set off the events whose conditions hold."""
+    def _look(self, now_ms: float, world: World) -> None:
         waiting = []
         for watch in self._watches:
-            if watch.holds(now_ms, view):
+            if watch.holds(now_ms, world):
                 self._add(now_ms, watch.number, replace(watch.event, at_ms=now_ms))
             else:
                 waiting.append(watch)
@@ -361,28 +335,27 @@ class Agenda:
 
         return length
 
-    def _begin(self, event: Event, now_ms: float, number: int, view: View) -> Iterator[Primitive]:
-        """An event of the scenario begins."""
+    def _begin(self, event: Event, now_ms: float, number: int, world: World) -> Iterator[Primitive]:
         if isinstance(event, Autoscaler):
-            self._scale_by_lag(event, now_ms, number, view)
+            self._scale_by_lag(event, now_ms, number, world)
         elif isinstance(event, GroupWide):
-            self._roll_out(event, now_ms, number, view)
+            self._roll_out(event, now_ms, number, world)
         elif isinstance(event, Restart | CrashLoop):
-            consumer, length = self._running(event, number, view), self._lengths(number)
+            consumer, length = self._running(event, number, world), self._lengths(number)
             if isinstance(event, Restart):
                 self._plan(restart(event, now_ms, consumer, length), number)
             else:
                 self._plan(crash_loop(event, now_ms, consumer, length), number)
         else:
-            yield self._single(event, number, view)
+            yield self._single(event, number, world)
 
-    def _single(self, event: Primitive, number: int, view: View) -> Primitive:
+    def _single(self, event: Primitive, number: int, world: World) -> Primitive:
         """An event of the scenario that the cluster knows as it is, with its length drawn."""
         if isinstance(event, ByName):
-            self._running(event, number, view)
+            self._running(event, number, world)
         match event:
             case Join(consumer=consumer):
-                if view.is_running(consumer.name) or consumer.name in self._planned:
+                if world.is_running(consumer.name) or consumer.name in self._planned:
                     raise running_already(event, number)
                 self._starts(consumer, number)
             case Leave() | Crash():
@@ -395,37 +368,35 @@ class Agenda:
                 return replace(event, down_ms=self._lengths(number)(event.down_ms))
         return event
 
-    def _running(self, event: ByName, number: int, view: View) -> Consumer:
-        """The consumer of an event, which must run."""
-        if event.consumer not in self._known:
-            raise no_consumer(event, number, self._known)
-        if not view.is_running(event.consumer):
+    def _running(self, event: ByName, number: int, world: World) -> Consumer:
+        if event.consumer not in self._consumers:
+            raise no_consumer(event, number, self._consumers)
+        if not world.is_running(event.consumer):
             raise not_running(event, number)
-        consumer = self._known[event.consumer]
+        consumer = self._consumers[event.consumer]
         check_instance(event, number, consumer)
         return consumer
 
     def _starts(self, consumer: Consumer, number: int) -> None:
-        self._known[consumer.name] = consumer
-        check_members(len(self._known), partial(ScenarioError, path=f"$.events[{number}]"), "the run")
+        self._consumers[consumer.name] = consumer
+        check_members(len(self._consumers), partial(ScenarioError, path=f"$.events[{number}]"), "the run")
 
     def _plan(self, steps: Iterable[Step], number: int) -> None:
         for step in steps:
             self._planned[step.name] += 1
             self._add(step.at_ms, number, step)
 
-    def _step(self, step: Step, number: int, view: View) -> Iterator[Primitive]:
+    def _step(self, step: Step, number: int, world: World) -> Iterator[Primitive]:
         """A step of an event is due; one that others have made impossible is left out."""
         self._planned[step.name] -= 1
         if not self._planned[step.name]:
             del self._planned[step.name]
-        if view.is_running(step.name) != isinstance(step.event, Join):
+        if world.is_running(step.name) != isinstance(step.event, Join):
             if isinstance(step.event, Join):
                 self._starts(step.event.consumer, number)
             yield step.event
 
     def _forget(self, name: str) -> None:
-        """Whatever is planned for this consumer does not happen."""
         if self._planned.pop(name, 0):
             self._queue = [
                 entry
@@ -434,38 +405,36 @@ class Agenda:
             ]
             heapify(self._queue)
 
-    def _roll_out(self, event: Rollout, now_ms: float, number: int, view: View) -> None:
+    def _roll_out(self, event: Rollout, now_ms: float, number: int, world: World) -> None:
         """Change the whole group; one change waits until the one before has ended."""
         if now_ms < self._ends_ms:
             self._add(self._ends_ms, number, event, last=True)
             return
         length = self._lengths(number)
-        people = [consumer for name, consumer in self._known.items() if view.is_running(name)]
+        people = [consumer for name, consumer in self._consumers.items() if world.is_running(name)]
         match event:
             case RollingRestart():
                 steps = rolling_restart(event, now_ms, people, length)
             case StatefulSetRoll():
                 steps = stateful_set_roll(event, now_ms, people, length)
             case Deployment():
-                steps = deployment(event, now_ms, view.running, self._known, length)
+                steps = deployment(event, now_ms, world.running, self._consumers, length)
             case ScaleTo():
-                steps = self._scale(event.consumers, event, now_ms, number, view)
+                steps = self._scale(event.consumers, event, now_ms, number, world)
         self._plan(steps, number)
         self._ends_ms = max((step.at_ms for step in steps), default=now_ms)
 
-    def _scale_by_lag(self, event: Autoscaler, now_ms: float, number: int, view: View) -> None:
-        """An autoscaler looks, now and from now on."""
+    def _scale_by_lag(self, event: Autoscaler, now_ms: float, number: int, world: World) -> None:
         self._add(now_ms + event.polling_ms, number, event)
-        present, partitions = len(self._future(view)), sum(self._cluster.counts.values())
+        present, partitions = len(self._future(world)), sum(self._cluster.counts.values())
         scaler = self._scalers.setdefault(number, Scaler(event))
-        wanted = scaler.wanted(now_ms, view.lag(), present, partitions)
-        self._plan(self._scale(wanted, event, now_ms, number, view), number)
+        wanted = scaler.wanted_number(now_ms, world.lag(), present, partitions)
+        self._plan(self._scale(wanted, event, now_ms, number, world), number)
 
     def _scale(
-        self, wanted: int, event: ScaleTo | Autoscaler, now_ms: float, number: int, view: View
+        self, wanted: int, event: ScaleTo | Autoscaler, now_ms: float, number: int, world: World
     ) -> list[Step]:
-        """What makes so many consumers run."""
-        future = self._future(view)
+        future = self._future(world)
         if wanted < len(future):
             leaving = list(future)[wanted:]
             for name in leaving:
@@ -473,17 +442,17 @@ class Agenda:
             return [closes(now_ms, name) for name in reversed(leaving)]
         more = wanted - len(future)
         faulty = partial(ScenarioError, path=f"$.events[{number}]")
-        check_members(len(self._known) + more, faulty, "the run")
-        like = next(reversed((future or self._known).values()), Consumer("worker-0"))
+        check_members(len(self._consumers) + more, faulty, "the run")
+        like = next(reversed((future or self._consumers).values()), Consumer("worker-0"))
         length = self._lengths(number)
         return [
             starts(now_ms + length(event.start_ms), consumer)
-            for consumer in newcomers(more, like, future, self._known)
+            for consumer in newcomers(more, like, future, self._consumers)
         ]
 
-    def _future(self, view: View) -> dict[str, Consumer]:
+    def _future(self, world: World) -> dict[str, Consumer]:
         """Who will run when everything that is planned is done, in the order they start."""
-        future = {consumer.name: consumer for consumer in view.running}
+        future = {consumer.name: consumer for consumer in world.running}
         for entry in sorted(self._queue) if self._planned else ():
             if isinstance(entry.what, Step):
                 if isinstance(entry.what.event, Join):

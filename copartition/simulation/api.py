@@ -21,7 +21,6 @@ from copartition.simulation.inputs.events import (
     SlowPoll,
     Stall,
     StatefulSetRoll,
-    rolling_restart,
 )
 from copartition.simulation.inputs.scenario import Scenario
 from copartition.simulation.inputs.settings import Costs, Load, Settings
@@ -69,7 +68,6 @@ __all__ = [
     "StatefulSetRoll",
     "Timeline",
     "Uniform",
-    "rolling_restart",
     "simulate",
     "simulate_seeds",
 ]

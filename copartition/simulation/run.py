@@ -29,49 +29,40 @@ from copartition.simulation.outcome.summary import sum_up
 from partitioning.errors import ScenarioError
 
 
-def begin(world: World, decisions: Decisions) -> None:
-    """Make the group of a world, stable at time 0; one member of the consumer protocol makes it of that kind.
-
-    Raises:
-        ScenarioError: there is no such group.
-        UnknownStrategyError: no strategy of that name.
-    """
-    kinds = Kinds(world, decisions)
-    consumers = world.scenario.consumers
-    if consumers:
-        modern = any(speaks_consumer_protocol(consumer, world) for consumer in consumers)
-    else:
-        modern = not world.protocols(world.scenario.assignor)
-    engine = kinds.consumer() if modern else kinds.classic()
-    engine.begin()
-
-
-class Kinds:
-    """The two kinds of groups, either of which takes over the members of the other."""
+class _Group:
+    """The group of a world, of either kind, which takes the members of the other over when converted."""
 
     def __init__(self, world: World, decisions: Decisions) -> None:
         self._world = world
         self._decisions = decisions
 
-    def classic(self) -> ClassicProtocol:
-        """The group is a classic one from now on."""
+    def begin(self) -> None:
+        """The group is stable at time 0; one member of the consumer protocol makes it a consumer group."""
+        world = self._world
+        if consumers := world.scenario.consumers:
+            modern = any(speaks_consumer_protocol(consumer, world) for consumer in consumers)
+        else:
+            modern = not world.protocols(world.scenario.assignor)
+        engine = self._consumer() if modern else self._classic()
+        engine.begin()
+
+    def _classic(self) -> ClassicProtocol:
         engine = self._world.engine = ClassicProtocol(self._world, self._decisions, self._upgrade)
         return engine
 
-    def consumer(self) -> ConsumerProtocol:
-        """The group is one of the consumer protocol from now on."""
+    def _consumer(self) -> ConsumerProtocol:
         engine = self._world.engine = ConsumerProtocol(self._world, self._decisions, self._downgrade)
         return engine
 
     def _upgrade(self, handover: Handover, consumer: int, since_ms: float) -> None:
         self._world.note("upgrade", generation=handover.generation)
-        engine = self.consumer()
+        engine = self._consumer()
         engine.adopt(handover)
         engine.start(consumer, since_ms)
 
     def _downgrade(self, handover: Handover, reason: Reason | None) -> None:
         self._world.note("downgrade", generation=handover.generation)
-        self.classic().adopt(handover, reason)
+        self._classic().adopt(handover, reason)
 
 
 STEPS = 1_000
@@ -131,7 +122,7 @@ def _run(scenario: Scenario, decisions: Decisions) -> SimulationResult:
 
 def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
     world = World(scenario)
-    begin(world, decisions)
+    _Group(world, decisions).begin()
     agenda = Agenda(scenario)
     if scenario.until_ms is None:
         until_ms, most = math.inf, STEPS + STEPS_EACH * (len(scenario.consumers) + len(scenario.events))
@@ -157,7 +148,6 @@ def _run_through(scenario: Scenario, decisions: Decisions) -> SimulationResult:
 
 
 def _happen(event: Primitive, world: World) -> None:
-    """Tell the group of an event, and the log."""
     now_ms, engine = world.now_ms, world.engine
     match event:
         case Join(consumer=consumer):

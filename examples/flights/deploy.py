@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from assignors import Topic
-from copartition.simulation import Consumer, Costs, Scenario, rolling_restart
+from copartition.simulation import Consumer, Costs, RollingRestart, Scenario
 from spark_integration import simulate_rebalances
 
 ASSIGNORS = ("range", "cooperative-sticky")
@@ -33,7 +33,7 @@ def scenario(assignor: str, *, static: bool, flights_partitions: int) -> Scenari
     return Scenario(
         topics=(Topic("flights", flights_partitions), Topic("positions", POSITIONS)),
         consumers=consumers,
-        events=rolling_restart(consumers, start_ms=60_000, every_ms=60_000, down_ms=10_000),
+        events=(RollingRestart(at_ms=60_000, every_ms=60_000, down_ms=10_000),),
         assignor=assignor,
         costs=Costs(revoke_ms=500, first_fetch_ms=100),
         name=f"Rolling restart of {CONSUMERS} consumers",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from copartition.diff import AssignmentDiff
 from copartition.reports.diff.html import diff_html
-from copartition.reports.simulation.html import availability_svg, simulation_html
+from copartition.reports.simulation_page import availability_svg, simulation_html
 from copartition.simulation import SimulationResult
 from partitioning import Growth
 

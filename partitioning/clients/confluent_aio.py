@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import KafkaError, Message
 
-    from partitioning.clients.topics import Ask, Topic
+    from partitioning.clients.topics import Ask
     from partitioning.interface import Partitioner
 
 _PRUNE_AT = 1000
@@ -99,9 +99,10 @@ class PartitioningAIOProducer(AIOProducer):
         """
         current = None
         if partition == ANY_PARTITION and not (key and topic in self._topics.hashed):
-            current = self._topics.trusted(topic) or await self._met(topic)
-            if self._topics.due(current):
-                self._topics.refresh_soon(self._asking())
+            ask = self._from_another_thread()
+            current = self._topics.trusted(topic, ask)
+            if current is None:
+                current = await asyncio.to_thread(self._topics.met, topic, ask)
             key, value = encoded(key), encoded(value)
             partition = current.place(key)
             current.sent(partition, key, value)
@@ -175,10 +176,7 @@ class PartitioningAIOProducer(AIOProducer):
         finally:
             await super().close()
 
-    async def _met(self, topic: str) -> Topic:
-        return await asyncio.to_thread(self._topics.met, topic, self._asking())
-
-    def _asking(self) -> Ask:
+    def _from_another_thread(self) -> Ask:
         """How another thread asks for a topic's metadata; so that the event loop never waits."""
         loop = asyncio.get_running_loop()
 

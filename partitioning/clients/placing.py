@@ -167,7 +167,7 @@ class TopicCallable:
     def __init__(
         self,
         topic: str,
-        partitioner: str | Partitioner = "default",
+        partitioner: str | Partitioner,
         *,
         value_bytes: int = _TYPICAL_VALUE_BYTES,
     ) -> None:

@@ -138,10 +138,17 @@ class Topics:
         self.hashing = {} if native is None else {"partitioner": native}
         self.hashed: set[str] = set()
 
-    def trusted(self, name: str) -> Topic | None:
-        """A topic that needs no question before a record is placed; None for one that does."""
+    def trusted(self, name: str, ask: Ask) -> Topic | None:
+        """A topic that needs no question before a record is placed; None for one that does.
+
+        A layout that is due is asked for in the background; arguments as of `current`.
+        """
         topic = self._topics.get(name)
-        return topic if topic is not None and topic.trusted else None
+        if topic is None or not topic.trusted:
+            return None
+        if self._is_due(topic):
+            self._refresh_soon(ask)
+        return topic
 
     def current(self, name: str, ask: Ask) -> Topic:
         """A topic, after the cluster was asked for its layout if it has to be.
@@ -154,10 +161,7 @@ class Topics:
             UnknownTopicError: the cluster has no such topic, or hides it from us.
             BrokerUnreachableError: no broker answers, and none ever told this topic's layout.
         """
-        topic = self.trusted(name) or self.met(name, ask)
-        if self.due(topic):
-            self.refresh_soon(ask)
-        return topic
+        return self.trusted(name, ask) or self.met(name, ask)
 
     def on_error(self, name: str, error: KafkaError) -> None:
         """A record of this topic was refused; where the topic or a partition is gone, it is met anew."""
@@ -175,11 +179,11 @@ class Topics:
                 self._keep(name, topic, self._first_layout(name, ask))
         return topic
 
-    def due(self, topic: Topic) -> bool:
+    def _is_due(self, topic: Topic) -> bool:
         """Whether this topic's layout is too old, and brokers are not known to be silent."""
         return (now := monotonic()) >= topic.fresh_until and now >= self._silent_until
 
-    def refresh_soon(self, ask: Ask) -> None:
+    def _refresh_soon(self, ask: Ask) -> None:
         """Ask for the layouts that are due, in the background, one after the other until nobody answers."""
         if self._refreshing.acquire(blocking=False):
             self._refresher = Thread(target=self._refresh, args=(ask,), daemon=True)
@@ -193,7 +197,7 @@ class Topics:
     def _refresh(self, ask: Ask) -> None:
         try:
             for name, topic in [*self._topics.items()]:
-                if topic.trusted and self.due(topic) and not self._is_there(name, topic, ask):
+                if topic.trusted and self._is_due(topic) and not self._is_there(name, topic, ask):
                     self._forget(name, topic)  # whoever produces next meets it anew, and hears why
         except (RuntimeError, CancelledError):
             pass  # the producer or its event loop has ended meanwhile

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from partitioning.kit.extras import needs
 from partitioning.kit.limits import MAX_ID
 
-with needs("reading a scenario", "cli"):
+with needs("reading JSON or YAML", "cli"):
     import msgspec
 
 if TYPE_CHECKING:

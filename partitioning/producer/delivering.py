@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from partitioning.producer.tuning import Client
 
-REQUESTS = 1_000_000
+REQUESTS = 150_000
 REQUESTS_EACH = 1_200
 """A run sends so many requests, and so many for each batch, as where it is refused for two minutes."""
 

@@ -12,6 +12,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import cloudpickle
 from pyspark.sql import functions as sf
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd  # type: ignore[import-untyped]
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 # Executors need not have this project installed.
@@ -176,8 +177,6 @@ def _records_of(rows: Sequence[Any]) -> Records:
 def _heads() -> Batches:
     def heads(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """A few records of each partition among the first ones of a task; the rest is not read."""
-        import pyarrow as pa  # noqa: PLC0415 - on executors
-
         total = 0
         taken_of: dict[tuple[str, int], int] = {}
         for batch in batches:
@@ -199,9 +198,6 @@ def _heads() -> Batches:
 
 def _counting(started: Mapping[str, bytes], most_blocks: int) -> Batches:
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa  # noqa: PLC0415 - on executors
-        import pyarrow.compute as pc  # noqa: PLC0415
-
         tallies: dict[str, Tally] = {}
         forms: dict[str, FormCounts] = {}
         highest: dict[str, int] = {}

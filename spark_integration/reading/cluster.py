@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import confluent_kafka
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from partitioning.clients.contact import cluster_metadata
 from partitioning.clients.delivery import describe_errors
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
+from spark_integration.sinks.cluster import create_client, first_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -50,15 +50,12 @@ class Cluster:
         self._errors: list[confluent_kafka.KafkaError] = []
         try:
             self._isolation = _ISOLATION[config["isolation.level"]]
-            settings: dict[str, Any] = {**config, "error_cb": self._errors.append, "log_level": 0}
-            self._consumer = confluent_kafka.Consumer(settings)
-            self._admin = AdminClient(settings)
         except KeyError as error:
             raise InvalidConfigError(
                 f"'kafka.isolation.level' is {error.args[0]!r}; give 'read_committed' or 'read_uncommitted'"
             ) from error
-        except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
-            raise InvalidConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
+        self._consumer = create_client(confluent_kafka.Consumer, config, self._errors)
+        self._admin = create_client(AdminClient, config, self._errors)
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +72,7 @@ class Cluster:
         """
         places = []
         for topic in sorted(topics):
-            metadata = self._described(topic)
+            metadata = self._metadata_of(topic)
             if not metadata.partitions:
                 why = f" ({metadata.error.str()})" if metadata.error is not None else ""
                 raise UnknownTopicError(
@@ -105,17 +102,11 @@ class Cluster:
             for each, future in answers.items()
         }
 
-    def _described(self, topic: str) -> Any:
+    def _metadata_of(self, topic: str) -> Any:
         """By a consumer, for at an admin client's question the broker would create the topic."""
-        try:
-            metadata = cluster_metadata(
-                self._consumer, self._config, self._errors, timeout_s=ANSWER_WITHIN_S, topic=topic
-            )
-        except BrokerUnreachableError as error:
-            raise BrokerUnreachableError(
-                f"no broker of {self._servers!r} answers, given up to {ANSWER_WITHIN_S:g} s: {error}. Is the "
-                "address right, the broker up, and do the security settings fit the cluster?"
-            ) from error
+        metadata = first_answer(
+            self._consumer, self._config, self._errors, timeout_s=ANSWER_WITHIN_S, topic=topic
+        )
         return metadata.topics[topic]
 
     def _answer(self, result: Callable[[], Any], of: str) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from partitioning.errors import InvalidConfigError
+from partitioning.kit.limits import parse_number
 from spark_integration.sinks.options import SPARK_OPTIONS, client_settings
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ OWN_OPTIONS = {
         "maxOffsetsPerTrigger",
     )
 }
+_MOST = 2**63 - 1
 BATCH_ONLY, STREAM_ONLY = "endingOffsets", "maxOffsetsPerTrigger"
 
 EARLIEST, LATEST = -2, -1
@@ -169,6 +171,7 @@ def _positive(own: Mapping[str, str], name: str) -> int | None:
     text = own.get(name.lower())
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and int(text)):
-        raise InvalidConfigError(f"option {name!r} is {text[:40]!r}; give a whole number from 1")
-    return int(text)
+    number = parse_number(text, _MOST)
+    if not number:
+        raise InvalidConfigError(f"option {name!r} is {text[:40]!r}; give a whole number from 1 to {_MOST}")
+    return number

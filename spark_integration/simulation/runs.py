@@ -1,17 +1,17 @@
 """Runs of a scenario, or of a grid of scenarios, as rows."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from assignors import get_assignor
 from copartition.simulation import RunSummary, Scenario, simulate_seeds
-from partitioning.errors import CopartitionError, ScenarioError
+from partitioning.errors import CopartitionError, MissingDependencyError, ScenarioError
 from spark_integration.simulation.cells import AXES, cells, in_cell, scenario_of
-from spark_integration.simulation.executors import first_fault
 
 FIGURES = {field.name: "bigint" if field.type == "int" else "double" for field in fields(RunSummary)}
 
@@ -93,7 +93,7 @@ def simulate_grid(
     def attempt(place: int) -> None:
         _try_first_run(scenario, every[place])
 
-    if fault := first_fault(spark, run, attempt, len(every)):
+    if fault := _first_fault(spark, run, attempt, len(every)):
         attempt(fault.number)  # most faults are the cell's own, and the same here
         raise fault.missing()
     columns = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
@@ -120,3 +120,57 @@ def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
         if not cell:
             raise
         raise in_cell(error, cell) from error
+
+
+class _Fault(NamedTuple):
+    """What an executor could not do.
+
+    Attributes:
+        number: the number that it was tried with.
+        text: the error's class and message.
+    """
+
+    number: int
+    text: str
+
+    def missing(self) -> MissingDependencyError:
+        """The error where the driver itself can do it."""
+        return MissingDependencyError(
+            f"executors cannot run this ({self.text}): send them this package with ship(spark), or install "
+            "what is installed here on them, this package in its version and those of its plug-ins, with "
+            "entry points in copartition.assignors"
+        )
+
+
+def _first_fault(
+    spark: SparkSession, task: Callable[..., object], attempt: Callable[[int], object], numbers: int
+) -> _Fault | None:
+    """Have executors read a task, and attempt something with each number from 0; the lowest that fails.
+
+    Spark itself would tell what an executor lacks in a trace of Java's.
+    """
+    pickled = cloudpickle.dumps((task, attempt))  # type: ignore[no-untyped-call]
+    rows = spark.range(0, numbers).mapInArrow(faults_of(pickled), "number bigint, text string").collect()
+    return min((_Fault(row.number, row.text) for row in rows), default=None)
+
+
+def faults_of(pickled: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The first fault of each task, or none; `pickled` is a task and what to attempt."""
+
+    def faults(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pickle  # noqa: PLC0415 - on executors
+
+        import pyarrow as pa  # noqa: PLC0415
+
+        attempt = None
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                try:
+                    attempt = attempt or pickle.loads(pickled)[1]  # noqa: S301 - Spark will read the same
+                    attempt(number)
+                except Exception as error:  # noqa: BLE001 - whatever it is, the driver reports it
+                    text = f"{type(error).__name__}: {error}"
+                    yield pa.RecordBatch.from_pydict({"number": [number], "text": [text]})
+                    return
+
+    return faults

@@ -1,6 +1,6 @@
 """What the cluster says about its topics before anything is sent."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka  # the module, since its classes cannot be pickled
@@ -8,7 +8,7 @@ import confluent_kafka  # the module, since its classes cannot be pickled
 from partitioning.clients.contact import cluster_metadata
 from partitioning.errors import BrokerUnreachableError, InvalidConfigError, UnknownTopicError
 from spark_integration.errors import PartitionCountError
-from spark_integration.sinks.options import translated
+from spark_integration.sinks.options import translate_security
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -65,22 +65,39 @@ def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> d
         )
     errors: list[KafkaError] = []
     # Asked for by name, a topic would else come to be where brokers have `auto.create.topics.enable`.
-    config = translated(config)
-    settings = {**config, "error_cb": errors.append, "log_level": 0, "allow.auto.create.topics": False}
+    config = translate_security(config)
+    settings = {**config, "allow.auto.create.topics": False}
+    with create_client(confluent_kafka.Producer, settings, errors) as client:
+        return first_answer(client, config, errors, timeout_s=timeout_s, topic=topic).topics  # type: ignore[no-any-return]
+
+
+def create_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: "list[KafkaError]") -> Any:
+    """A client of librdkafka's that adds what it hears of errors to `errors`.
+
+    Raises:
+        InvalidConfigError: librdkafka refuses the configuration.
+    """
     try:
-        client = confluent_kafka.Producer(settings)
+        return kind({**config, "error_cb": errors.append, "log_level": 0})
     except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
         raise InvalidConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
-    with client:
-        try:
-            metadata = cluster_metadata(client, config, errors, timeout_s=timeout_s, topic=topic)
-        except BrokerUnreachableError as error:
-            raise BrokerUnreachableError(
-                f"no broker of {_address(config)!r} answers, given up to {timeout_s:g} s: "
-                f"{error}. Is the address right, the broker up, and do the security settings fit the cluster?"
-            ) from error
-    topics: dict[str, Any] = metadata.topics
-    return topics
+
+
+def first_answer(
+    client: Any, config: Mapping[str, str], errors: "list[KafkaError]", *, timeout_s: float, topic: str | None
+) -> Any:
+    """The metadata of all topics, or of one.
+
+    Raises:
+        BrokerUnreachableError: no broker answers in time, or it refuses us.
+    """
+    try:
+        return cluster_metadata(client, config, errors, timeout_s=timeout_s, topic=topic)
+    except BrokerUnreachableError as error:
+        raise BrokerUnreachableError(
+            f"no broker of {_address(config)!r} answers, given up to {timeout_s:g} s: "
+            f"{error}. Is the address right, the broker up, and do the security settings fit the cluster?"
+        ) from error
 
 
 def _address(config: Mapping[str, str]) -> str:

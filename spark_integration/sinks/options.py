@@ -134,10 +134,10 @@ def client_settings(settings: Mapping[str, str], environment: Mapping[str, str])
         if name.startswith(ENVIRONMENT)
     }
     chosen = {name[6:]: value for name, value in settings.items() if name.startswith("kafka.")}
-    return translated(surrounding) | translated(chosen)
+    return translate_security(surrounding) | translate_security(chosen)
 
 
-def translated(config: Mapping[str, str]) -> dict[str, str]:
+def translate_security(config: Mapping[str, str]) -> dict[str, str]:
     """These settings; those of security that Spark's own Kafka sink and source take as librdkafka takes them.
 
     Raises:

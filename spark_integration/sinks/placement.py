@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from partitioning.errors import InvalidConfigError
 from partitioning.hashing import HASHES
@@ -18,7 +20,6 @@ from spark_integration.hash_columns import arrow_hash
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from partitioning.hashing.modulo import SignRule
@@ -81,9 +82,6 @@ class KeyRule:
 
     def _places(self, key: pa.Array, counts: NDArray[np.int32]) -> NDArray[np.int32]:
         """The partition of each key, -1 where the profile hashes none."""
-        import pyarrow as pa  # noqa: PLC0415 - executors unpickle this function by value
-        import pyarrow.compute as pc  # noqa: PLC0415
-
         key = key.cast(pa.binary())
         if self.null == "empty":
             key = key.fill_null(b"")

@@ -8,6 +8,8 @@ from itertools import islice, pairwise, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from spark_integration.errors import ColumnError, RecordError
 from spark_integration.sinks.cluster import check_count
@@ -15,7 +17,6 @@ from spark_integration.sinks.cluster import check_count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from spark_integration.sinks.placement import KeyRule
@@ -137,8 +138,6 @@ def as_batches(
 
     Batches are cut, and rows are gathered into batches.
     """
-    import pyarrow as pa  # noqa: PLC0415 - executors unpickle this function by value
-
     for first in items:
         if isinstance(first, pa.RecordBatch):
             yield from _parts(first, most_bytes)
@@ -155,8 +154,6 @@ def _size(row: Any) -> int:
 
 
 def _parts(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
-    import pyarrow.compute as pc  # noqa: PLC0415 - as above
-
     if batch.nbytes <= most_bytes:
         yield batch
         return
@@ -168,8 +165,6 @@ def _parts(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:
 
 
 def _gathered(rows: Sequence[Any]) -> pa.RecordBatch:
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
     columns = {name: [row[name] for row in rows] for name in rows[0].__fields__}
     if "headers" in columns:
         columns["headers"] = [
@@ -208,16 +203,11 @@ def _topics(
 
 
 def _bytes(column: pa.Array) -> list[bytes | None]:
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
     values: list[bytes | None] = column.cast(pa.binary()).to_numpy(zero_copy_only=False).tolist()
     return values
 
 
 def _timestamps(column: pa.Array) -> list[int]:
-    import pyarrow as pa  # noqa: PLC0415 - as above
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     # Microseconds; a null becomes "now", which librdkafka spells 0. Division cuts towards 0, so all that is
     # before 1970 comes out as 0 or less.
     milliseconds = pc.divide(column.cast(pa.int64()), 1000)
@@ -232,8 +222,6 @@ def _timestamps(column: pa.Array) -> list[int]:
 
 
 def _headers(column: pa.Array) -> list[list[tuple[str, bytes | None]] | None]:
-    import pyarrow.compute as pc  # noqa: PLC0415 - as above
-
     names, values = column.flatten().flatten()
     if names.null_count:
         raise RecordError("a row has a header without a name")

@@ -88,7 +88,7 @@ def test_chains_go_where_the_jvms_consumers_went(assignor: str) -> None:
     for family in FAMILIES:
         if f"{assignor}/{family}" not in golden_files(assignor):
             continue
-        for scenario in golden_lines(f"{assignor}/{family}", every=20):
+        for scenario in golden_lines(f"{assignor}/{family}", every=40):
             count, difference = follow(assignor, scenario)
             assert difference is None, difference
             carried += count

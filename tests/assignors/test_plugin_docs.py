@@ -30,6 +30,7 @@ def test_it_is_that_of_the_package():
     assert (PACKAGE / "copartition_in_turns.py").read_text().endswith(shown())
 
 
+@pytest.mark.heavy
 def test_it_is_an_assignor(assignor):
     check_assignor(type(assignor))
 

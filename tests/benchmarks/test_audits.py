@@ -36,7 +36,7 @@ def named() -> list[Named]:
     return [Named(topic, audit(topic)) for topic in topics().values()]
 
 
-@pytest.mark.parametrize("topic", sample(TOPICS, 4))
+@pytest.mark.parametrize("topic", sample(TOPICS, 8))
 def test_profiles_say_where_real_clients_put_every_record(topic: str) -> None:
     written = topics()[topic]
     for number in range(len(written.cell.phases)):
@@ -47,7 +47,7 @@ def test_profiles_say_where_real_clients_put_every_record(topic: str) -> None:
 
 
 @pytest.mark.parametrize("batch", [None, 500, 100])
-@pytest.mark.parametrize("topic", sample(TOPICS, 12))
+@pytest.mark.parametrize("topic", sample(TOPICS, 24))
 def test_who_wrote_a_topic_is_named_where_its_records_tell(topic: str, batch: int | None) -> None:
     written = topics()[topic]
     assert Named(written, audit(written, batch)).faults == []

@@ -15,8 +15,7 @@ from benchmarks.audits.recording import as_table
 from benchmarks.audits.truth import Written, broken
 from benchmarks.audits.writing import write
 from copartition.topics.audit.reader import Selection
-from copartition.topics.audit.topic import audit_topic
-from copartition.topics.join.check import check_topics
+from copartition.topics.cluster import audit_topic, check_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The examples of docs/assignment-diff.md, its workflow and those of `--help`, as a reader would run them."""
+"""The examples of docs/assignment-diff.md and of `--help`, and the workflow of docs/ci-gate.md."""
 
 import re
 import shlex
@@ -24,7 +24,8 @@ EXAMPLES = [
     for block in re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)
     for command, output in re.findall(r"^\$ (.*?[^\\])\n(.*?)(?=^\$ |\Z)", block, re.DOTALL | re.MULTILINE)
 ]
-(WORKFLOW,) = (yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL))
+GATE = PAGE.with_name("ci-gate.md").read_text(encoding="utf-8")
+(WORKFLOW,) = (yaml.safe_load(each) for each in re.findall(r"```yaml\n(.*?)```", GATE, re.DOTALL))
 HELP_EXAMPLES = re.findall(r"^ +(assignment-diff .+)$", HELP_END, re.MULTILINE)
 SCENARIO = (
     "{topics: {orders: 6}, consumers: 3, events: [{event: rolling-restart, every_ms: 60000, down_ms: 1000}]}"

@@ -22,6 +22,7 @@ def outcome(arguments):
     return result.stdout
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("arguments", "output"), EXAMPLES, ids=range(len(EXAMPLES)))
 def test_an_example_prints_what_the_page_says(arguments, output):
     assert outcome(arguments) == output
@@ -31,11 +32,13 @@ def test_there_are_two_examples():
     assert TEXT.count("```console") == len(EXAMPLES) == 2
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("arguments", re.findall(r"^ +copartition (.+)$", delivery.epilog, re.MULTILINE))
 def test_an_example_of_help_runs(arguments):
     assert outcome(arguments)
 
 
+@pytest.mark.heavy
 def test_the_python_example_runs():
     (example,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     exec(compile(example, str(PAGE), "exec"), {})  # it asserts

@@ -32,6 +32,7 @@ def _folder(tmp_path, monkeypatch):
         Path(name).write_text(content)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("arguments", "output"), EXAMPLES, ids=range(len(EXAMPLES)))
 @pytest.mark.usefixtures("_folder")
 def test_an_example_prints_what_the_page_says(arguments, output):
@@ -49,6 +50,7 @@ def test_an_example_of_help_runs(arguments):
     assert outcome(arguments)
 
 
+@pytest.mark.heavy
 def test_the_python_example_runs():
     (example,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     exec(compile(example, str(PAGE), "exec"), {})  # its last line asserts

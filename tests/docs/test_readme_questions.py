@@ -11,7 +11,7 @@ from copartition.cli.diff import diff
 from copartition.cli.main import copartition
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "assignment-diff.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "before-a-deploy.md").read_text(encoding="utf-8")
 [GROUP] = re.findall(r"```text billing.txt\n(.*?)```", PAGE, re.DOTALL)
 QUESTIONS = re.findall(
     r"^\$ (.*billing\.txt.*?) +# (.*\?)\n(.*)$",

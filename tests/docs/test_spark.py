@@ -1,4 +1,4 @@
-"""The examples of docs/spark.md, in their order, on a real broker; and what its tables say."""
+"""The examples of Spark's pages, in their order, on a real broker; and what their tables say."""
 
 import re
 from pathlib import Path
@@ -9,10 +9,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from spark_integration import keys
 from tests.spark_integration.conftest import spark  # noqa: F401 - a fixture
 
-PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
-TEXT = PAGE.read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-TOPICS = {"orders": 12, "copies": 12, "orders-copy": 24, "payments": 12}
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = (DOCS / "spark.md").read_text(encoding="utf-8")
+EXAMPLES = [
+    (page, example)
+    for page in ("spark.md", "exactly-once.md", "spark-platforms.md", "backfill-and-join.md")
+    for example in re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+]
+TOPICS = {"orders": 12, "copies": 12, "orders-copy": 24, "payments": 12, "purchases": 12, "refunds": 12}
 
 
 def table(head: str) -> set[str]:
@@ -35,10 +39,9 @@ def test_the_examples_run(spark, broker, tmp_path, monkeypatch):  # noqa: F811 -
         done.result(30)
     names = {}
     try:
-        for example in EXAMPLES:
-            exec(
-                compile(example.replace("localhost:9092", broker.bootstrap_servers), str(PAGE), "exec"), names
-            )
+        for page, example in EXAMPLES:
+            code = example.replace("localhost:9092", broker.bootstrap_servers)
+            exec(compile(code, page, "exec"), names)
         copied = {**names["options"], "subscribe": "orders-copy"}
         assert spark.read.format("copartition").options(**copied).load().count() == 20_000  # twice
     finally:

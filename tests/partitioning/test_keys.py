@@ -3,13 +3,14 @@ import subprocess
 import sys
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from partitioning.errors import InvalidKeyError
 from partitioning.keys import KeyColumn, key_column
+
+pa = pytest.importorskip("pyarrow")
 
 KEYS = [b"a", b"", None, b"user-1", "é".encode(), b"x" * 40]
 TEXTS = [None if key is None else key.decode() for key in KEYS]

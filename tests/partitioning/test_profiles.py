@@ -12,6 +12,7 @@ from partitioning.errors import UnknownStrategyError
 from partitioning.hashing import HASHES
 from partitioning.keys import key_column
 from partitioning.profiles import _MEANT, PROFILES, find_profile
+from tests.support.tiers import sample
 from tools.oracle.clients import golden
 
 # Names of the golden files of hash functions, where they differ from ours.
@@ -44,8 +45,8 @@ def test_keys_go_where_the_client_puts_them(name, twin, monkeypatch):
         monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     monkeypatch.setattr(placement, "_rules", {})
     for line in golden.read(f"profiles/{name}"):
-        keys = asked(line["keys"])
-        assert [partition_for_key(key, line["count"], profile=name) for key in keys] == line["partitions"]
+        for key, expected in sample(list(zip(asked(line["keys"]), line["partitions"], strict=True)), 5):
+            assert partition_for_key(key, line["count"], profile=name) == expected, key
 
 
 @pytest.mark.parametrize("name", sorted(HASHES.keys() - {"boost"}))

@@ -20,9 +20,9 @@ from spark_integration import (
     kafka_partition,
     register,
     route,
-    typed_error,
     write_exactly_once,
 )
+from spark_integration.errors import typed_error
 from tests.support.broker import Kafka
 from tests.support.encrypted import SECRETS, Encrypted, allowed
 from tests.support.reading import read_topic

@@ -20,8 +20,8 @@ from spark_integration import (
     kafka_partition,
     register,
     route,
-    typed_error,
 )
+from spark_integration.errors import typed_error
 from tests.support.spark import write_stream
 
 TOPIC = "typed"

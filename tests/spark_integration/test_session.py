@@ -60,6 +60,6 @@ def test_a_connect_client_is_told_where_the_connector_belongs(
     (tmp_path / "pyspark").mkdir()
     (tmp_path / "pyspark" / "__init__.py").touch()
     spec = type("Spec", (), {"origin": str(tmp_path / "pyspark" / "__init__.py")})
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: spec)
+    monkeypatch.setattr("spark_integration.session.find_spec", lambda _: spec)
     with pytest.raises(ConnectorError, match="belongs on the Connect server"):
         configured()

@@ -15,8 +15,7 @@ from spark_integration import profile
 from spark_integration.auditing import counting
 from spark_integration.hash_columns import arrow_hash
 from spark_integration.shipping import _packed
-from spark_integration.simulation.executors import faults_of
-from spark_integration.simulation.runs import simulate_grid
+from spark_integration.simulation.runs import faults_of, simulate_grid
 from tests.support.broker import Kafka
 from tests.support.reading import read_topic
 

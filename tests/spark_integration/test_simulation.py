@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from assignors import Topic, register_assignor
 from assignors.strategies import RangeAssignor
 from copartition import simulate
-from copartition.simulation import Consumer, Join, Leave, Load, Scenario, rolling_restart
+from copartition.simulation import Consumer, Join, Leave, Load, RollingRestart, Scenario
 from partitioning.errors import MissingDependencyError, ScenarioError, UnknownStrategyError
 from spark_integration import simulate_grid, simulate_rebalances
 from spark_integration.simulation import runs as simulation_runs
@@ -17,7 +17,7 @@ CONSUMERS = tuple(Consumer(f"worker-{number}") for number in range(4))
 DEPLOY = Scenario(
     topics=(Topic("orders", 12),),
     consumers=CONSUMERS,
-    events=rolling_restart(CONSUMERS, start_ms=10_000, every_ms=60_000, down_ms=5_000),
+    events=(RollingRestart(at_ms=10_000, every_ms=60_000, down_ms=5_000),),
     seed=7,
 )
 LEAVING = replace(DEPLOY, events=(Leave(10_000, "worker-3"),))

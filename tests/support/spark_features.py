@@ -7,7 +7,7 @@ not skipped: a skip also hides what was not installed, so with CI=true it is a f
 import os
 from importlib.util import find_spec
 
-from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql import DataFrame, functions
 
 CLASSIC = os.environ.get("SPARK_TEST_MODE") != "connect"
 
@@ -22,10 +22,6 @@ FEATURES = {
     "admission control": (
         "a stream is read in parts since Spark 4.2",
         find_spec("pyspark.sql.streaming.datasource") is not None,
-    ),
-    "progress": (
-        "Connect tells how far it is since Spark 4.0",
-        CLASSIC or hasattr(SparkSession, "registerProgressHandler"),
     ),
     "classic": ("Connect keeps the JVM out of reach", CLASSIC),
     "time": ("costly, and no different on another Spark", "SPARK_TEST_MATRIX" not in os.environ),

@@ -4,6 +4,9 @@ quick: nothing but this Python process. No broker, mock cluster, JVM, Spark, net
 test: what a user's machine should confirm, live servers included.
 ci: everything, also what is marked `slow`.
 
+What needs only Python but a second of it, and repeats on a larger scale what quicker tests find, is `heavy`:
+it runs from `test` on.
+
 A test that needs more than this process is `live`. Fixtures and markers of servers say so by themselves; a
 test that starts a server or a process in its body is marked `live` by hand. The quick tier guards itself: a
 test without the marker fails there as soon as it leaves this process.
@@ -45,7 +48,7 @@ def tier() -> str:
 
 def examples(most: int) -> int:
     """How many examples Hypothesis tries: `most` in CI, half as many in `test`, few in `quick`."""
-    return {"quick": max(3, most // 20), "test": max(5, most // 2), "ci": most}[_tier]
+    return {"quick": max(3, most // 40), "test": max(5, most // 2), "ci": most}[_tier]
 
 
 def sample(cases: Sequence[Case], every: int) -> Sequence[Case]:
@@ -86,7 +89,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("live")
         if "spark" in fixtures:
             item.add_marker("shared_spark")
-    left_out = {"quick": ("live", "slow"), "test": ("slow",), "ci": ()}[_tier]
+    left_out = {"quick": ("live", "slow", "heavy"), "test": ("slow",), "ci": ()}[_tier]
     dropped = [item for item in items if any(map(item.get_closest_marker, left_out))]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
@@ -100,6 +103,7 @@ def pytest_collection() -> Generator[None, Any, Any]:
     try:
         return (yield)
     finally:
+        gc.freeze()  # nor will it look at them while they run
         gc.enable()
 
 

@@ -1,7 +1,7 @@
 """Hostile input, generated: `python -m tools.fuzz --cases 100000 --seed 1`.
 
 Every case is made from the seed, its target's name and its number alone. What comes out must be an answer or
-an error of the package's own trees, within a second of processor time and the memory of `--memory`. A finding
+an error of the packages' tree, within two seconds of processor time and the memory of `--memory`. A finding
 is printed with what makes it again; mend it and add it to the table in `tools/fuzz/test_findings.py`.
 """
 # ruff: noqa: T201 - its output is what it is for

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from assignors.files import decode_text
 from copartition.diff import diff
 from copartition.groups import WhatIf, parse_capture, parse_snapshot, plan, snapshot_bytes
 from copartition.groups.capture import check_head
+from copartition.groups.snapshot import Step, record_line
+from copartition.watch.replay import replay_record
 from partitioning.errors import SourceError
 from tools.fuzz.mutation import mutate
 
@@ -65,6 +69,25 @@ FILES = [
 ]
 
 
+def _recorded(status: str, **owned: list[int]) -> GroupState:
+    members = [{"id": name, "topics": ["t"], "partitions": {"t": numbers}} for name, numbers in owned.items()]
+    group = {"members": members, "group": "g", "state": status, "topics": {"t": 4}}
+    kind = {"kind": "group-snapshot", "format_version": "1.0"}
+    return parse_snapshot(json.dumps(kind | group))[0]
+
+
+RECORDING = [
+    record_line(Step(at, since, state)).encode()
+    for at, since, state in (
+        (0, None, _recorded("Stable", a=[0, 1], b=[2, 3])),
+        (11, 10, _recorded("PreparingRebalance", a=[])),
+        (13, 12, _recorded("Stable", a=[0, 1, 2, 3])),
+        (20, 19, _recorded("PreparingRebalance", a=[0, 1, 2, 3], c=[])),
+        (24, 23, _recorded("Stable", a=[0, 1], c=[2, 3])),
+    )
+]
+FOLDER = TemporaryDirectory(prefix="copartition-recordings-")
+
 MOST_PLANNED = 2**16
 """Partitions of a topic up to which a plan is made: a larger one takes its time."""
 
@@ -108,6 +131,21 @@ def check_snapshot(content: bytes) -> None:
     _use(parse_snapshot(decode_text(content))[0])
 
 
+def make_recording(rng: Random) -> bytes:
+    """Lines of a record, of which some are damaged, missing or out of order."""
+    lines = [line for line in RECORDING if rng.random() < 0.9]
+    if rng.random() < 0.1:
+        rng.shuffle(lines)
+    return b"".join(mutate(rng, line) if rng.random() < 0.3 else line for line in lines)
+
+
+def check_recording(content: bytes) -> None:
+    path = Path(FOLDER.name, "night.ndjson")
+    path.write_bytes(content)
+    replay = replay_record(path, "range", seeds=[0])
+    assert all(compared.first < compared.last for compared in replay.compared)
+
+
 def _use(state: GroupState) -> None:
     kept = diff(state, parse_snapshot(snapshot_bytes(state))[0])
     assert kept.same or kept.conflicts
@@ -115,4 +153,8 @@ def _use(state: GroupState) -> None:
         diff(state, plan(state, "cooperative-sticky", WhatIf(add_members=1)))
 
 
-TARGETS = {"captures": (make_capture, check_capture), "snapshots": (make_snapshot, check_snapshot)}
+TARGETS = {
+    "captures": (make_capture, check_capture),
+    "snapshots": (make_snapshot, check_snapshot),
+    "recordings": (make_recording, check_recording),
+}

@@ -1,6 +1,6 @@
-"""Every target by name, and how many of a hundred cases it gets: the quick ones get the most."""
+"""Every target by name, and its share of the cases: the quick ones get the most."""
 
-from tools.fuzz import commands, groups, keys, scenarios, sink, sources, wire
+from tools.fuzz import commands, groups, keys, scenarios, settings, sink, sources, weights, wire
 from tools.fuzz.runner import Target
 
 TARGETS: dict[str, Target] = (
@@ -10,6 +10,8 @@ TARGETS: dict[str, Target] = (
     | keys.TARGETS
     | sink.TARGETS
     | groups.TARGETS
+    | settings.TARGETS
+    | weights.TARGETS
     | commands.TARGETS
 )
 SHARES = {
@@ -26,4 +28,11 @@ SHARES = {
     "sink-rows": 3,
     "groups": 7,
     "commands": 2,
+    "recordings": 1,
+    "loop-settings": 6,
+    "read-options": 5,
+    "writers": 5,
+    "deliveries": 1,
+    "weights-files": 2,
+    "rates": 3,
 }

@@ -124,9 +124,9 @@ ROWS = [
         "            source == target,\n            absent[0],\n            absent[1],",
         DIFF,
     ),
-    ("copartition/diff/matching.py", "score[row] >= RENAME_PCT", "score[row] > RENAME_PCT", DIFF),
+    ("copartition/diff/changes.py", "score[row] >= RENAME_PCT", "score[row] > RENAME_PCT", DIFF),
     (
-        "copartition/diff/matching.py",
+        "copartition/diff/changes.py",
         '"member-id": "id", "host": "host"}',
         '"host": "host", "member-id": "id"}',
         "tests/copartition/diff/test_matching.py",
@@ -262,7 +262,7 @@ ROWS = [
         WATCHING,
     ),
     (
-        "copartition/watch/poll.py",
+        "copartition/watch/changes.py",
         "latest, since = reading, asked_s",
         "latest, since = reading, self.ended",
         WATCHING,

@@ -15,7 +15,7 @@ ROWS = [
     (f"{HERE}/judge.py", "    if topic.missed:", "    if False:", JUDGING),
     (f"{HERE}/judge.py", "if not topic.full:", "if False:", JUDGING),
     (f"{HERE}/judge.py", "if apart and not convinced:", "if not convinced:", JUDGING),
-    (f"{HERE}/facts.py", "return self.today | {", "return self.today or {", JUDGING),
+    (f"{HERE}/verdict.py", "return self.today | {", "return self.today or {", JUDGING),
     (f"{HERE}/writers.py", "num_partitions & (num_partitions - 1) == 0", "num_partitions % 2 == 0", JUDGING),
     (
         f"{HERE}/judge.py",
@@ -37,15 +37,15 @@ ROWS = [
     (f"{HERE}/proof.py", "counted |= earlier.locate(hashes)[1]", "pass", PROOF),
     # Settings and plans.
     (f"{HERE}/writers.py", 'value.rpartition(".")[2]', "value", SETTINGS),
-    (f"{HERE}/by_settings.py", '"against" if count != 1 else "for"', '"for"', SETTINGS),
+    (f"{HERE}/planned.py", '"against" if count != 1 else "for"', '"for"', SETTINGS),
     (
-        f"{HERE}/growth.py",
+        f"{HERE}/planned.py",
         'return "moves" if before != after else "untouched"',
         'return "untouched"',
         PLANNING,
     ),
     (
-        f"{HERE}/growth.py",
+        f"{HERE}/planned.py",
         "needed = max(after[topic] for topic in group)",
         "needed = max(plan.values())",
         PLANNING,

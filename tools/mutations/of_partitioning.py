@@ -282,6 +282,12 @@ ROWS = [
     ),
     ("partitioning/placement.py", " or placed.shape != (len(keys),)", "", BY_KEY),
     ("partitioning/testing/conformance.py", "if by_key == -1 else", "if by_key <= 0 else", CONFORMANCE),
+    (
+        "partitioning/clients/confluent.py",
+        "watcher = self._watcher(own) if own else None",
+        "watcher = None",
+        "tests/partitioning/clients/test_confluent.py",
+    ),
     ("partitioning/clients/confluent.py", "(config, **self._settings)", "(config)", SERIALIZING),
     (
         "partitioning/clients/confluent.py",

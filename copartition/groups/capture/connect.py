@@ -59,11 +59,7 @@ def is_status(text: str) -> bool:
 
 
 def parse_status(text: str) -> GroupState:
-    """The workers, and which connectors and tasks each of them runs.
-
-    Raises:
-        SourceError: the text is cut off, lacks the status, or names a task twice.
-    """
+    """The workers, and which connectors and tasks each runs; a text cut off or a task named twice fails."""
     try:
         answer = msgspec.convert(decode_json(text), dict[str, _Expanded])
     except (ValueError, msgspec.MsgspecError) as error:

@@ -91,11 +91,7 @@ def is_kafkactl(text: str) -> bool:
 
 
 def check_head(text: str) -> None:
-    """Refuse what cannot become the text of a source, from how it begins.
-
-    Raises:
-        SourceError: it is neither JSON of a kind that is read nor the output of a tool.
-    """
+    """Refuse, from how it begins, what is neither JSON of a kind that is read nor the output of a tool."""
     if is_capture(text):
         return
     if text.lstrip().startswith("{"):

@@ -41,30 +41,20 @@ class Owned(NamedTuple):
 
 
 class Roster(NamedTuple):
-    """The members of a group.
+    """The members of a group."""
 
-    Attributes:
-        table: where they stand, one a row.
-        identities: who they are.
-        counts: how many partitions each has.
-        current: what each has, where that is listed.
-        target: what each is to have, where the group is of KIP-848.
-        protocol: "classic" or "consumer", where the table tells it.
-    """
-
-    table: Table
+    table: Table  # a row for each
     identities: tuple[MemberIdentity, ...]
-    counts: NDArray[np.int64]
-    current: Owned | None
-    target: Owned | None
-    protocol: str | None
+    counts: NDArray[np.int64]  # how many partitions each has
+    current: Owned | None  # what each has, where that is listed
+    target: Owned | None  # what each is to have, where the group is of KIP-848
+    protocol: str | None  # "classic" or "consumer", where the table shows it
 
 
 def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int32]]:
     """The consumers of a table in the order of their first rows, and the index of each row's, -1 for none.
 
-    Raises:
-        SourceError: a consumer without a host, which is a row cut off, or one id that is two consumers.
+    Errors: a consumer without a host, as in a row cut off, and one id of two consumers.
     """
     consumers = table.texts("CONSUMER-ID")
     rows = np.flatnonzero(consumers.codes >= 0)
@@ -100,11 +90,7 @@ def identities(table: Table) -> tuple[tuple[MemberIdentity, ...], NDArray[np.int
 
 
 def read_members(table: Table) -> Roster:
-    """The members that a table lists.
-
-    Raises:
-        SourceError: a row that does not fit, is cut off or lists other partitions than it counts.
-    """
+    """The members that a table lists; a row cut off, or with other partitions than it counts, is an error."""
     members, codes = identities(table)
     for row, code in enumerate(codes.tolist()):
         if code < 0:
@@ -212,8 +198,7 @@ class _Holdings(NamedTuple):
 def describe(scanned: Scanned, name: str | None) -> tuple[GroupState, GroupState | None]:
     """The group of these tables, and its target assignment where they hold one (KIP-848).
 
-    Raises:
-        SourceError: the tables do not tell who has which partition, are cut off or contradict each other.
+    Tables that lack owners, are cut off or contradict each other raise `SourceError`.
     """
     about = _about(scanned)
     roster = read_members(scanned.tables["members"]) if "members" in scanned.tables else None

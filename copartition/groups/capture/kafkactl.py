@@ -87,11 +87,7 @@ class _Owner(NamedTuple):
 
 
 def parse_object(text: str) -> GroupState:
-    """The group of its YAML or JSON.
-
-    Raises:
-        SourceError: the text is neither, is cut off or has values that cannot be.
-    """
+    """The group of its YAML or JSON."""
     as_json = text.lstrip().startswith("{")
     if not as_json and len(text) > MAX_SLOW_BYTES:
         raise SourceError(
@@ -137,11 +133,7 @@ def parse_object(text: str) -> GroupState:
 
 
 def parse_tables(tables: Mapping[str, Table]) -> GroupState:
-    """The group of its two tables, or of the members alone.
-
-    Raises:
-        SourceError: the members are missing, or a row does not fit or is cut off.
-    """
+    """The group of its two tables, or of the members alone."""
     if "kafkactl members" not in tables:
         raise SourceError("kafkactl printed no members; describe the group with them")
     owners = _owners(tables["kafkactl members"])

@@ -80,8 +80,7 @@ def find_header(line: str) -> tuple[str, dict[str, int]]:
 def scan(text: str) -> dict[str | None, Scanned]:
     """What a capture holds of each group, in its order; None is a group that it does not name.
 
-    Raises:
-        SourceError: two tables of one kind of a group, or an end within a header.
+    Two tables of one kind of a group, and an end within a header, are errors.
     """
     if (count := text.count("\n")) > MOST_NOTICES + len(text) // _SHORTEST_LINE:
         raise SourceError(f"the {count:,} lines are too short for rows; {NO_OUTPUT}")
@@ -103,16 +102,12 @@ def scan(text: str) -> dict[str | None, Scanned]:
 
 
 class _Scanner:
-    """Reads the lines of a capture one mark after the other: a blank line, a header, a notice, a summary.
-
-    Attributes:
-        tables: kind, table, and the group that the last notice before it names.
-        groups: statuses that notices and summaries tell.
-    """
+    """Reads the lines of a capture one mark after the other: a blank line, a header, a notice, a summary."""
 
     def __init__(self, lines: list[str]) -> None:
+        # kind, table, and the group that the last notice before it names
         self.tables: list[tuple[str, Table, str | None]] = []
-        self.groups: dict[str | None, Scanned] = {}
+        self.groups: dict[str | None, Scanned] = {}  # statuses that notices and summaries show
         self._noticed: str | None = None
         self._facts: dict[str, str] = {}
         self._in_summary = False
@@ -222,10 +217,7 @@ _MAY_BE_EMPTY = {"GROUP-INSTANCE-ID", "CURRENT-ASSIGNMENT"}
 
 
 def realign(text: str) -> str | None:
-    """The text with rows that line up with their headers; None where a row can be read in no way, or several.
-
-    Lines keep their numbers.
-    """
+    """The text with its columns aligned, lines in place; None unless each row can be read in one way."""
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[-1] or len(lines) > _MOST_LINES:  # without an end the last row may be cut
         return None

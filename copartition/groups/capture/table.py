@@ -64,27 +64,16 @@ class Column(NamedTuple):
 
 @dataclass(slots=True)
 class Table:
-    """The rows under one header.
+    """The rows under one header."""
 
-    Attributes:
-        columns: where each column starts.
-        header: number of the header's line in the file.
-        width: length of the header's line, which some tools pad as they pad rows.
-        rpk: whether rpk printed it; its columns are asked for by the names of kafka-consumer-groups.
-        facts: what stood above it by name, such as STATE (rpk).
-        lines: its rows.
-        numbers: the number of each row's line in the file.
-        unfinished: whether the last row ends the file without a newline, so that it may be cut.
-    """
-
-    columns: dict[str, int]
-    header: int
-    width: int
-    rpk: bool = False
-    facts: dict[str, str] = field(default_factory=dict)
-    lines: list[str] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    unfinished: bool = False
+    columns: dict[str, int]  # where each column starts
+    header: int  # number of the header's line in the file
+    width: int  # length of the header's line, which some tools pad as they pad rows
+    rpk: bool = False  # printed by rpk; columns have the names of kafka-consumer-groups
+    facts: dict[str, str] = field(default_factory=dict)  # what stood above it by name, such as STATE (rpk)
+    lines: list[str] = field(default_factory=list)  # its rows
+    numbers: list[int] = field(default_factory=list)  # the line number of each row
+    unfinished: bool = False  # whether the last row ends the file without a newline, so that it may be cut
 
     def part(self, rows: Sequence[int]) -> Table:
         """The same table with only these rows."""

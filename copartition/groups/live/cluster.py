@@ -8,14 +8,14 @@ import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from copartition.groups.live.wire import read_group_version, read_subscriptions
-from partitioning.errors import GroupNotFoundError, SourceError
+from copartition.groups.live.wire import read_group_version
+from partitioning.clients.ledger import PREFIX, Entry, ledger_group
+from partitioning.errors import BrokerUnreachableError, GroupNotFoundError, SourceError
 from partitioning.kit.extras import needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from copartition.groups.live.wire import Subscribed
 
 TIMEOUT_S = 10.0
 PATIENCE_S = 1.5
@@ -42,27 +42,14 @@ class Broker(NamedTuple):
 
 
 def connect(group: str, config: Mapping[str, str]) -> Cluster:
-    """The cluster of a group.
-
-    Raises:
-        SourceError: the settings name no cluster, or see `Cluster`.
-        MissingDependencyError: confluent-kafka is not installed.
-    """
+    """The cluster of a group; settings that name no cluster are an error."""
     if not config.get("bootstrap.servers"):
         raise SourceError(f"live:{group} needs a cluster; name it with -b HOST:PORT")
     return Cluster(f"live:{group}", config)
 
 
 class Cluster:
-    """A connection that only asks.
-
-    Args:
-        source: what the user calls it, `live:GROUP`.
-        config: librdkafka settings; `bootstrap.servers` at least.
-
-    Attributes:
-        counts: how many partitions each topic has that we may see.
-        config: the settings.
+    """A connection that only asks; `source` is what the user calls it, `live:GROUP`.
 
     Raises:
         SourceError: librdkafka refuses a setting, or the cluster does not let us in.
@@ -75,7 +62,6 @@ class Cluster:
             from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - an optional package
 
             from partitioning.clients.contact import cluster_metadata  # noqa: PLC0415 - needs it, too
-            from partitioning.errors import BrokerUnreachableError  # noqa: PLC0415 - needs it, too
         self._source = source
         self.config = config
         self._servers = config["bootstrap.servers"]
@@ -103,7 +89,7 @@ class Cluster:
             ) from error
         self.counts = {
             name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.partitions
-        }
+        }  # partitions of each topic that we may see
         self._metadata = metadata
 
     def leaders(self, topic: str) -> list[Broker | None]:
@@ -114,14 +100,6 @@ class Cluster:
         }
         partitions = self._metadata.topics[topic].partitions
         return [brokers.get(partitions[number].leader) for number in range(len(partitions))]
-
-    def subscriptions(self, group: str) -> dict[str, Subscribed]:
-        """What the members of a group of the consumer protocol subscribe to, by member id.
-
-        Raises:
-            SourceError: no broker could be asked that.
-        """
-        return read_subscriptions(group, self.config)
 
     @cached_property
     def group_version(self) -> int | None:
@@ -141,12 +119,7 @@ class Cluster:
             return None
 
     def _answer(self, ask: Callable[[], _T]) -> _T:
-        """What the group's coordinator answers, once there is one.
-
-        Raises:
-            GroupNotFoundError: it knows no such group.
-            SourceError: it refuses, or no broker has become the coordinator in time.
-        """
+        """What the group's coordinator answers, asked again for a while until there is a coordinator."""
         deadline = time.monotonic() + TIMEOUT_S
         while True:
             try:
@@ -163,12 +136,7 @@ class Cluster:
             time.sleep(_AGAIN_S)
 
     def describe_group(self, group: str) -> Any:
-        """The group as the Admin API has it.
-
-        Raises:
-            GroupNotFoundError: there is none.
-            SourceError: we may not see it, or nobody answers.
-        """
+        """The group as the Admin API has it; `GroupNotFoundError` where there is none."""
 
         def ask() -> Any:
             described = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_S)
@@ -182,7 +150,7 @@ class Cluster:
     def classic_group(self, group: str) -> Any:
         """The group as DescribeGroups has it, bytes included; None where that API does not know it.
 
-        Nothing else of confluent-kafka tells what the members said when they joined.
+        Nothing else of confluent-kafka gives the metadata with which members joined.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -190,11 +158,11 @@ class Cluster:
         return listing[0] if listing else None
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """The committed offsets that we may see.
+        """The committed offsets that we may see."""
+        commits = self._commits(group)
+        return {(commit.topic, commit.partition): commit.offset for commit in commits if commit.offset >= 0}
 
-        Raises:
-            SourceError: we may not see any.
-        """
+    def _commits(self, group: str) -> list[Any]:
         from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an optional package
 
         def ask() -> Any:
@@ -202,8 +170,8 @@ class Cluster:
             offsets = self._admin.list_consumer_group_offsets(every, request_timeout=TIMEOUT_S)
             return offsets[group].result().topic_partitions
 
-        offsets = self._answer(ask)
-        return {(item.topic, item.partition): item.offset for item in offsets if item.offset >= 0}
+        commits: list[Any] = self._answer(ask)
+        return commits
 
     def ends(self, partitions: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:
         """The end of each of these partitions, without those whose leader does not answer."""
@@ -238,3 +206,51 @@ class Cluster:
             elif not isinstance(error, self._error):
                 raise error
         return described
+
+
+class Ledgers(Cluster):
+    """A connection that asks for ledgers of exactly-once writes, and deletes one on request."""
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        if not config.get("bootstrap.servers"):
+            raise SourceError("a ledger is kept by a cluster; name it with -b HOST:PORT")
+        super().__init__("ledger", config)
+
+    def applications(self) -> list[str]:
+        """Whose ledgers we may see, by name."""
+
+        def ask() -> Any:
+            return self._admin.list_consumer_groups(request_timeout=TIMEOUT_S).result().valid
+
+        groups = [group.group_id for group in self._answer(ask)]
+        return sorted(group.removeprefix(PREFIX) for group in groups if group.startswith(PREFIX))
+
+    def entries(self, app_id: str) -> dict[tuple[str, int], Entry | None]:
+        """An application's ledger by topic and partition; None for an offset that is no entry.
+
+        Where there is no ledger that we may see, this raises `GroupNotFoundError`.
+        """
+        entries: dict[tuple[str, int], Entry | None] = {}
+        for place in self._commits(ledger_group(app_id)):
+            try:
+                entry = Entry.parse(place.offset, place.metadata)
+            except ValueError:
+                entries[place.topic, place.partition] = None
+            else:
+                if entry is not None:
+                    entries[place.topic, place.partition] = entry
+        if not entries:
+            raise GroupNotFoundError(
+                f"ledger: application {app_id!r} has none that this user may see; the broker forgets one "
+                "after offsets.retention.minutes without a new version"
+            )
+        return entries
+
+    def forget(self, app_id: str) -> None:
+        """Delete an application's ledger; it must exist, have no members, and be ours to delete."""
+        group = ledger_group(app_id)
+
+        def ask() -> None:
+            self._admin.delete_consumer_groups([group], request_timeout=TIMEOUT_S)[group].result()
+
+        self._answer(ask)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.protocol import Subscription, decode_assignment, decode_subscription
 from assignors.state import MemberIdentity
+from copartition.groups.live.wire import read_subscriptions
 from copartition.groups.rows import strategy_name
 from partitioning.errors import ProtocolError, SourceError
 from partitioning.topic_partition import TopicPartition
@@ -37,27 +38,16 @@ _GENERATION = 4
 
 
 class Clients(NamedTuple):
-    """The client libraries of a group, by the names that `copartition migrate --client` takes.
+    """The client libraries of a group, by the names that `copartition migrate --client` takes."""
 
-    Attributes:
-        leader: of the member that made the assignments; None where the bytes do not tell.
-        members: of all members that the bytes tell, each once.
-    """
-
-    leader: str | None
-    members: tuple[str, ...]
+    leader: str | None  # who made the assignments; None where the bytes do not show it
+    members: tuple[str, ...]  # of all members whose bytes show it, each once
 
 
 def find_clients(
     subscriptions: Iterable[bytes], assignments: Iterable[bytes], strategy: str | None
 ) -> Clients:
-    """The libraries whose bytes these are.
-
-    Args:
-        subscriptions: the ConsumerProtocol bytes that each member joined with.
-        assignments: the ones that the leader gave each member.
-        strategy: the group's assignor.
-    """
+    """The libraries that the ConsumerProtocol bytes of subscriptions and of the leader's assignments show."""
     kinds = {
         kind for data in subscriptions if data and (kind := _kind_by_subscription(data, strategy)) is not None
     }
@@ -123,31 +113,18 @@ class LiveMember(NamedTuple):
 
 
 class LiveGroup(NamedTuple):
-    """A group as its coordinator describes it.
-
-    Attributes:
-        name: group id.
-        status: Kafka's name for its state; None where librdkafka does not know it.
-        protocol: "classic" or "consumer".
-        strategy: its assignor, by our name; None while it has none.
-        members: who is in it.
-        has_target: whether the members have targets.
-        generation: the lowest that its generation can be; None where nobody tells.
-        warnings: what to know about all that.
-        clients: the client libraries of a classic group.
-        group_version: the cluster's level of the feature group.version; None where nobody tells.
-    """
+    """A group as its coordinator describes it."""
 
     name: str
-    status: str | None
-    protocol: str | None
-    strategy: str | None
+    status: str | None  # Kafka's name for its state; None where librdkafka does not know it
+    protocol: str | None  # "classic" or "consumer"
+    strategy: str | None  # its assignor, by our name; None while it has none
     members: Sequence[LiveMember]
     has_target: bool
     warnings: tuple[str, ...] = ()
-    generation: int | None = None
-    clients: Clients = Clients(None, ())
-    group_version: int | None = None
+    generation: int | None = None  # the lowest that its generation can be; None where unknown
+    clients: Clients = Clients(None, ())  # of a classic group
+    group_version: int | None = None  # the cluster's level of group.version; None where unknown
 
     @property
     def topics(self) -> set[str]:
@@ -168,10 +145,6 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
 
     Members are in the order of the description, which is that of the coordinator's own map: `uniform` and
     `broker-range` get them in that order.
-
-    Raises:
-        GroupNotFoundError: the cluster has no such group.
-        SourceError: we may not see it, or nobody answers.
     """
     described = cluster.describe_group(group)
     kind = described.type.name
@@ -191,10 +164,7 @@ def describe_group(cluster: Cluster, group: str) -> LiveGroup:
 
 
 def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
-    """The group and what its members said when they joined, and who they are.
-
-    A classic group tells it while it is stable, one of the consumer protocol always.
-    """
+    """The group with its members' subscriptions and identities, which a classic one shows while stable."""
     if group.protocol == "consumer":
         return _with_described(cluster, group)
     joined, unreadable, clients = _joined(cluster, group.name, group.strategy)
@@ -228,7 +198,7 @@ def with_subscriptions(cluster: Cluster, group: LiveGroup) -> LiveGroup:
 def _with_described(cluster: Cluster, group: LiveGroup) -> LiveGroup:
     """The group of the consumer protocol and what its members subscribe to."""
     try:
-        subscriptions = cluster.subscriptions(group.name)
+        subscriptions = read_subscriptions(group.name, cluster.config)
     except SourceError as error:
         return group._replace(warnings=(f"subscriptions are unknown: {error}", *group.warnings))
     members = []

@@ -73,31 +73,17 @@ _64_BITS = 2**64 - 1
 
 
 class LiveTopics(NamedTuple):
-    """Topics as the cluster describes them.
+    """Topics as the cluster describes them."""
 
-    Attributes:
-        counts: partition counts of the topics that we may see.
-        ids: topic ids.
-        racks: the racks of each partition's replicas; empty where they decide nothing.
-        complete: whether every topic that was asked for is in `counts`.
-        warnings: what could not be known.
-    """
-
-    counts: Mapping[str, int]
+    counts: Mapping[str, int]  # of the topics that we may see
     ids: Mapping[str, uuid.UUID]
-    racks: Mapping[str, TopicRacks]
-    complete: bool
-    warnings: tuple[str, ...]
+    racks: Mapping[str, TopicRacks]  # of each partition's replicas; empty where they decide nothing
+    complete: bool  # whether every topic that was asked for is in `counts`
+    warnings: tuple[str, ...]  # what could not be known
 
 
 def read_topics(cluster: Cluster, topics: Collection[str], *, with_racks: bool) -> LiveTopics:
-    """These topics.
-
-    Args:
-        cluster: where.
-        topics: names.
-        with_racks: whether the racks of replicas count, which they do if a member has a rack.
-    """
+    """These topics; racks of replicas only count (`with_racks`) if a member has a rack."""
     described = cluster.describe_topics(sorted(topics))
     counts = {name: len(topic.partitions) for name, topic in described.items()}
     unseen = sorted({*topics} - counts.keys())
@@ -149,19 +135,10 @@ _TOPICS_FOR_S = 60.0
 
 
 class GroupReader:
-    """Reads a group for as long as somebody watches it, lags apart.
+    """Reads a group, without lags, for as long as somebody watches it; a missing group is no error.
 
-    A look asks the coordinator to describe the group. Subscriptions are asked for where that has changed,
-    and the group's topics then and once a minute.
-
-    Args:
-        group: group id.
-        config: librdkafka settings; `bootstrap.servers` at least.
-        clock: seconds that pass.
-
-    Raises:
-        SourceError: see `read_live`; that there is no such group is none.
-        MissingDependencyError: confluent-kafka is not installed.
+    Each look asks the coordinator to describe the group. Subscriptions are asked for where that has changed,
+    and the group's topics then and once a minute. `clock` gives seconds.
     """
 
     def __init__(
@@ -179,9 +156,6 @@ class GroupReader:
         """The group and its target (KIP-848); the same object as before where nothing has changed.
 
         A group that is not there is "Dead", as Kafka calls it.
-
-        Raises:
-            SourceError: nobody answers, or we may not see the group.
         """
         try:
             described = describe_group(self._cluster, self._group)

@@ -34,24 +34,17 @@ _GROUP_VERSION = "group.version"
 
 
 class Subscribed(NamedTuple):
-    """What a member of a group of the consumer protocol subscribes to.
-
-    Attributes:
-        topics: names of topics.
-        pattern: a regular expression (RE2), None for none.
-        rack: `client.rack`, None for none.
-    """
+    """What a member of a group of the consumer protocol subscribes to."""
 
     topics: tuple[str, ...]
-    pattern: str | None
-    rack: str | None
+    pattern: str | None  # a regular expression (RE2)
+    rack: str | None  # `client.rack`
 
 
 def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subscribed]:
-    """What the members of a group of the consumer protocol subscribe to, by member id.
+    """What members of a group of the consumer protocol subscribe to, by member id.
 
-    Raises:
-        SourceError: no broker answers, it refuses us, or the settings ask for what is not spoken here.
+    No broker that answers, a refusal, and settings for what is not spoken here raise `SourceError`.
     """
     with _failures():
         with _bootstrap(config) as connection:
@@ -61,11 +54,7 @@ def read_subscriptions(group: str, config: Mapping[str, str]) -> dict[str, Subsc
 
 
 def read_group_version(config: Mapping[str, str]) -> int:
-    """The level of the feature group.version that the cluster has agreed on; 0 knows no consumer protocol.
-
-    Raises:
-        SourceError: see `read_subscriptions`.
-    """
+    """The level of the feature group.version that the cluster has agreed on; 0 knows no consumer protocol."""
     with _failures(), _bootstrap(config) as connection:
         return connection.group_version()
 
@@ -131,7 +120,7 @@ class _Connection:
     def ask(
         self, key: int, version: int, body: bytes, *, flexible: bool = True, tagged: bool = True
     ) -> _Answer:
-        """The answer to a request.
+        """The answer to a request of this API key and version.
 
         Args:
             key: which request.
@@ -211,12 +200,7 @@ class _Connection:
         return levels.get(_GROUP_VERSION, 0)
 
     def log_in(self, config: Mapping[str, str]) -> None:
-        """Say who we are.
-
-        Raises:
-            SourceError: by a mechanism that is not spoken here.
-            ProtocolError: the broker does not believe us.
-        """
+        """Authenticate: `SourceError` for a mechanism not spoken here, `ProtocolError` if refused."""
         mechanism = config.get("sasl.mechanism", config.get("sasl.mechanisms", "")).upper()
         user, password = config.get("sasl.username", ""), config.get("sasl.password", "")
         answer = self.ask(_SASL_HANDSHAKE, 1, _short(mechanism), flexible=False)

@@ -1,7 +1,8 @@
-"""Who is in a planned group, what each subscribes to, and whether the plan depends on ids yet unknown.
+"""Who is in a planned group, what each subscribes to, whose rule decides, and what depends on unknown ids.
 
 A classic coordinator makes the id of a member of its instance id, or of its client id if it has none, and a
-random UUID. Under the consumer protocol (KIP-848) the whole id is random.
+random UUID. Under the consumer protocol (KIP-848) the whole id is random. Clients give a strategy the same
+name, and the one that leads follows its own rule.
 """
 
 from __future__ import annotations
@@ -82,10 +83,7 @@ def placeholder(prefix: str, names: Collection[str | None]) -> str:
 def unknown_places(seats: Sequence[Seat], strategy: str, *, random_ids: bool) -> list[Seat]:
     """New members whose place among the others is not known, where the strategy depends on that place.
 
-    Args:
-        seats: the members.
-        strategy: the assignor's name; whether one that is not Kafka's own depends on ids is unknown.
-        random_ids: whether ids are wholly random, as under the consumer protocol.
+    For an assignor that is not Kafka's own that is unknown. `random_ids`: ids are wholly random (KIP-848).
     """
     if strategy in _BY_INSTANCE:
         seats = [seat for seat in seats if seat.identity.instance_id is None]
@@ -126,42 +124,24 @@ EVERYBODY = "*"
 
 
 class Seat(NamedTuple):
-    """A member as the assignor sees it, and as the diff does.
+    """A member as the assignor sees it, and as the diff does."""
 
-    Attributes:
-        member: what the assignor gets, without claims.
-        identity: what is known of it.
-        prefix: where the member is new, what its id begins with, "" where even that is unknown; None where
-            the id is known.
-    """
-
-    member: Member
+    member: Member  # without claims
     identity: MemberIdentity
-    prefix: str | None = None
+    prefix: str | None = None  # how a new member's id begins, "" where unknown; None: the id is known
 
 
 class Seats(NamedTuple):
-    """The members of a planned group.
+    """The members of a planned group."""
 
-    Attributes:
-        now: who is in it before the change, with what they subscribe to after it.
-        all: who is in it after the change, new members last.
-        leaving: ids of the members that leave.
-        assumed: what no source tells of them.
-    """
-
-    now: list[Member]
-    all: list[Seat]
-    leaving: frozenset[str]
-    assumed: tuple[str, ...]
+    now: list[Member]  # before the change, with what they subscribe to after it
+    all: list[Seat]  # after the change, new members last
+    leaving: frozenset[str]  # ids
+    assumed: tuple[str, ...]  # what no source shows of them
 
 
 def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
-    """The members after the change.
-
-    Raises:
-        SourceError: the change names a member that is not there, or adds one that is.
-    """
+    """The members after the change; to name a member that is not there, or add one that is, is an error."""
     everything = what_if.subscribe.get(EVERYBODY) or read_topics(state)
     subscribed = subscribed_members(state, what_if)
     leaving = {find_member(state, name, "--remove-member") for name in what_if.remove_members}
@@ -187,11 +167,7 @@ def seat_members(state: GroupState, what_if: WhatIf) -> Seats:
 
 
 def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[str, ...]]:
-    """What members are said to subscribe to; "*" says it of all that no other name does.
-
-    Raises:
-        SourceError: a name that no member has, or several.
-    """
+    """What members are said to subscribe to; "*" stands for all whom no other name matches."""
     named = {
         find_member(state, name, "--subscribe"): topics
         for name, topics in what_if.subscribe.items()
@@ -203,9 +179,9 @@ def subscribed_members(state: GroupState, what_if: WhatIf) -> dict[int, tuple[st
 
 
 def read_topics(state: GroupState) -> tuple[str, ...]:
-    """Topics that the group reads, as far as anything tells.
+    """Topics that the group reads, as far as anything shows it.
 
-    One that nobody subscribes to or has a partition of is a leftover of commits, unless all are.
+    A topic that nobody subscribes to or has a partition of is a leftover of commits, unless all topics are.
     """
     owned = {state.topics[number] for number in np.unique(state.topic[state.member >= 0])}
     subscribed = {topic for member in state.members for topic in member.topics or ()}
@@ -275,3 +251,52 @@ def find_member(state: GroupState, name: str, option: str) -> int:
         if numbers:
             raise SourceError(f"{option} {name}: {len(numbers)} members have it as {text}; give a member id")
     raise SourceError(f"{option} {name}: the group has no such instance id, client id or member id")
+
+
+_LIBRDKAFKA = "librdkafka-"
+_BY_MEMBERS = {"range", "roundrobin"}
+
+
+class LeadersRule(NamedTuple):
+    """How the leader of a planned group decides."""
+
+    rule: str  # the strategy by the name that `get_assignor` knows
+    warnings: tuple[str, ...] = ()  # that the rule is not Java's
+    assumed: tuple[str, ...] = ()  # which client leads, or what it does, where nothing shows that
+
+
+def name_in_group(strategy: str) -> str:
+    """The name under which members vote for a strategy."""
+    return strategy.removeprefix(_LIBRDKAFKA)
+
+
+def leaders_rule(state: GroupState, strategy: str, seats: Sequence[Seat]) -> LeadersRule:
+    """The rule of the client that leads after the change, as far as bytes show which client that is."""
+    clients = {*state.clients, *filter(None, [state.leading_client])}
+    if strategy in _BY_MEMBERS:
+        return LeadersRule(strategy, assumed=_other_order(strategy, clients, seats))
+    others = strategy == "sticky" and bool(clients)
+    if not (strategy == "cooperative-sticky" or others) or clients == {"java"}:
+        return LeadersRule(strategy)
+    own = f"{_LIBRDKAFKA}{strategy}"
+    if clients == {"librdkafka"}:
+        return LeadersRule(own, (f"librdkafka leads, so its own {strategy!r} decides, {own!r} here",))
+    differs = "the numbers are right, who gets which partition may differ"
+    if "librdkafka" not in clients and clients:
+        whose = " and ".join(sorted(clients))
+        return LeadersRule(strategy, assumed=(f"{whose} decides as Java's {strategy!r} does: {differs}",))
+    why = "java or librdkafka may" if clients else "the source does not tell which client does"
+    return LeadersRule(
+        strategy, assumed=(f"a Java client leads: {why}; clients on librdkafka do as plan:{own} says",)
+    )
+
+
+def _other_order(strategy: str, clients: set[str], seats: Sequence[Seat]) -> tuple[str, ...]:
+    """Where clients other than Java's put members in another order, or none, or see racks otherwise."""
+    others = " and ".join(sorted(clients - {"java"}))
+    static = {seat.identity.instance_id is not None for seat in seats}
+    if others and len(static) > 1:
+        return (f"members with and without an instance id are in Java's order; {others} has another one",)
+    if others and strategy == "range" and any(seat.member.rack for seat in seats):
+        return (f"racks count as for Java's {strategy!r}; for {others} they do otherwise",)
+    return ()

@@ -1,4 +1,4 @@
-"""Plans: the assignment that a strategy would give to a group as it is, or as it might be."""
+"""Plans: the assignment that a strategy would give to a group as it is, or after a change."""
 
 from __future__ import annotations
 
@@ -10,31 +10,34 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from assignors.answers import ask
+from assignors.assignment import Assignment
 from assignors.explain import Explainer, settle
 from assignors.group import Group, Topic
 from assignors.registry import check_for_consumers, get_assignor
 from assignors.state import CONNECT, GroupState
-from copartition.groups.plan.leader import leaders_rule, name_in_group
+from copartition.diff.stops import Event
 from copartition.groups.plan.members import (
     EVERYBODY,
     WhatIf,
     find_member,
+    leaders_rule,
+    name_in_group,
     names_of,
+    placeholder,
     seat_members,
     unknown_places,
 )
-from copartition.groups.plan.restart import deploy, owners
 from partitioning.errors import AssignorError, SourceError, UnknownStrategyError
 from partitioning.java import scala_set_order
 from partitioning.kit.limits import check_members, check_partitions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from assignors.assignment import Assignment
+    from numpy.typing import NDArray
+
     from assignors.state import TopicRacks
     from assignors.weighted.weights import GivenWeights
-    from copartition.diff.stops import Event
     from copartition.groups.plan.members import Seat
 
 
@@ -67,11 +70,7 @@ def as_complete(state: GroupState) -> GroupState:
 
 
 def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strategy: str) -> PlannedTopics:
-    """The topics after the change, as the strategy gets them.
-
-    Raises:
-        SourceError: a topic that would shrink, or whose partition count nobody tells.
-    """
+    """The topics after the change, as the strategy gets them; none may shrink or have an unknown count."""
     counts = _counts(state, what_if, seats)
     read = {topic for seat in seats for topic in seat.member.topics}
     assumed = []
@@ -92,7 +91,7 @@ def plan_topics(state: GroupState, what_if: WhatIf, seats: Sequence[Seat], strat
 
 
 def _order(counts: Mapping[str, int], read: Iterable[str]) -> list[str]:
-    """As a broker lists them to a leader that asks for what its group reads; the others behind.
+    """Topics as a broker lists them to a leader that asks for what its group reads; the others come last.
 
     librdkafka's members name topics in order, and its "cooperative-sticky" depends on the broker's.
     """
@@ -262,7 +261,7 @@ def _own_strategy(state: GroupState) -> str:
 def _own_decision(state: GroupState, what_if: WhatIf, assignor: str) -> tuple[list[str], tuple[Event, ...]]:
     """What does not fit when the group's own strategy decides once more, and the way of a rolling bounce.
 
-    The way has the rebalances under the own strategy, where the plan has another one.
+    The way has the rebalances under the own strategy; it is empty where the plan keeps that strategy.
     """
     own = state.strategy
     if own is None or state.status in _ON_ITS_WAY or not (state.member >= 0).any():
@@ -350,3 +349,96 @@ def _state(
         topic_ids=tuple(ids.get(name) for name in planned.topics) if any(ids.values()) else (),
         racks=tuple(racks.get(name) for name in planned.topics) if racks else (),
     )
+
+
+def owners(topics: Sequence[Topic], assignment: Assignment, places: Mapping[str, int]) -> NDArray[np.int64]:
+    """The place of the member that has each partition of these topics, -1 for nobody."""
+    start = np.cumsum([0, *(topic.partitions for topic in topics)])
+    row = {topic.name: number for number, topic in enumerate(topics)}
+    members, names, member, topic, partition = assignment.to_arrays()
+    column = np.full(int(start[-1]), -1, np.int64)
+    place = np.array([places[name] for name in members], np.int64)
+    column[start[np.array([row[name] for name in names], np.int64)[topic]] + partition] = place[member]
+    return column
+
+
+MOST_STEPS = 2**24
+"""Members that are replaced times partitions: each is two rebalances of the whole group."""
+
+
+class Deployed(NamedTuple):
+    """A group after its members were replaced."""
+
+    seats: list[Seat]  # those replaced under their new ids
+    assignment: Assignment
+    warnings: tuple[str, ...]  # what moved on the way
+    way: tuple[Event, ...]  # the rebalances of every replacement
+
+
+def deploy(
+    decide: Callable[[Group], Assignment],
+    group: Group,
+    assignment: Assignment,
+    seats: list[Seat],
+    follow_ups: int,
+    *,
+    surge: bool = False,
+) -> Deployed:
+    """The group after its members were replaced one by one, with at most `follow_ups` rebalances after each.
+
+    A static member is back before its session ends, which nobody sees (KIP-345). Another one leaves, the
+    group settles, it joins under a new id, and the group settles again; in a surge it joins before it leaves.
+    More work than is accepted raises `SourceError`.
+    """
+    restarting = [seat for seat in seats if seat.identity.instance_id is None and seat.prefix is None]
+    partitions = sum(topic.partitions for topic in group.topics)
+    if len(restarting) * max(partitions, len(seats)) > MOST_STEPS:
+        raise SourceError(
+            f"a deploy of {len(restarting)} members without an instance id and {partitions} "
+            f"partitions are too many to go through one by one; their product may be {MOST_STEPS:,}"
+        )
+    seated = {seat.identity.id: seat for seat in seats}
+    places = {seat.member.id: number for number, seat in enumerate(seats)}
+    ids = {seat.member.id for seat in seats}
+    moved: list[int] = []
+    before = owners(group.topics, assignment, places)
+    static = [number for number, seat in enumerate(seats) if seat.identity.instance_id is not None]
+    way = [_static_restart(len(seats), before, number) for number in static]
+    for seat in restarting:
+        prefix = f"{seat.identity.client_id}-" if seat.identity.client_id else ""
+        again = replace(seat.member, id=placeholder(prefix, ids))
+        ids.add(again.id)
+        place = places[seat.member.id]
+        places[again.id] = len(places) if surge else place
+        seated[seat.identity.id] = seat._replace(member=again, prefix=prefix)
+        leave, join = {"leave": [seat.member.id]}, {"join": [again]}
+        for change in (join, leave) if surge else (leave, join):
+            group = group.next(assignment, **change)
+            assignment = Assignment.of({})
+            if group.members:
+                group, assignment = settle(decide, group, follow_ups)
+            now = owners(group.topics, assignment, places)
+            moved.append(int(np.count_nonzero((now != before) & (now >= 0))))
+            gone = place if change is leave or not surge else -1
+            way.append(_rebalance(len(group.members), before, now, gone))
+            before = now
+    order = "joins before the one that it replaces leaves" if surge else "is gone before it is back"
+    moves = (
+        f"each member {order}; on the way partitions are handed over {sum(moved)} times in "
+        f"{len(moved)} rebalances, {max(moved, default=0)} at most in one"
+    )
+    return Deployed([*seated.values()], assignment, (moves,) if restarting else (), tuple(way))
+
+
+def _rebalance(members: int, before: NDArray[np.int64], now: NDArray[np.int64], gone: int) -> Event:
+    """One rebalance of a deploy: the member leaves, or is back, in which case it has nothing yet."""
+    lost = (before == gone) & (before >= 0)
+    reading = (before >= 0) & ~lost
+    name = "leave" if not (now == gone).any() and lost.any() else "join"
+    return Event.of(name, members, members, before, (lost | (before < 0), reading, reading & (now != before)))
+
+
+def _static_restart(members: int, before: NDArray[np.int64], number: int) -> Event:
+    """A static member's restart, which makes no rebalance: what it has waits for it."""
+    mine = before == number
+    return Event.of("restart", members, members, before, (mine, (before >= 0) & ~mine, np.zeros_like(mine)))

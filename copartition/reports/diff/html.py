@@ -27,11 +27,11 @@ _EVENTS = {
 
 
 class Lane(NamedTuple):
-    """A stop and its two stretches, in percent of the axis: unnoticed, then known."""
+    """A stop and its two stretches, in percent of the axis: unnoticed, then noticed."""
 
     stop: Stop
     unnoticed: float
-    known: float
+    noticed: float
 
 
 class Timeline(NamedTuple):
@@ -96,8 +96,3 @@ def diff_html(diff: AssignmentDiff, *, reasons: bool = False) -> str:
         presence=presence,
         spread_height=HEIGHT,
     )
-
-
-def ownership_svg(diff: AssignmentDiff) -> str:
-    """Who owned what before and after, as a file of its own."""
-    return render("ownership.svg.j2", picture=ownership(diff))

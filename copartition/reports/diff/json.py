@@ -15,9 +15,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from copartition.diff.changes import Conflict
-from copartition.diff.matching import Rename
-from copartition.diff.members import MemberChange
+from copartition.diff.changes import Conflict, MemberChange, Rename
 from copartition.diff.stops import Consumption
 from copartition.diff.summary import Summary
 from copartition.reports.diff.model import Shown, TopicChange, View
@@ -131,7 +129,7 @@ class Document(TypedDict):
         checks: the limits that were given.
         assumed: what was taken for granted because no source tells.
         warnings: what to know before believing the numbers.
-        protocols: the rebalance protocols that the group may go by; one where a source tells.
+        protocols: the rebalance protocols that the group may use; one where a source tells.
         stops: what the change costs, under every protocol.
         matching: how members were paired.
         filters: what is left out below.

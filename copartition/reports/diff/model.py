@@ -10,8 +10,7 @@ import numpy as np
 
 from assignors.partition_list import PartitionList
 from assignors.state import UNKNOWN_LAG
-from copartition.diff.changes import Action
-from copartition.diff.members import Presence
+from copartition.diff.changes import Action, Presence
 from copartition.words import partition_ranges
 
 if TYPE_CHECKING:
@@ -103,9 +102,9 @@ class Shown:
     @property
     def filters(self) -> str | None:
         """What is left out, in words."""
-        given = {"topics": self.view.topic, "members": self.view.member}
+        patterns = {"topics": self.view.topic, "members": self.view.member}
         parts = [
-            f"{what} matching {pattern.pattern}" for what, pattern in given.items() if pattern is not None
+            f"{what} matching {pattern.pattern}" for what, pattern in patterns.items() if pattern is not None
         ]
         if not parts:
             return None
@@ -229,7 +228,6 @@ def _member_changed(member: MemberChange) -> bool:
 
 
 def _of_topics(diff: AssignmentDiff, pattern: re.Pattern[str] | None) -> AssignmentDiff:
-    """The diff with the partitions of topics that match, its members counted anew."""
     if pattern is None:
         return diff
     matches = np.array([pattern.search(name) is not None for name in diff.topics], np.bool_)
@@ -247,7 +245,6 @@ def _of_topics(diff: AssignmentDiff, pattern: re.Pattern[str] | None) -> Assignm
 
 
 def _of_rows(diff: AssignmentDiff, rows: NDArray[np.bool_]) -> AssignmentDiff:
-    """The diff with these partitions only."""
     places = (
         {
             (diff.topics[topic], number)

@@ -11,7 +11,7 @@ import numpy as np
 
 from copartition.diff import Action, Presence
 from copartition.reports.diff.model import presence
-from copartition.reports.page import LETTER, WIDTH, Tick, Window, number_ticks
+from copartition.reports.page import WIDTH, Tick, Window, number_ticks
 from copartition.words import count, shared_start, visible
 
 if TYPE_CHECKING:
@@ -117,7 +117,6 @@ def _beginning(names: Sequence[str]) -> str:
 
 
 def _cut(name: str, room: int) -> str:
-    """A name without its middle where it is longer than this."""
     tail = room // 2
     return name if len(name) <= room else f"{name[: room - tail - 1]}…{name[-tail:]}"
 
@@ -179,8 +178,6 @@ class Ownership(NamedTuple):
 
     Attributes:
         height: in pixels.
-        names_wide: room that the names take, in pixels.
-        numbers_wide: room that the numbers take.
         rows: members.
         ribbons: what they gave each other, what was kept first.
         shared: what "…" stands for in names.
@@ -189,8 +186,6 @@ class Ownership(NamedTuple):
     """
 
     height: float
-    names_wide: int
-    numbers_wide: int
     rows: tuple[Row, ...]
     ribbons: tuple[Ribbon, ...]
     shared: str
@@ -231,8 +226,6 @@ def ownership(diff: AssignmentDiff) -> Ownership:
     facts = diff.summary
     return Ownership(
         float(tops[-1]),
-        _width(names),
-        _width(numbers),
         rows,
         tuple(_ribbons(went, np.array([row.y for row in rows]), unit)),
         grouped.shared,
@@ -241,11 +234,6 @@ def ownership(diff: AssignmentDiff) -> Ownership:
         f"to another, {facts.assigned + facts.added:,} gain one, "
         f"{facts.unassigned + facts.removed:,} lose theirs.",
     )
-
-
-def _width(words: Sequence[str]) -> int:
-    """Room that these take, in pixels."""
-    return ceil(1.15 * LETTER * max(map(len, words), default=0))
 
 
 def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) -> list[Ribbon]:
@@ -309,7 +297,7 @@ class HeatRow(NamedTuple):
 
     name: str
     cells: tuple[Cell, ...]
-    given: int
+    total: int
 
 
 class Heat(NamedTuple):
@@ -318,14 +306,14 @@ class Heat(NamedTuple):
     Attributes:
         columns: who got something.
         rows: who gave something, and what to each.
-        taken: what each column got.
+        totals: what each column got.
         ranges: how many members share a row, and a column.
         shared: what "…" stands for in names.
     """
 
     columns: tuple[str, ...]
     rows: tuple[HeatRow, ...]
-    taken: tuple[int, ...]
+    totals: tuple[int, ...]
     ranges: tuple[int, int]
     shared: tuple[str, ...]
 

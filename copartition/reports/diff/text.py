@@ -121,7 +121,6 @@ def print_stat(diff: AssignmentDiff, console: Console, view: View | None = None)
 
 
 def _print_remarks(shown: Shown, console: Console) -> None:
-    """What to know before believing the verdict."""
     for assumption in shown.diff.assumed:
         console.print(cell(f"assumed: {assumption}", "yellow"))
     for remark in (*([shown.filters] if shown.filters else []), *shown.diff.warnings):
@@ -270,7 +269,6 @@ def _first(console: Console, lines: Sequence[str], noun: str, style: str = "", *
 
 
 def _more(console: Console, left_out: int, noun: str, whose: str = "") -> None:
-    """How many rows are not shown."""
     if left_out > 0:
         nouns = noun if left_out == 1 else f"{noun}s"
         console.print(f"  [dim]{left_out:,} more {nouns}{whose} (--all shows them)[/]")

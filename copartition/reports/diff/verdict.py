@@ -38,7 +38,6 @@ def answer(diff: AssignmentDiff) -> str:
 
 
 def _balance(diff: AssignmentDiff) -> str:
-    """Whether the loads of a state are the best there are."""
     even = diff.balance
     if even is None:
         return "Not balanced: partitions have two owners."
@@ -63,7 +62,6 @@ def _from_to(loads: Sequence[int]) -> str:
 
 
 def _migration(diff: AssignmentDiff) -> list[str]:
-    """Whether the group can get to another strategy of a plan while it runs."""
     if not diff.new_strategy:
         return []
     from copartition.migration import migration_verdict  # noqa: PLC0415 - few diffs need the simulator
@@ -75,7 +73,6 @@ def _migration(diff: AssignmentDiff) -> list[str]:
 
 
 def _consumption(diff: AssignmentDiff) -> list[str]:
-    """What happens to consumption on the way to a plan."""
     stops = diff.consumption
     if stops is None:
         return []
@@ -155,14 +152,12 @@ def movement(diff: AssignmentDiff) -> list[str]:
 
 
 def _fullest(diff: AssignmentDiff) -> str:
-    """How many partitions the fullest member has after, and how many it must have."""
     numbers = diff.summary
     least = "" if numbers.needed_fullest_exact or numbers.needed_fullest is None else "at least "
     return f"{number(numbers.fullest)} ({least}{number(numbers.needed_fullest)} needed)"
 
 
 def _of_one_topic(diff: AssignmentDiff) -> list[str]:
-    """How many partitions of one topic a member has where that is more than it must be."""
     numbers = diff.summary
     if len(diff.topics) < 2 or numbers.topic_fullest == numbers.needed_topic_fullest:
         return []
@@ -194,7 +189,6 @@ def reason_counts(diff: AssignmentDiff) -> list[str]:
 
 
 def _lag_moved(diff: AssignmentDiff) -> str:
-    """Records waiting in moved partitions, and whether there may be more."""
     least = "" if diff.summary.lag_moved is None or diff.summary.lag_moved_exact else "at least "
     return f"{least}{number(diff.summary.lag_moved)}"
 
@@ -220,7 +214,7 @@ def heading(diff: AssignmentDiff) -> list[str]:
     before = sum(member.before_id is not None for member in diff.members)
     after = sum(member.after_id is not None for member in diff.members)
     least = [
-        "at least " if known is None else "" for known in (numbers.members_before, numbers.members_after)
+        "at least " if exact is None else "" for exact in (numbers.members_before, numbers.members_after)
     ]
     members = f"{least[1]}{count(after, 'member')}"
     parts.append(members if diff.alone else f"{least[0]}{before:,} -> {members}")

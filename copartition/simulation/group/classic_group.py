@@ -136,7 +136,7 @@ class ClassicGroup:
                 self._world.partitions.causes[absence] = f"{name} was away"
             self.generations.open(np.array([member], np.int32), self.cause if absence is None else absence)
             if member == self.generations.leader:
-                # It takes the topics it finds for those that are assigned, so it overlooks what grew while it
+                # It takes the topics it finds for the assigned ones, so it overlooks what grew while it
                 # was away (KIP-814).
                 self.generations.brain.counts = list(self._world.partitions.counts)
             self.metadata.watch()
@@ -386,7 +386,7 @@ class ClassicGroup:
             self._joined_ms = None
 
     def _rejoin_first(self) -> None:
-        """The first of those that gave something up is back, so that its next owner can have it."""
+        """The first member that gave something up is back, so that its next owner can have it."""
         if self._world.now_ms < self.down_ms:
             self._follow_up = self._timers.at(self.down_ms, self._rejoin_first)
             return
@@ -472,7 +472,7 @@ class Metadata:
         if self._growth and not self._coordinator.generations.topics().issubset(own):
             return list(self._world.partitions.counts)
         # At the least it knows what was given out last: members claim it, and ask for what they are given.
-        counts = list(self._seen())
+        counts = list(self._assigned_counts())
         for growth in self._growth:
             if self._sees(leader, growth) <= now_ms:
                 counts[growth.topic] = max(counts[growth.topic], growth.partitions)
@@ -492,7 +492,7 @@ class Metadata:
         ]
         if noticed:
             at_ms, member = min(noticed)
-            # A leader that puts its decision off (KIP-415) would be told in vain until then.
+            # A leader that puts its decision off (KIP-415) would hear of it in vain until then.
             holds_ms = self._coordinator.generations.brain.holds_ms or 0.0
             at_ms = max(at_ms, self._coordinator.down_ms, holds_ms)
             self._timer = self._timers.at(at_ms, lambda: self._notice(member))
@@ -503,16 +503,16 @@ class Metadata:
             self._timer.cancel()
             self._timer = None
 
-    def _seen(self) -> list[int]:
+    def _assigned_counts(self) -> list[int]:
         return self._coordinator.generations.brain.counts
 
     def _unseen(self) -> list[_Growth]:
         """What was not assigned yet, of the topics that some member subscribes to."""
-        seen, subscribed = self._seen(), self._coordinator.generations.topics()
+        assigned, subscribed = self._assigned_counts(), self._coordinator.generations.topics()
         return [
             growth
             for growth in self._growth
-            if growth.partitions > seen[growth.topic]
+            if growth.partitions > assigned[growth.topic]
             and self._world.partitions.topics[growth.topic] in subscribed
         ]
 
@@ -543,7 +543,7 @@ class Metadata:
         sees_ms = self._sees(member, growth)
         if sees_ms > self._world.now_ms:
             return sees_ms
-        return self._world.now_ms if is_leader else None  # the others have been told in vain
+        return self._world.now_ms if is_leader else None  # the others have heard of it in vain
 
     def _sees(self, member: int, growth: _Growth) -> float:
         """When a member's metadata show what is new."""

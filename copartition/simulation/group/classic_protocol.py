@@ -75,7 +75,7 @@ class ClassicProtocol:
     def stop(self, consumer: int, now_ms: float, *, cleanly: bool) -> None:
         """Only a dynamic one that closes cleanly tells the coordinator (LeaveGroup)."""
         self._forget_plans(consumer)
-        self._world.partitions.gone(consumer, now_ms)
+        self._world.partitions.end_process(consumer, now_ms)
         member = self._member_of(consumer)
         if member is None or not self._members.alive[member]:
             return  # it is out already, or its session runs down
@@ -274,7 +274,6 @@ class ClassicProtocol:
             )
 
     def _describe(self, consumer: int, configured: Consumer) -> int:
-        """A new membership of a consumer."""
         member = self._world.memberships.add(consumer, configured)
         self._enter(consumer, member, configured)
         return member
@@ -302,7 +301,6 @@ class ClassicProtocol:
         return f"{consumer.client} does not mix eager and cooperative assignors"
 
     def _member_of(self, consumer: int) -> int | None:
-        """The membership of a consumer, if the coordinator counts it."""
         member = self._member.get(consumer)
         return member if member is not None and member in self._members else None
 
@@ -444,7 +442,6 @@ class ClassicProtocol:
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
 
     def _return(self, consumer: int, member: int) -> None:
-        """The application polls at last."""
         if member not in self._members:
             self._world.note(
                 "commit-refused", self._world.consumers[consumer].name, error="UNKNOWN_MEMBER_ID"

@@ -102,7 +102,7 @@ class Client:
         self.gone = True
         self._count_pause()
         self._forget_plans()
-        partitions.gone(self.consumer, now_ms)
+        partitions.end_process(self.consumer, now_ms)
         if not self._is_member or not coordinator.beats.speaks(self.member):
             return  # it is out already, or its session runs down
         name, static = self.configured.name, self.configured.static
@@ -154,7 +154,7 @@ class Client:
         coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         self._plan(until_ms, self._wake)
 
-    def expelled(self) -> None:
+    def on_expelled(self) -> None:
         """The coordinator has dropped the member; the client does not know."""
         self._had = rows_of(self.owned)
         self.owned = self.assigned = NOTHING
@@ -183,11 +183,9 @@ class Client:
         self._later(self.joins_ms, self._arrive)
 
     def _arrive(self) -> None:
-        """Its request to join is at the coordinator."""
         self._ask(lambda: self._coordinator.join(self, NOTHING), self._hear, self._life)
 
     def _send(self, request: Callable[[], Answer | Error], hear: Callable[[Answer], None]) -> None:
-        """Send a request, and hear its answer."""
         life = self._life
         self._later(self._world.now_ms + self._costs.network_ms / 2, lambda: self._ask(request, hear, life))
 
@@ -210,7 +208,7 @@ class Client:
             self._timers.at(self.wakes_ms, lambda: self._receive(answer, life, hear))
         elif isinstance(answer, Error):
             self._hear_error(answer)
-        elif self._is_member:  # else it is out since, and will be told
+        elif self._is_member:  # else it is out since, and will hear of it
             hear(answer)
 
     def _hear(self, answer: Answer) -> None:
@@ -285,7 +283,6 @@ class Client:
         self._join()
 
     def _polls_ms(self) -> float:
-        """When the application polls next."""
         now_ms = self._world.now_ms
         if self.busy_ms > now_ms:
             return self.busy_ms
@@ -353,7 +350,7 @@ class Client:
             text = f"{name} did not poll in time"
             cause = partitions.cause(text)
             self._release(self.owned | self.assigned, Phase.PAUSED, cause, commits=False)
-            self.expelled()
+            self.on_expelled()
             coordinator.leave(self.member, text, cause)
             return
         cause = partitions.cause(f"session of {name} timed out")
@@ -367,7 +364,6 @@ class Client:
             self.owned &= kept
 
     def _return(self) -> None:
-        """The application polls at last, of a member that is out or has to begin anew."""
         name = self.configured.name
         if len(self._had):
             self._world.note("commit-refused", name, error=Error.UNKNOWN_MEMBER_ID.name)
@@ -387,7 +383,6 @@ class Client:
 
     @property
     def _is_member(self) -> bool:
-        """Whether the coordinator counts it."""
         return self.member in self._coordinator.group.members
 
     @property
@@ -409,21 +404,18 @@ class Client:
         self._timers.soon(at_ms, self._world.now_ms, action)
 
     def _do_at(self, at_ms: float, action: Callable[[], None]) -> None:
-        """Take the next step at that time."""
         if at_ms <= self._world.now_ms:
             action()
         else:
             self._step = self._timers.at(at_ms, action)
 
     def _plan(self, at_ms: float, action: Callable[[], None]) -> None:
-        """The process will do this by itself, if it is still there."""
         if at_ms <= self._world.now_ms:
             action()
         else:
             self._plans.append(self._timers.at(at_ms, action))
 
     def _postpone_plans(self, until_ms: float) -> None:
-        """What it would do by itself, it does later."""
         plans, self._plans = self._plans, []
         for timer in plans:
             if timer.action is not None:

@@ -414,7 +414,6 @@ class ConsumerGroup:
         member.assigned, member.revoking = assigned, revoking
 
     def _waits(self, member: GroupMember) -> bool:
-        """Whether somebody else still has a partition of this member's."""
         return any(self.holder[each] >= 0 for each in self.targets[member.number] - member.assigned)
 
     def _subscribe(self, member: GroupMember) -> None:

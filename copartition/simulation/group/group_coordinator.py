@@ -54,7 +54,7 @@ class Client(Protocol):
     def beat(self) -> None:
         """Send the next heartbeat, which is simulated."""
 
-    def expelled(self) -> None:
+    def on_expelled(self) -> None:
         """The coordinator has dropped the member."""
 
     def expects_news(self) -> None:
@@ -171,7 +171,6 @@ class GroupCoordinator:
         return Answer(member.epoch, None if isinstance(assigned, Error) else assigned)
 
     def _has_in_common(self, client: Client) -> bool:
-        """Whether a client has an assignor that all members of the classic protocol have."""
         others = (
             each.configured
             for number, each in self.clients.items()
@@ -215,7 +214,7 @@ class GroupCoordinator:
         self.epochs.reached(member)
         self._follow(text, cause, member)
         if not self.group.members:
-            self.epochs.emptied()
+            self.epochs.on_empty()
 
     def leave_for_a_while(self, member: int) -> None:
         """A static member says that it will be back."""
@@ -305,12 +304,12 @@ class GroupCoordinator:
         if group.epoch != self._epoch:
             self._epoch = group.epoch
             for reason, number in self._reasons(text, cause, certain=certain):
-                self.epochs.asked(reason, number)
+                self.epochs.request(reason, number)
         if self._computed:
             self._computed = False
             self._on_new_target()
             if group.epoch > group.target_epoch:
-                self.epochs.asked(text, self.epochs.cause)
+                self.epochs.request(text, self.epochs.cause)
         present = group.members.get(member)
         if present is not None:
             if group.reconciled(present):
@@ -422,7 +421,7 @@ class GroupCoordinator:
     def _expire(self, member: int, absence: int) -> None:
         name = self._world.memberships.consumers[member].name
         self._world.note("session-expired", name)
-        self.clients[member].expelled()
+        self.clients[member].on_expelled()
         self.leave(member, f"session of {name} timed out", absence)
 
     def absence_of(self, member: int) -> int | None:
@@ -443,10 +442,9 @@ class GroupCoordinator:
             self._deadlines[member] = self._timers.at(deadline_ms, lambda: self._expel(member))
 
     def _expel(self, member: int) -> None:
-        """A member has not given its partitions up in time."""
         name = self._world.memberships.consumers[member].name
         text = f"{name} did not give its partitions up in time"
         cause = self._world.partitions.cause(text)
         self._world.partitions.stop(member, self._world.now_ms, Phase.PAUSED, cause, committed=False)
-        self.clients[member].expelled()
+        self.clients[member].on_expelled()
         self.leave(member, text, cause)

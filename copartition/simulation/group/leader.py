@@ -21,6 +21,7 @@ from assignors.group import Group, Member, Topic
 from assignors.interface import RebalanceProtocol
 from assignors.registry import get_assignor
 from copartition.simulation.group.clients import PROFILES
+from copartition.simulation.outcome.history import Step
 from copartition.simulation.outcome.timeline import Phase
 
 if TYPE_CHECKING:
@@ -92,11 +93,11 @@ class Decisions:
             assignor = get_assignor(name)
         else:
             assignor = deepcopy(before.assignor) if self._shared else before.assignor
-        asked = group()
-        decision = Decision(asked, ask(assignor, asked), assignor)
+        new = group()
+        decision = Decision(new, ask(assignor, new), assignor)
         if self._shared:
-            partitions = sum(topic.partitions for topic in asked.topics)
-            size = _BYTES_PER_MEMBER * len(asked.members) + _BYTES_PER_PARTITION * partitions
+            partitions = sum(topic.partitions for topic in new.topics)
+            size = _BYTES_PER_MEMBER * len(new.members) + _BYTES_PER_PARTITION * partitions
             if self._kept + size > LIMIT:
                 self.start.next.clear()
                 self._kept = 0
@@ -106,7 +107,7 @@ class Decisions:
 
 
 FORGETFUL = frozenset({"range", "roundrobin"})
-"""Strategies that do not look at what members had before, which so need not be told."""
+"""Strategies that do not look at what members had before, whose answers so do not depend on it."""
 
 
 class Answer(NamedTuple):
@@ -190,10 +191,10 @@ class Leader:
         if self._holds(memberships.consumers[members[0]], strategy, fresh=fresh):
             last = self._decision.assignment
             assert last is not None
-            asked = self._group(strategy, joining, self.counts, generation, ())
-            kept = {member.id: last[member.id] for member in asked.members if member.id in last}
+            group = self._group(strategy, joining, self.counts, generation, ())
+            kept = {member.id: last[member.id] for member in group.members if member.id in last}
             return Answer(
-                Assignment.for_group(asked, kept), 0.0, strategy, self.counts, self._decision, held=True
+                Assignment.for_group(group, kept), 0.0, strategy, self.counts, self._decision, held=True
             )
         # Nothing else tells the next group from another one with the same history.
         change = (
@@ -440,11 +441,7 @@ class Generations:
             now_ms,
             causes,
             moved,
-            members=rows,
-            change=change,
-            counts=answer.counts,
-            subscribed=self.topics(),
-            transferring=dict(answer.assignment.transferring),
+            Step(rows, change, tuple(answer.counts), self.topics(), dict(answer.assignment.transferring)),
         )
 
     def open(self, members: NDArray[np.int32], cause: int) -> None:

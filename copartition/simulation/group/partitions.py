@@ -55,13 +55,13 @@ class Zombie:
 
 
 class Partitions:
-    """The partitions by flat index, `first[topic] + number`; members are those of `Memberships`.
+    """The partitions by flat index, `first[topic] + number`; members are numbers of `Memberships`.
 
     Everything that happens to them is written down, so that a timeline can be made from it when one is asked
     for, and summed up at once.
 
     Attributes:
-        topics: topic names, those that are created later at the end.
+        topics: topic names, the ones created later at the end.
         first: index of each topic's first partition, and the number of all.
         counts: how many partitions each topic has now; 0 before it is created.
         causes: what pauses are for, by number; a text may be bettered while the run goes on.
@@ -238,7 +238,7 @@ class Partitions:
             flow_number = self.flow.zombie(partitions, consumer, start_ms, end_ms)
         self._zombies.append(Zombie(partitions, start_ms, end_ms, consumer, flow_number))
 
-    def gone(self, consumer: int, at_ms: float) -> None:
+    def end_process(self, consumer: int, at_ms: float) -> None:
         """The consumer's process has ended: what it read on, it no longer does."""
         for zombie in self._zombies:
             if zombie.consumer == consumer and zombie.end_ms > at_ms:
@@ -287,9 +287,9 @@ class Partitions:
 
     def moved(self, change: Change) -> int:
         """How many partitions go from one consumer to another by this, the last before it in mind."""
-        given = change.owner >= 0
-        partitions = change.partitions[given]
-        consumer = self._memberships.consumer[change.owner[given]]
+        owned = change.owner >= 0
+        partitions = change.partitions[owned]
+        consumer = self._memberships.consumer[change.owner[owned]]
         last = self._last_consumer[partitions]
         self._last_consumer[partitions] = consumer
         return int(np.count_nonzero((last >= 0) & (last != consumer)))
@@ -312,7 +312,7 @@ class Partitions:
         rows: Rows = []
         again = Phases(self._total, self._memberships, self._partition_ms, rows=rows)
         do_all(self._log, again, None)
-        seen = [
+        zombies_ends = [
             (zombie, min(zombie.end_ms, until_ms))
             for zombie in self._zombies
             if zombie.start_ms < min(zombie.end_ms, until_ms)
@@ -322,7 +322,7 @@ class Partitions:
                 each.partitions,
                 *(np.full(len(each.partitions), it) for it in (each.start_ms, end_ms, each.consumer)),
             )
-            for each, end_ms in seen
+            for each, end_ms in zombies_ends
         ]
         nothing = (np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0, np.int32))
         partition, start, end, consumer = map(np.concatenate, zip(nothing, *parts, strict=True))

@@ -14,6 +14,7 @@ from assignors.group import Group, Member
 from assignors.partition_list import PartitionColumns, PartitionList
 from copartition.simulation.group.leader import Decision
 from copartition.simulation.group.partitions import Change
+from copartition.simulation.outcome.history import Step
 from partitioning.kit.columns import bounds
 
 if TYPE_CHECKING:
@@ -101,20 +102,20 @@ class Targets:
                 left[number] = self._members.pop(number)
         news: list[object] = [tuple(about.id for about in left.values())]
         for number in sorted(group.changed & group.members.keys()):
-            member, known = group.members[number], self._members.get(number)
+            member, about = group.members[number], self._members.get(number)
             topics = tuple(group.topics_of(member.topics))
-            if known is None:
+            if about is None:
                 before = member.replaces
                 while before is not None and before.number not in left:
                     before = before.replaces
-                known = self._describe(number)
+                about = self._describe(number)
                 if before is not None:  # it takes the target, in the order in which it was written down
-                    known = replace(known, owned=left[before.number].owned)
+                    about = replace(about, owned=left[before.number].owned)
                     news.append(left[before.number].id)
-            elif known.topics == topics:
+            elif about.topics == topics:
                 continue
-            self._members[number] = replace(known, topics=topics)
-            news.append((known.id, topics))
+            self._members[number] = replace(about, topics=topics)
+            news.append((about.id, topics))
             member.replaces = None
         return tuple(news)
 
@@ -191,7 +192,6 @@ class _Log:
         self._end = 0
 
     def _append(self, topics: NDArray[np.integer], partitions: NDArray[np.integer]) -> int:
-        """Write these down; gives where they begin."""
         start, self._end = self._end, self._end + len(topics)
         self._columns.topics[start : self._end] = topics
         self._columns.partitions[start : self._end] = partitions
@@ -206,7 +206,7 @@ class _Target:
         waits_for: members that have not reached it, as far as they are watched.
         others_ms: when all others have.
 
-    The rest is as `History.made` wants it.
+    The rest is as `History.record` takes it.
     """
 
     waits_for: set[int]
@@ -215,10 +215,7 @@ class _Target:
     causes: tuple[str, ...]
     started_ms: float
     moved: int
-    members: NDArray[np.int32]
-    change: Change
-    counts: tuple[int, ...]
-    subscribed: frozenset[str]
+    step: Step
 
 
 class Epochs:
@@ -241,7 +238,7 @@ class Epochs:
         self._target: _Target | None = None
         self._completion: Timer | None = None
 
-    def asked(self, text: str, cause: int) -> None:
+    def request(self, text: str, cause: int) -> None:
         """Something asks for another target."""
         if not self._causes:
             self._started_ms = self._world.now_ms
@@ -262,7 +259,7 @@ class Epochs:
         target = self._target = self._new_target(position, touched)
         self._note(target)
         self._look()
-        return target.change
+        return target.step.change
 
     def reached(self, member: int) -> None:
         """A member has reached the target, or is not waited for any more: it is gone, or says nothing."""
@@ -279,7 +276,7 @@ class Epochs:
             self._completion.cancel()
             self._completion = None
 
-    def emptied(self) -> None:
+    def on_empty(self) -> None:
         """Nobody is left who could ask for anything."""
         self.retire_target()
         self._causes.clear()
@@ -310,17 +307,20 @@ class Epochs:
             tuple(text for text, _ in causes),
             self._started_ms,
             partitions.moved(change),
-            np.array(list(group.members), np.int32),
-            change,
-            tuple(partitions.counts),
-            frozenset().union(*map(group.topics_of, group.subscriptions)),
+            Step(
+                np.array(list(group.members), np.int32),
+                change,
+                tuple(partitions.counts),
+                frozenset().union(*map(group.topics_of, group.subscriptions)),
+                {},
+            ),
         )
 
     def _note(self, target: _Target) -> None:
         self._world.note(
             "generation",
             number=target.epoch,
-            members=len(target.members),
+            members=len(target.step.members),
             moved=target.moved,
             causes=list(target.causes),
         )
@@ -336,14 +336,5 @@ class Epochs:
 
     def _record(self, target: _Target) -> Rebalance:
         return self._world.history.record(
-            target.epoch,
-            target.started_ms,
-            self._world.now_ms,
-            target.causes,
-            target.moved,
-            members=target.members,
-            change=target.change,
-            counts=target.counts,
-            subscribed=target.subscribed,
-            transferring={},
+            target.epoch, target.started_ms, self._world.now_ms, target.causes, target.moved, target.step
         )

@@ -30,7 +30,7 @@ class Timer:
         self.action: Callable[[], None] | None = action
 
     def cancel(self) -> None:
-        """Leave it undone; one that is done already may be told, too."""
+        """Leave it undone; nothing happens where it is done already."""
         self.action = None
 
 
@@ -107,7 +107,7 @@ class Beats:
     """The members as columns, by the number of their membership.
 
     Attributes:
-        rows: those that are in the group.
+        rows: the members of the group.
     """
 
     def __init__(self) -> None:

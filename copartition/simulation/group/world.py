@@ -79,7 +79,7 @@ class Engine(Protocol):
         ...
 
     def settle(self, now_ms: float) -> None:
-        """Tell the partitions of everything up to now; who stops may be told late otherwise."""
+        """Tell the partitions of everything up to now; otherwise they may learn late who stops."""
         ...
 
 
@@ -139,7 +139,7 @@ class World:
         return first_ms
 
     def stopped(self, consumer: int) -> None:
-        """The consumer's process is gone; one that is gone already may be told again."""
+        """The consumer's process is gone; nothing happens where it is gone already."""
         self._running.pop(consumer, None)
 
     def protocols(self, strategy: str) -> frozenset[RebalanceProtocol]:

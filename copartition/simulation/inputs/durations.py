@@ -1,4 +1,4 @@
-"""Lengths of time, those that differ from one occurrence to the next among them."""
+"""Lengths of time, fixed ones and ones that differ from one occurrence to the next."""
 
 import math
 from dataclasses import dataclass

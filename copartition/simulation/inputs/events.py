@@ -6,7 +6,6 @@ what the simulated cluster knows; the second is what people do, which comes down
 """
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -316,12 +315,3 @@ EVENTS: dict[str, type[Event]] = {
 """Every event by its name in files and messages."""
 
 EVENT_NAMES: dict[type[Event], str] = {kind: name for name, kind in EVENTS.items()}
-
-
-def rolling_restart(
-    consumers: Sequence[Consumer], *, start_ms: float = 0, every_ms: float, down_ms: Duration
-) -> tuple[Restart, ...]:
-    """One restart after another of these consumers, at fixed times; `RollingRestart` takes all that run."""
-    return tuple(
-        Restart(start_ms + turn * every_ms, consumer.name, down_ms) for turn, consumer in enumerate(consumers)
-    )

@@ -119,7 +119,7 @@ def scenario_from_dict(values: Any, name: str = "scenario") -> Scenario:
         scenario = Scenario(**{"name": name, **plain, **read, "consumers": consumers})
         _check_strategies(scenario)
     except ScenarioError as error:
-        path = re.sub(r"^\$\.consumers\[(\d+)\]", lambda found: places[int(found[1])], error.path or "$")
+        path = re.sub(r"^\$\.consumers\[(\d+)\]", lambda match: places[int(match[1])], error.path or "$")
         raise ScenarioError(error.args[0], path=path) from error
     return scenario
 
@@ -164,7 +164,6 @@ def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
 
 
 def _change(values: Any, key: str, text: str) -> None:
-    """Let the values of a file say something else for one key."""
     setting = key.removeprefix("settings.")
     *path, last = ("settings", setting) if setting in _SETTINGS else key.split(".")
     names = [*kinds_of(Scenario), "static"]
@@ -182,10 +181,10 @@ def _change(values: Any, key: str, text: str) -> None:
         values[last] = text
 
 
-def _check_keys(values: Any, known: Iterable[str], required: Iterable[str], path: str) -> None:
+def _check_keys(values: Any, allowed: Iterable[str], required: Iterable[str], path: str) -> None:
     if not isinstance(values, Mapping):
         raise ScenarioError(f"{excerpt(values)} is no mapping of names to values", path=path)
-    names = list(known)
+    names = list(allowed)
     for key in values:
         if key not in names:
             raise ScenarioError(f"no field {excerpt(key)} here; {near(key, names)}", path=path)
@@ -232,7 +231,6 @@ def _topic(name: Any, value: Any) -> Topic:
 
 
 def _consumers(value: Any, *, static: bool) -> tuple[list[Consumer], list[str]]:
-    """The consumers, and where in the file each of them is."""
     if isinstance(value, list):
         entries = [(each, f"$.consumers[{number}]") for number, each in enumerate(value)]
     elif isinstance(value, Mapping):
@@ -263,18 +261,18 @@ def _several(entry: Mapping[str, Any], path: str, others: int, *, static: bool) 
             raise refusal(name, entry[name], kind, path)
     check_members(others + entry["count"], partial(ScenarioError, path=path), "the scenario")
     shared = {key: value for key, value in entry.items() if key in alike}
-    given = {"static": static, **_fields(Consumer, shared, path, alike)}
+    arguments = {"static": static, **_fields(Consumer, shared, path, alike)}
     prefix = entry.get("prefix", "worker")
-    return [Consumer(f"{prefix}-{number}", **given) for number in range(entry["count"])]
+    return [Consumer(f"{prefix}-{number}", **arguments) for number in range(entry["count"])]
 
 
 def _consumer(entry: Any, path: str, *, static: bool) -> Consumer:
     if isinstance(entry, str):
         return Consumer(entry, static)
-    given = {"static": static, **_fields(Consumer, entry, path)}
-    if not _TEXT.fits(given["name"]):
-        raise refusal("name", given["name"], _TEXT, path)
-    return Consumer(**given)
+    arguments = {"static": static, **_fields(Consumer, entry, path)}
+    if not _TEXT.fits(arguments["name"]):
+        raise refusal("name", arguments["name"], _TEXT, path)
+    return Consumer(**arguments)
 
 
 def _events(values: Any, consumers: list[Consumer], *, static: bool) -> tuple[Event, ...]:
@@ -293,21 +291,21 @@ def _event(values: Any, people: dict[str, Consumer], path: str, *, static: bool)
         raise ScenarioError(f"no event {excerpt(name)}; {near(name, EVENTS)}", path=f"{path}.event")
     type_ = EVENTS[name]
     _check_keys(values, ["event", "when", *kinds_of(type_)], (), path)
-    given = {key: value for key, value in values.items() if key != "event"}
-    when = given.pop("when", None)
+    arguments = {key: value for key, value in values.items() if key != "event"}
+    when = arguments.pop("when", None)
     if when is not None:
-        if "at_ms" in given:
+        if "at_ms" in arguments:
             raise ScenarioError("an event has at_ms or when, not both", path=f"{path}.when")
         try:
-            given["at_ms"] = read_condition(when)
+            arguments["at_ms"] = read_condition(when)
         except ValueError as error:
             raise ScenarioError(str(error), path=f"{path}.when") from error
-    if type_ is Join and "consumer" in given:
-        entry = given["consumer"]
+    if type_ is Join and "consumer" in arguments:
+        entry = arguments["consumer"]
         consumer = people.get(entry) if isinstance(entry, str) else None
         joining = consumer or _consumer(entry, f"{path}.consumer", static=static)
-        given["consumer"] = people[joining.name] = joining
-    return type_(**_fields(type_, given, path))
+        arguments["consumer"] = people[joining.name] = joining
+    return type_(**_fields(type_, arguments, path))
 
 
 def _check_strategies(scenario: Scenario) -> None:
@@ -332,9 +330,9 @@ def _written(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:
     """The fields of a dataclass that are not as they are by default."""
     kinds = kinds_of(type(value))
     return {
-        field.name: kinds[field.name].write(given)
+        field.name: kinds[field.name].write(own)
         for field in fields(value)
-        if field.name not in skip and (given := getattr(value, field.name)) != field.default
+        if field.name not in skip and (own := getattr(value, field.name)) != field.default
     }
 
 
@@ -419,7 +417,6 @@ def scenario_schema() -> dict[str, Any]:
 
 
 def _object(type_: type[Any]) -> dict[str, Any]:
-    """The schema of a dataclass."""
     descriptions = described(type_)
     properties, required = {}, []
     for field in fields(type_):

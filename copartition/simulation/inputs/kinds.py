@@ -61,9 +61,9 @@ def plain(number: float) -> str:
     return str(int(number)) if float(number).is_integer() else str(float(number))
 
 
-def near(value: object, known: Iterable[str]) -> str:
-    """What to say of a name that is none of those known: which it may stand for, and which there are."""
-    names = list(known)
+def near(value: object, candidates: Iterable[str]) -> str:
+    """What to say of a name that is none of the candidates: which it may stand for, and which there are."""
+    names = list(candidates)
     close = get_close_matches(value, names[: 50 * LISTED], n=1) if isinstance(value, str) else []
     more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
     there = f"there are {', '.join(names[:LISTED]) or 'none'}{more}"
@@ -224,7 +224,7 @@ class _Either(Kind):
         return any(kind.fits(value) for kind in self._kinds)
 
     def read(self, value: Any) -> Any:
-        return next((made for kind in self._kinds if kind.fits(made := kind.read(value))), value)
+        return next((read for kind in self._kinds if kind.fits(read := kind.read(value))), value)
 
     def write(self, value: Any) -> Any:
         return next(kind for kind in self._kinds if kind.fits(value)).write(value)
@@ -336,9 +336,9 @@ def check_fields(value: object, path: str, name: Callable[[str], str] = str) -> 
         ScenarioError: there is such a value.
     """
     for field, kind in kinds_of(type(value)).items():
-        given = getattr(value, field)
-        if not kind.fits(given):
-            raise refusal(name(field), given, kind, path)
+        content = getattr(value, field)
+        if not kind.fits(content):
+            raise refusal(name(field), content, kind, path)
 
 
 def refusal(name: str, value: Any, kind: Kind, path: str) -> ScenarioError:
@@ -364,14 +364,14 @@ def read_condition(text: object) -> Condition:
     Raises:
         ValueError: it says none; the message tells what to write.
     """
-    said = _TEXT.fullmatch(text) if isinstance(text, str) else None
-    if said is None:
+    match = _TEXT.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         raise ValueError(
             f"{excerpt(text)} is no condition; write a figure ({', '.join(FIGURES)}), > or <, a number, and "
             "for how long if you like: 'lag > 5000 for 30 s'"
         )
-    sign, limit, time = said.groups()[1:]
-    figure: Any = said[1]
+    sign, limit, time = match.groups()[1:]
+    figure: Any = match[1]
     if figure not in FIGURES:
         raise ValueError(f"no figure {figure!r}; {near(figure, FIGURES)}")
     above, below = (float(limit), None) if sign == ">" else (None, float(limit))

@@ -82,8 +82,8 @@ class Scenario:
 
     def __post_init__(self) -> None:
         for name in ("topics", "consumers", "events"):
-            if isinstance(given := getattr(self, name), Iterable):
-                object.__setattr__(self, name, tuple(given))
+            if isinstance(listed := getattr(self, name), Iterable):
+                object.__setattr__(self, name, tuple(listed))
         check(self)
 
     @property
@@ -130,7 +130,7 @@ def check(scenario: Scenario) -> None:
     joins = [event.consumer for event in scenario.events if isinstance(event, Join)]
     people = len(scenario.consumers) + len(joins)
     faulty = partial(ScenarioError, path="$.consumers")
-    check_members(people, faulty, "the scenario, those that join included,")
+    check_members(people, faulty, "the scenario, with those who join,")
     topics = _topics(scenario)
     for number, event in enumerate(scenario.events):
         _check_event(event, scenario, topics, f"$.events[{number}]")
@@ -152,12 +152,12 @@ def check(scenario: Scenario) -> None:
 
 
 def _topics(scenario: Scenario) -> dict[str, int]:
-    """The most partitions of every topic, those that are created included."""
+    """The most partitions of every topic, with what is created later."""
     counts: dict[str, int] = {}
     for topic in scenario.topics:
         for name, kind in _TOPIC.items():
-            if not kind.fits(given := getattr(topic, name)):
-                raise refusal(name, given, kind, f"$.topics.{topic.name}")
+            if not kind.fits(content := getattr(topic, name)):
+                raise refusal(name, content, kind, f"$.topics.{topic.name}")
         if topic.name in counts:
             raise ScenarioError(
                 f"topic {topic.name!r} is in the scenario twice; name each topic once",
@@ -263,7 +263,7 @@ def _check_length(scenario: Scenario, people: int) -> None:
             )
     if count > MAX_SCENARIO_EVENTS:
         raise ScenarioError(
-            f"{count:,} events, those that concern every consumer counted once for each; "
+            f"{count:,} events, where one that concerns every consumer counts once for each; "
             f"{MAX_SCENARIO_EVENTS:,} are the most",
             path="$.events",
         )
@@ -303,11 +303,11 @@ def occurrence(event: Event) -> str:
     return f"{EVENT_NAMES[type(event)]} {time}"
 
 
-def no_consumer(event: ByName, number: int, known: Iterable[str]) -> ScenarioError:
+def no_consumer(event: ByName, number: int, consumers: Iterable[str]) -> ScenarioError:
     """The error for a name that no consumer has."""
     return ScenarioError(
         f"{occurrence(event)}: no consumer {event.consumer!r}, neither at the start nor one that joins; "
-        f"{near(event.consumer, known)}",
+        f"{near(event.consumer, consumers)}",
         path=f"$.events[{number}].consumer",
     )
 
@@ -388,7 +388,7 @@ class _Course:
         self._cluster = Cluster(scenario.topics)
         self._unsure_consumers: set[str] = set()
         self._unsure_topics: set[str] = set()
-        self._nobody_sure = False
+        self._membership_unknown = False
 
     def check(self) -> None:
         """See `check_order`."""
@@ -400,7 +400,7 @@ class _Course:
             else:
                 timed.append((event.at_ms, number))
         for at_ms, number in sorted(timed):
-            self._happens(at_ms, self._events[number], number)
+            self._apply(at_ms, self._events[number], number)
 
     def _check_names(self) -> None:
         for number, event in enumerate(self._events):
@@ -429,9 +429,9 @@ class _Course:
         elif isinstance(event, ByName):
             self._unsure_consumers.add(event.consumer)
         elif isinstance(event, GroupWide):
-            self._nobody_sure = True
+            self._membership_unknown = True
 
-    def _happens(self, at_ms: float, event: Event, number: int) -> None:
+    def _apply(self, at_ms: float, event: Event, number: int) -> None:
         if isinstance(event, Grow | Create):
             if event.topic not in self._unsure_topics:
                 self._cluster.change(event, number)
@@ -448,7 +448,7 @@ class _Course:
             elif isinstance(event, Restart) and not isinstance(event.down_ms, Distribution):
                 self._back_at[event.consumer] = at_ms + event.down_ms
         elif isinstance(event, GroupWide):
-            self._nobody_sure = True
+            self._membership_unknown = True
 
     def _sure(self, name: str) -> bool:
-        return not self._nobody_sure and name not in self._unsure_consumers
+        return not self._membership_unknown and name not in self._unsure_consumers

@@ -1,6 +1,6 @@
 """The rebalances of a run, each as what it changed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -49,7 +49,17 @@ class Rebalance:
         return self.history.consumers(self.step)
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
+    """What a rebalance decided.
+
+    Attributes:
+        members: the memberships it is made of, in their order.
+        change: what it changed, as `Partitions.give` returns it.
+        counts: partitions of each topic as its assignor knew them.
+        subscribed: topics that some member subscribes to.
+        transferring: what it holds back, and the member id that will get each.
+    """
+
     members: NDArray[np.int32]
     change: Change
     counts: tuple[int, ...]
@@ -62,7 +72,7 @@ class History:
 
     Attributes:
         start: the group at time 0; None where it was empty.
-        rebalances: those that were completed, in order.
+        rebalances: the completed ones, in order.
     """
 
     def __init__(self, partitions: Partitions, memberships: Memberships) -> None:
@@ -71,7 +81,7 @@ class History:
         self._topics = partitions.topics
         self._first = partitions.first
         self._memberships = memberships
-        self._steps: list[_Step] = []
+        self._steps: list[Step] = []
         self._at = -1  # the step that `_owner` and `_position` show
         self._owner = self._position = np.empty(0, np.int32)
 
@@ -80,40 +90,20 @@ class History:
         generation: int,
         started_ms: float,
         completed_ms: float,
-        causes: Sequence[str],
+        causes: tuple[str, ...],
         moved: int,
-        *,
-        members: NDArray[np.int32],
-        change: Change,
-        counts: Sequence[int],
-        subscribed: frozenset[str],
-        transferring: Mapping[TopicPartition, str],
+        step: Step,
     ) -> Rebalance:
-        """A rebalance that is complete; the first five arguments are those of `Rebalance`.
-
-        Args:
-            generation: see there.
-            started_ms: see there.
-            completed_ms: see there.
-            causes: see there.
-            moved: see there.
-            members: the memberships it is made of, in their order.
-            change: what it changed, as `Partitions.give` tells.
-            counts: partitions of each topic as its assignor knew them.
-            subscribed: topics that some member subscribes to.
-            transferring: what it holds back, and the member id that will get each.
-        """
-        before = self._steps[-1].counts if self._steps else ()
-        counts_kept = before if before == tuple(counts) else tuple(counts)
-        self._steps.append(_Step(members, change, counts_kept, subscribed, transferring))
-        return Rebalance(
-            generation, started_ms, completed_ms, tuple(causes), moved, self, len(self._steps) - 1
-        )
+        """A rebalance that is complete, see there, with its step."""
+        if self._steps and self._steps[-1].counts == step.counts:
+            step = step._replace(counts=self._steps[-1].counts)  # one tuple for all that are equal
+        self._steps.append(step)
+        return Rebalance(generation, started_ms, completed_ms, causes, moved, self, len(self._steps) - 1)
 
     def goes_on(self, change: Change) -> None:
         """What the next rebalance changes counts from here; no rebalance caused this change."""
         counts = self._steps[-1].counts if self._steps else ()
-        self._steps.append(_Step(np.empty(0, np.int32), change, counts, frozenset(), {}))
+        self._steps.append(Step(np.empty(0, np.int32), change, counts, frozenset(), {}))
 
     def begin(self, start: Rebalance) -> None:
         """The group at time 0."""
@@ -136,9 +126,9 @@ class History:
         row_of = np.full(len(self._memberships) + 1, -1, np.int64)
         row_of[members] = np.arange(len(members))
         member = row_of[self._owner]
-        given = np.flatnonzero(member >= 0)
-        given = given[np.lexsort((self._position[given], member[given]))]
-        topic = np.searchsorted(self._first, given, side="right") - 1
+        owned = np.flatnonzero(member >= 0)
+        owned = owned[np.lexsort((self._position[owned], member[owned]))]
+        topic = np.searchsorted(self._first, owned, side="right") - 1
         there = np.flatnonzero(counts)  # topics that exist
         rank = np.zeros(len(counts), np.int32)
         rank[there] = np.arange(len(there))
@@ -147,9 +137,9 @@ class History:
             ids,
             tuple(self._topics[number] for number in there.tolist()),
             np.array(counts, np.int64)[there],
-            bounds(np.bincount(member[given], minlength=len(ids))),
+            bounds(np.bincount(member[owned], minlength=len(ids))),
             rank[topic],
-            (given - self._first[topic]).astype(np.int32),
+            (owned - self._first[topic]).astype(np.int32),
             transferring=(
                 PartitionList.of(transferring),
                 np.array([place[each] for each in transferring.values()], np.int32),

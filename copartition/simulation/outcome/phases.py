@@ -47,7 +47,7 @@ def _some(at_ms: Times, mask: NDArray[np.bool_]) -> Times:
 class Phases:
     """The partitions as columns, with the sums of what they went through.
 
-    Methods say what happens from a time on. They may be told late, but for each partition in the order of
+    Methods say what happens from a time on. They may be called late, but for each partition in the order of
     time. Members are those of `Memberships`, -1 is nobody; causes are numbers, given in the order of time.
 
     Attributes:
@@ -106,7 +106,7 @@ class Phases:
         self._stop(partitions, at_ms, phase, cause, committed=committed)
 
     def halt(self, partitions: Index, at_ms: Times, phase: Phase, cause: int, committed: bool | None) -> None:
-        """As `stop`, and those that stand still do so in this phase, for this cause."""
+        """As `stop`, and what stands still does so in this phase, for this cause."""
         self.stop(partitions, at_ms, phase, cause, committed)
         stood = self.phase[partitions] != phase
         if stood.any():
@@ -224,12 +224,12 @@ class Phases:
     def causes_of(self, partitions: NDArray[np.integer], at_ms: NDArray[np.float64]) -> NDArray[np.int32]:
         """What each of these waited for when it was read again the last time up to then; needs a flow."""
         partition, since, cause = (np.concatenate(column) for column in zip(*self._read_again, strict=True))
-        asked = np.repeat([False, True], [len(partition), len(partitions)])
-        order = np.lexsort((asked, np.append(since, at_ms), np.append(partition, partitions)))
-        last = np.maximum.accumulate(np.where(asked[order], -1, np.arange(len(order))))
-        found = np.empty(len(order), np.int64)
-        found[order] = order[last]
-        causes: NDArray[np.int32] = cause[found[asked]]
+        queried = np.repeat([False, True], [len(partition), len(partitions)])
+        order = np.lexsort((queried, np.append(since, at_ms), np.append(partition, partitions)))
+        last = np.maximum.accumulate(np.where(queried[order], -1, np.arange(len(order))))
+        place = np.empty(len(order), np.int64)
+        place[order] = order[last]
+        causes: NDArray[np.int32] = cause[place[queried]]
         return causes
 
     def _by_member(self, members: NDArray[np.int32], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -259,11 +259,11 @@ class Phases:
         self._mature(partitions, at_ms)
 
     def _ranks(self, partitions: Index) -> NDArray[np.int64]:
-        """The place of each partition among those that its owner opens now."""
+        """The place of each partition among the partitions that its owner opens now."""
         order = np.lexsort((self.position[partitions], self.owner[partitions]))
-        found = np.empty(len(order), np.int64)
-        found[order] = ranks(self.owner[partitions][order])
-        return found
+        place = np.empty(len(order), np.int64)
+        place[order] = ranks(self.owner[partitions][order])
+        return place
 
     def _stop(
         self,
@@ -395,7 +395,7 @@ class _Together(NamedTuple):
     """Such calls as one: the columns have an element for each partition.
 
     Attributes:
-        turn: the place of its call among those that were told.
+        turn: the place of its call among all.
         place: its place among the partitions of that call, by number.
     """
 
@@ -419,9 +419,9 @@ def do_all(log: Sequence[Call], phases: Phases, flow: Flow | None) -> None:
                 getattr(phases, name)(*arguments)
 
 
-def _do_together(told: Sequence[Told], phases: Phases, flow: Flow | None) -> None:
+def _do_together(calls: Sequence[Told], phases: Phases, flow: Flow | None) -> None:
     with nullcontext() if flow is None else flow.out_of_turn() as turns:
-        for each in _merged(told):
+        for each in _merged(calls):
             if turns is not None:
                 turns[each.partitions] = each.turn
             if each.what == "halt":
@@ -434,22 +434,22 @@ def _do_together(told: Sequence[Told], phases: Phases, flow: Flow | None) -> Non
                 phases.hand(each.partitions, each.at_ms, each.member, each.place, begins_ms)
 
 
-def _merged(told: Sequence[Told]) -> Iterator[_Together]:
+def _merged(calls: Sequence[Told]) -> Iterator[_Together]:
     """Fewer calls that do the same, if made in this order."""
-    sizes = np.array([len(call.partitions) for call in told])
-    turn = np.repeat(np.arange(len(told)), sizes)
-    partitions = np.fromiter(chain.from_iterable(call.partitions for call in told), np.int32, len(turn))
+    sizes = np.array([len(call.partitions) for call in calls])
+    turn = np.repeat(np.arange(len(calls)), sizes)
+    partitions = np.fromiter(chain.from_iterable(call.partitions for call in calls), np.int32, len(turn))
     partitions, place = partitions[np.lexsort((partitions, turn))], ranks(turn)
-    at_ms = np.array([call.at_ms for call in told])
-    member = np.array([call.member for call in told], np.int32)
-    begins_ms = np.array([call.begins_ms for call in told], np.float64)
+    at_ms = np.array([call.at_ms for call in calls])
+    member = np.array([call.member for call in calls], np.int32)
+    begins_ms = np.array([call.begins_ms for call in calls], np.float64)
     numbers: dict[tuple[object, ...], int] = {}
-    kind = np.array([numbers.setdefault((call.what, call.same), len(numbers)) for call in told])
+    kind = np.array([numbers.setdefault((call.what, call.same), len(numbers)) for call in calls])
     step = _occurrence(partitions) * len(numbers) + kind[turn]
     order = step.argsort(kind="stable")
     for rows in np.split(order, run_starts(step[order])[1:]):
         turns = turn[rows]
-        first = told[turns[0]]
+        first = calls[turns[0]]
         yield _Together(
             first.what,
             partitions[rows],

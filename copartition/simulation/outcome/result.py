@@ -198,7 +198,7 @@ class _Limit(NamedTuple):
 
 def check(result: SimulationResult, expected: Mapping[str, str | float]) -> None:
     """Raise unless all is as expected; see `SimulationResult.assert_`."""
-    limits = {name: _limit(name, asked, result.summary) for name, asked in expected.items()}
+    limits = {name: _limit(name, text, result.summary) for name, text in expected.items()}
     failed = [
         f"  {name} is {_shown(limit.figure, value)}, expected {expected[name]}{_blame(result, limit.figure)}"
         for name, limit in limits.items()
@@ -209,7 +209,7 @@ def check(result: SimulationResult, expected: Mapping[str, str | float]) -> None
         raise AssertionError("\n".join([f"{run}:", *failed]))
 
 
-def _limit(name: str, asked: str | float, summary: RunSummary) -> _Limit:
+def _limit(name: str, text: str | float, summary: RunSummary) -> _Limit:
     names = {field.name.removesuffix("_ms"): field.name for field in fields(summary)}
     figure = name if name in names.values() else names.get(name)
     if figure is None:
@@ -217,15 +217,15 @@ def _limit(name: str, asked: str | float, summary: RunSummary) -> _Limit:
         raise ScenarioError(f"a run has no figure {name!r}; did you mean {', '.join(close)}?")
     if getattr(summary, figure) is None:
         raise ScenarioError(f"{name} needs records; give the scenario a load")
-    match = _LIMIT.fullmatch(str(asked))
+    match = _LIMIT.fullmatch(str(text))
     if match is None:
-        raise ScenarioError(f"{name}={asked!r} is no limit; give one such as '<5s', '<=10' or 0")
+        raise ScenarioError(f"{name}={text!r} is no limit; give one such as '<5s', '<=10' or 0")
     comparison, digits, unit = match.groups()
     value = float(digits) * _UNITS.get(unit, 1.0)
     if figure.endswith("_ms") and value and unit is None:
-        raise ScenarioError(f"{name}={asked!r}: {name} is a time; give a unit, {', '.join(_UNITS)}")
+        raise ScenarioError(f"{name}={text!r}: {name} is a time; give a unit, {', '.join(_UNITS)}")
     if unit is not None and not figure.endswith("_ms"):
-        raise ScenarioError(f"{name}={asked!r}: {name} is no time; leave {unit!r} out")
+        raise ScenarioError(f"{name}={text!r}: {name} is no time; leave {unit!r} out")
     return _Limit(figure, comparison or "==", value)
 
 
@@ -236,7 +236,6 @@ def _shown(figure: str, value: float) -> str:
 
 
 def _blame(result: SimulationResult, figure: str) -> str:
-    """The outage that a pause is mostly due to."""
     if figure == "longest_pause_ms":
         return _longest(result.timeline, result.summary.longest_pause_ms)
     part = _BLAMED.get(figure)

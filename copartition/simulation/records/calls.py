@@ -139,13 +139,13 @@ class Calls:
         self._latest[consumer] = at
         return bool(((before <= at) & (self._latest[consumer] == at)).all())
 
-    def _together(self, told: list[Round]) -> Iterator[Round]:
+    def _together(self, calls: list[Round]) -> Iterator[Round]:
         """Calls in the order of time, in rounds as long as no consumer comes to a second time.
 
         At one time a consumer may give up and then read: that is their order within a round.
         """
         parts: dict[int, list[Round]] = {}
-        for call in told:
+        for call in calls:
             alone = call.kind >= HAUNTED
             if alone or not self._fits(call):
                 yield from _merged(parts)
@@ -159,10 +159,10 @@ class Calls:
                 parts = {}
         yield from _merged(parts)
 
-    def _fits(self, told: Round) -> bool:
+    def _fits(self, call: Round) -> bool:
         """Whether all of this can happen in the present round, after what is in it already."""
-        consumer = told.consumer
-        apart = (self._at[consumer] != told.at) | (self._kind[consumer] >= told.kind)
+        consumer = call.consumer
+        apart = (self._at[consumer] != call.at) | (self._kind[consumer] >= call.kind)
         return not (apart & (self._round[consumer] == self._rounds)).any()
 
 
@@ -177,10 +177,10 @@ def _merged(parts: dict[int, list[Round]]) -> Iterator[Round]:
             yield Round(partition, consumer, at, kind)
 
 
-def _sort(told: list[Round | _Rows]) -> Iterator[Round]:
+def _sort(calls: list[Round | _Rows]) -> Iterator[Round]:
     """Rounds in the order of time, as long as no consumer comes to a second time."""
-    partition, consumer, times = (np.concatenate(column) for column in list(zip(*told, strict=True))[:3])
-    kind = np.concatenate([np.broadcast_to(call.kind, call.at.shape) for call in told])
+    partition, consumer, times = (np.concatenate(column) for column in list(zip(*calls, strict=True))[:3])
+    kind = np.concatenate([np.broadcast_to(call.kind, call.at.shape) for call in calls])
     order = np.argsort(times, kind="stable")
     partition, consumer, times, kind = partition[order], consumer[order], times[order], kind[order]
     waits = np.full(len(order), -1)
@@ -245,7 +245,7 @@ class Outages:
         self.before[slots] = behind[new]
         self._since[slots] = at[new]
 
-    def seen(self, slots: Slots, behind: Floats, at: Floats) -> None:
+    def note_level(self, slots: Slots, behind: Floats, at: Floats) -> None:
         """So far behind are these partitions at a time; peaks are among the times told."""
         higher = behind > self.peak[slots]
         if higher.any():

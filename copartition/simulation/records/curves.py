@@ -71,8 +71,8 @@ def behind_at(
         return np.zeros(len(behind))
     due = behind + rate * elapsed
     sharers = np.bincount(group, wait)
-    given = np.bincount(group, np.where(wait, 0.0, due))[group]
-    share = (capacity * elapsed - given) / np.maximum(sharers, 1.0)[group]
+    drained_sum = np.bincount(group, np.where(wait, 0.0, due))[group]
+    share = (capacity * elapsed - drained_sum) / np.maximum(sharers, 1.0)[group]
     return np.where(wait, np.maximum(due - share, 0.0), 0.0)
 
 
@@ -106,8 +106,8 @@ def fall_times(
     with np.errstate(invalid="ignore"):
         place = _first(there, low, high - 1)
     sharers = fill.sharers[place]
-    given = fill.spent[place] + sharers * (behind[rows] - target)
-    return given / (fill.free[place] - sharers * rate[rows])
+    share = fill.spent[place] + sharers * (behind[rows] - target)
+    return share / (fill.free[place] - sharers * rate[rows])
 
 
 def peaks(
@@ -159,8 +159,7 @@ class _Filling:
             # When it would be drained if it were the first.
             n = size[group]
             key = _quotient(spent[group] + n * behind, free[group] - n * rate, capacity)
-        # Of those that would never be drained, the slowest is the first to be. Small integers are sorted in
-        # linear time.
+        # Where none would ever be drained, the slowest comes first. Small integers are sorted in linear time.
         order = np.lexsort((rate, key)) if (rate != rate[0]).any() else np.argsort(key)
         small = group.astype(np.min_scalar_type(len(spent)))
         self.order = order[np.argsort(small[order], kind="stable")]
@@ -311,12 +310,11 @@ class PartitionCurves:
 
     @cached_property
     def _stretches(self) -> _Stretches:
-        """All of them, in the order of time for each partition."""
         return _Stretches(*(np.concatenate(column) for column in zip(*self._rows or (), strict=True)))
 
     @cached_property
     def _neighbours(self) -> tuple[Integers, Integers]:
-        """Stretches, those that one consumer read together side by side, and a number for each such group."""
+        """Stretches, with what one consumer read together side by side, and a number for each such group."""
         reading = self._stretches.until, self._stretches.since, self._stretches.consumer
         order = np.lexsort(reading)
         begins = np.any([np.diff(column[order], prepend=np.nan) != 0 for column in reading], axis=0)
@@ -340,7 +338,6 @@ class PartitionCurves:
 
     @cached_property
     def _place(self) -> Integers:
-        """Where each stretch is in that order."""
         place = np.empty(len(self._stretches.since), np.intp)
         place[self._neighbours[0]] = np.arange(len(place))
         return place

@@ -23,8 +23,8 @@ class RecordsResult:
     Attributes:
         lag_ms: times of the group's lag curve, increasing; the lag is linear between them. Where it jumps, a
             time stands twice.
-        lag: records behind at these times, over all partitions: those that still have to be processed, the
-            ones to be processed again included.
+        lag: records behind at these times, over all partitions: still to be processed, or to be processed
+            again.
         peak: the most records behind, by partition.
         peak_ms: when.
         recovery_ms: the longest time from the start of an outage until the partition was no further behind
@@ -60,12 +60,12 @@ class RecordsResult:
 
 
 class Flow:
-    """The records of a group: told who reads what, it knows what is behind, read twice and lost.
+    """The records of a group: from who reads what, how much is behind, read twice and lost.
 
     Calls are about partitions by index; each partition is named once in a call, and is named in calls in the
-    order of time. `at` is one time or one for each partition. Different partitions may be told about in any
-    order, as long as no call is for a time before the last `advance`; calls for the same time
-    happen in the order in which they were made.
+    order of time. `at` is one time or one for each partition. Calls about different partitions may come in
+    any order, as long as no call is for a time before the last `advance`; calls for the same time happen in
+    the order in which they were made.
     """
 
     def __init__(self, scenario: Scenario, first: NDArray[np.int64], topics: Sequence[str]) -> None:
@@ -77,7 +77,7 @@ class Flow:
         self._readers = Readers(scenario, np.repeat(rates, np.diff(first)))
         self._calls = Calls()
         # Who reads each partition after all calls, happened or not, and whether that one stands still.
-        self._told = np.full(int(first[-1]), -1)
+        self._reader = np.full(int(first[-1]), -1)
         self._stands = np.zeros(int(first[-1]), np.bool_)
         self._turns: NDArray[np.intp] | None = None
         self._now = 0.0
@@ -88,7 +88,7 @@ class Flow:
 
         Gives a column with the turn of the next call about each partition, to be written to.
         """
-        self._turns = np.zeros(len(self._told), np.intp)
+        self._turns = np.zeros(len(self._reader), np.intp)
         yield self._turns
         self._turns = None
         self._calls.put_in_turn()
@@ -116,11 +116,11 @@ class Flow:
         commits what it has read of others, as clients do when they rejoin, and its commit interval begins.
         """
         slots = np.asarray(partitions, np.intp)
-        reader = self._told[slots]
+        reader = self._reader[slots]
         assert ((reader < 0) | (reader == consumer) | self._stands[slots]).all(), (
             "a partition has two readers"
         )
-        self._told[slots] = consumer
+        self._reader[slots] = consumer
         self._stands[slots] = False
         self._call(slots, consumer, at, READ)
 
@@ -128,7 +128,7 @@ class Flow:
         """Whoever reads them does not any more, and will not go on where it was.
 
         Args:
-            partitions: which; those that nobody reads stay as they are.
+            partitions: which; one that nobody reads stays as it is.
             at: when.
             committed: whether it was asked to give them up, or has closed, and could commit before; whether
                 it does is for the load to say.
@@ -136,7 +136,7 @@ class Flow:
         if not len(partitions):
             return
         self._stop(partitions, at, GIVEN_UP if committed else DROPPED)
-        self._told[partitions] = -1
+        self._reader[partitions] = -1
         self._stands[partitions] = False
 
     def stalls(self, partitions: Integers, at: float | Floats) -> None:
@@ -201,7 +201,7 @@ class Flow:
             consumed=(balance.processed - balance.lost) / 1000,
             waiting=(balance.arrived - balance.processed) / 1000,
             arrived=balance.arrived / 1000,
-            uncommitted_ms=readers.transactions.waited(len(again), at),
+            uncommitted_ms=readers.transactions.waits_ms(len(again), at),
             catch_up_ms=outages.catch_up_ms,
             catch_ups=outages.catch_ups(),
             curves=readers.curves,
@@ -209,7 +209,7 @@ class Flow:
 
     def _stop(self, partitions: Integers, at: float | Floats, kind: int) -> None:
         slots = np.asarray(partitions, np.intp)
-        reader = self._told[slots]
+        reader = self._reader[slots]
         read = reader >= 0
         if not read.all():
             slots, reader = slots[read], reader[read]

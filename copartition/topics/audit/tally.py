@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -244,7 +244,7 @@ class Tally:
             "groups": [(group.writers, group.from_records, group.rows) for group in self.groups],
             "tries": (self._shift, self._next_try, self.in_vain),
         }
-        return json.dumps(plain).encode() + b"\n" + file.getvalue()
+        return json.dumps(plain, default=astuple).encode() + b"\n" + file.getvalue()
 
     @classmethod
     def load(cls, dumped: bytes) -> Tally:

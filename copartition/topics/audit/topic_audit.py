@@ -45,7 +45,8 @@ class Records(NamedTuple):
     keys: KeyColumn
 
 
-class Writer(NamedTuple):
+@dataclass(frozen=True, order=True)
+class Writer:
     """A rule over a partition count: what a record's place says about the client that wrote it.
 
     Attributes:
@@ -90,7 +91,8 @@ class Span:
     rivals: tuple[Writer, ...] = ()
 
 
-class Share(NamedTuple):
+@dataclass(frozen=True)
+class Share:
     """What a writer explains of a topic, wherever it is.
 
     Attributes:

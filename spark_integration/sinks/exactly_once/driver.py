@@ -6,18 +6,18 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import confluent_kafka  # the module, since its classes cannot be pickled
+import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
-from partitioning.clients.contact import cluster_metadata
 from partitioning.clients.ledger import entries, ledger_group
-from partitioning.errors import BrokerUnreachableError, InvalidConfigError, NotEnoughReplicasError
+from partitioning.errors import NotEnoughReplicasError
 from spark_integration.errors import HalfWrittenError, LedgerInUseError, RoutingError
+from spark_integration.sinks.cluster import create_client, first_answer
 from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
+    check_readable,
     group_refused,
     meaning,
     patiently,
-    settled,
     topic_refused,
 )
 from spark_integration.sinks.exactly_once.half_done import SILENT_S, fence, fence_one
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from partitioning.clients.ledger import Entry
     from spark_integration.sinks.exactly_once.target import Target
 
+_admin_api: Any = confluent_kafka.admin  # stubs export not all of it
+
 _SLACK_S = 20.0
 """How long to wait for coordinators beyond the timeout of what a dead driver may have left open."""
 
 
-def described(target: Target) -> Target:
+def look_up(target: Target) -> Target:
     """The target with what the cluster says of its topic.
 
     Raises:
@@ -47,11 +49,11 @@ def described(target: Target) -> Target:
         AccessError: this user may not write to it, or not commit offsets of it.
         NotEnoughReplicasError: too few replicas of a partition are in sync.
     """
-    return _described(_admin(target), target)
+    return _look_up(_admin(target), target)
 
 
-def prepared(target: Target) -> Target:
-    """The same as `described`, of a version that may be written now.
+def prepare(target: Target) -> Target:
+    """The same as `look_up`, of a version that may be written now.
 
     Raises:
         InvalidConfigError: librdkafka refuses the configuration, or the brokers so long a transaction.
@@ -62,7 +64,7 @@ def prepared(target: Target) -> Target:
         DeliveryError: the cluster does not say what a partition holds.
     """
     admin = _admin(target)
-    target = _described(admin, target)
+    target = _look_up(admin, target)
     _check_group(admin, target)
     # Whether this user may have transactions, and as long ones: else each task would be refused.
     fence_one(target, 0)
@@ -98,7 +100,7 @@ def place_for(target: Target) -> int:
         ExactlyOnceError: the cluster refuses the ledger, or somebody else has written to it.
     """
     admin = _admin(target)
-    target = _described(admin, target)
+    target = _look_up(admin, target)
     ledger = _ledger(admin, target, target.actual).values()
     again = (entry.partitions for entry in ledger if entry and entry.version == target.version)
     return next(again, target.actual)
@@ -147,7 +149,7 @@ def check_all_written(target: Target, written: Collection[int]) -> None:
         )
 
 
-def _described(admin: AdminClient, target: Target) -> Target:
+def _look_up(admin: AdminClient, target: Target) -> Target:
     topics = confluent_kafka.TopicCollection([target.topic])
     description = _ask_while_coordinators_move(
         target,
@@ -163,9 +165,7 @@ def _described(admin: AdminClient, target: Target) -> Target:
 
 def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, int]) -> None:
     """Raise if brokers would refuse records now; a user who may not see the topic's settings is not told."""
-    from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]  # noqa: PLC0415 - not pickled
-
-    resource = ConfigResource(ConfigResource.Type.TOPIC, target.topic)
+    resource = _admin_api.ConfigResource(_admin_api.ConfigResource.Type.TOPIC, target.topic)
     try:
         settings = patiently(
             lambda _: admin.describe_configs([resource])[resource].result(ANSWER_WITHIN_S),
@@ -211,7 +211,7 @@ def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int,
         return answer.result(ANSWER_WITHIN_S).topic_partitions
 
     try:
-        offsets = patiently(lambda _: settled(committed()), SILENT_S)
+        offsets = patiently(lambda _: check_readable(committed()), SILENT_S)
     except confluent_kafka.KafkaException:
         fence(
             target,
@@ -221,7 +221,7 @@ def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int,
                 if place.error is not None
             ],
         )
-        offsets = _ask_while_coordinators_move(target, lambda: settled(committed()))
+        offsets = _ask_while_coordinators_move(target, lambda: check_readable(committed()))
     try:
         return entries(offsets)
     except ValueError as error:
@@ -230,27 +230,15 @@ def _ledger(admin: AdminClient, target: Target, partitions: int) -> Mapping[int,
 
 def _admin(target: Target) -> AdminClient:
     """A client that some broker has answered: one that is refused says so here, not after a timeout."""
-    from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - its classes cannot be pickled, either
-
     errors: list[KafkaError] = []
-    settings: dict[str, Any] = {**target.config, "error_cb": errors.append, "log_level": 0}
-    try:
-        admin = AdminClient(settings)
-    except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
-        raise InvalidConfigError(f"librdkafka refuses the 'kafka.' options: {error}") from error
-    try:
-        cluster_metadata(admin, target.config, errors, timeout_s=ANSWER_WITHIN_S, topic=target.topic)
-    except BrokerUnreachableError as error:
-        raise BrokerUnreachableError(
-            f"no broker of {target.config['bootstrap.servers']!r} answers: {error}. Is the address right, "
-            "the broker up, and do the security settings fit the cluster?"
-        ) from error
+    admin: AdminClient = create_client(_admin_api.AdminClient, target.config, errors)
+    first_answer(admin, target.config, errors, timeout_s=ANSWER_WITHIN_S, topic=target.topic)
     return admin
 
 
-def _allowed(described: Any) -> set[str]:
+def _allowed(description: Any) -> set[str]:
     """What this user may do there; everything where the broker does not say."""
-    operations = described.authorized_operations
+    operations = description.authorized_operations
     return {"READ", "WRITE"} if operations is None else {operation.name for operation in operations}
 
 

@@ -51,7 +51,7 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
             time.sleep(0.1)
 
 
-def limited(call: Callable[[], Any], within_s: float) -> Any:
+def call_within(call: Callable[[], Any], within_s: float) -> Any:
     """The result of a call that may not return although it got a timeout.
 
     librdkafka may wait without end for a group's coordinator that went away (confluentinc/librdkafka issues
@@ -99,7 +99,7 @@ def begin(producer: Producer, topic: str) -> int:
     return len(offsets.topics[topic].partitions)
 
 
-def settled(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
+def check_readable(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
     """Committed offsets, each of which could be read.
 
     Raises:
@@ -155,7 +155,7 @@ def meaning(error: KafkaError, app_id: str, topic: str) -> CopartitionError:
     if name == "UNSTABLE_OFFSET_COMMIT":
         text += (
             " They keep a transaction of the ledger open that nobody has, as brokers can that were restarted "
-            "amid it: docs/spark.md says how to go on"
+            "amid it: docs/exactly-once.md says how to go on"
         )
     return DeliveryError(f"topic {topic!r}, written by {app_id!r}: {text or 'the cluster says'} ({name})")
 

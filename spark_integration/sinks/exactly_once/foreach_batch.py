@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 from spark_integration.columns import kafka_partition
 from spark_integration.errors import ColumnError
 from spark_integration.routing import route
-from spark_integration.sinks import register
+from spark_integration.session import register
 from spark_integration.sinks.exactly_once.driver import place_for
 from spark_integration.sinks.exactly_once.target import target_of
 from spark_integration.sinks.options import read_options

@@ -18,11 +18,11 @@ from partitioning.clients.ledger import entries, ledger_group, transactional_id
 from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
     begin,
+    check_readable,
     close,
     is_fenced,
     meaning,
     patiently,
-    settled,
 )
 from spark_integration.sinks.exactly_once.partitions import admin_client, committed_reader, end_of
 
@@ -176,7 +176,7 @@ def _abort_in_partition(producer: Producer, place: confluent_kafka.TopicPartitio
 def _is_open(admin: AdminClient, target: Target, place: confluent_kafka.TopicPartition) -> bool:
     """Whether a transaction that would change an entry of the ledger has not ended."""
     try:
-        settled(_committed(admin, target, place, stable=True))
+        check_readable(_committed(admin, target, place, stable=True))
     except confluent_kafka.KafkaException as error:
         if error.args[0].name() == "UNSTABLE_OFFSET_COMMIT":
             return True
@@ -186,7 +186,7 @@ def _is_open(admin: AdminClient, target: Target, place: confluent_kafka.TopicPar
 
 def _last(admin: AdminClient, target: Target, place: confluent_kafka.TopicPartition) -> Entry | None:
     """The entry that is in force while a transaction that would change it is open."""
-    return entries(settled(_committed(admin, target, place, stable=False)))[place.partition]
+    return entries(check_readable(_committed(admin, target, place, stable=False)))[place.partition]
 
 
 def _committed(

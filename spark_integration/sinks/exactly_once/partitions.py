@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import confluent_kafka  # the module, since its classes cannot be pickled
+import confluent_kafka.admin  # the modules, since their classes cannot be pickled
 
 from partitioning.clients.ledger import ledger_group
 from spark_integration.sinks.exactly_once.faults import ANSWER_WITHIN_S, patiently
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from spark_integration.sinks.exactly_once.target import Target
 
+_admin_api: Any = confluent_kafka.admin  # stubs export not all of it
 _TIMED_OUT = confluent_kafka.KafkaError._TIMED_OUT
 
 _OPEN_S = 3.0
@@ -26,9 +27,7 @@ _OPEN_S = 3.0
 
 def admin_client(target: Target) -> AdminClient:
     """A client that asks what committed offsets and partitions' ends are."""
-    from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - its classes cannot be pickled, either
-
-    return AdminClient({**target.config, "log_level": 0})
+    return confluent_kafka.admin.AdminClient({**target.config, "log_level": 0})
 
 
 @contextmanager
@@ -53,9 +52,7 @@ def end_of(admin: AdminClient, place: confluent_kafka.TopicPartition, *, committ
     Raises:
         KafkaException: the cluster refuses, or does not answer.
     """
-    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # noqa: PLC0415 - not pickled
-
-    latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    latest: Any = _admin_api.OffsetSpec.latest()
     return _offsets(admin, [place], latest, committed=committed)[0]
 
 
@@ -65,9 +62,7 @@ def with_offsets(admin: AdminClient, target: Target, partitions: Sequence[int]) 
     Raises:
         KafkaException: the cluster refuses, or does not answer.
     """
-    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # noqa: PLC0415 - not pickled
-
-    latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    latest: Any = _admin_api.OffsetSpec.latest()
     places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in partitions]
     ends = _offsets(admin, places, latest, committed=False)
     return [partition for partition, end in zip(partitions, ends, strict=True) if end]
@@ -88,13 +83,11 @@ def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenc
     Raises:
         KafkaException: the cluster refuses, or does not answer.
     """
-    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined] # noqa: PLC0415 - not pickled
-
     place = confluent_kafka.TopicPartition(target.topic, partition)
     end = end_of(admin, place, committed=False)
     if not end:
         return False
-    earliest: Any = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+    earliest: Any = _admin_api.OffsetSpec.earliest()
     if _offsets(admin, [place], earliest, committed=False)[0]:
         return True  # deleted by age or by hand
     with committed_reader(target) as reader:

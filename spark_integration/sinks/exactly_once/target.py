@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from partitioning.clients.delivery import milliseconds
 from partitioning.clients.ledger import FORMAT
 from partitioning.errors import InvalidConfigError, TopicChangedError
@@ -19,8 +23,6 @@ from spark_integration.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    import pyarrow as pa
 
     from partitioning.clients.ledger import Entry
     from spark_integration.sinks.options import SinkOptions
@@ -44,8 +46,6 @@ class Content:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take note of the next records."""
-        import pyarrow as pa  # noqa: PLC0415 - executors unpickle this class by value
-
         kinds = {
             "key": pa.binary(),
             "value": pa.binary(),
@@ -65,10 +65,6 @@ class Content:
         return whole.hexdigest()
 
     def _add(self, name: str, column: pa.Array) -> None:
-        import numpy as np  # noqa: PLC0415 - as above
-        import pyarrow as pa  # noqa: PLC0415
-        import pyarrow.compute as pc  # noqa: PLC0415
-
         if pa.types.is_timestamp(column.type):
             self._hash(name, column.cast(pa.int64()).fill_null(_NO_TIME).to_numpy())
             return

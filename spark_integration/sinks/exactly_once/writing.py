@@ -22,20 +22,20 @@ from spark_integration.sinks.exactly_once.driver import (
     check_after,
     check_all_written,
     check_alone,
-    described,
-    prepared,
+    look_up,
+    prepare,
 )
 from spark_integration.sinks.exactly_once.faults import (
     ANSWER_WITHIN_S,
     PATIENCE_S,
     begin,
+    call_within,
+    check_readable,
     close,
     is_fenced,
     is_passing,
-    limited,
     meaning,
     patiently,
-    settled,
 )
 from spark_integration.sinks.exactly_once.half_done import (
     SILENT_S,
@@ -211,7 +211,7 @@ class _Attempt:
         limit_s = target.longest_transaction_s
         try:
             for call in (lambda within_s: send_offsets([place], group, within_s), end):
-                limited(partial(patiently, call, limit_s), limit_s + SLACK_S)
+                call_within(partial(patiently, call, limit_s), limit_s + SLACK_S)
         except TimeoutError:
             self._stuck = True
             raise DeliveryError(
@@ -282,7 +282,7 @@ class _Attempt:
         place = confluent_kafka.TopicPartition(self._target.topic, partition)
 
         def ask(limit_s: float) -> Sequence[confluent_kafka.TopicPartition]:
-            return settled(self._group.committed([place], limit_s))
+            return check_readable(self._group.committed([place], limit_s))
 
         try:
             offsets = patiently(ask, SILENT_S if mend else PATIENCE_S)
@@ -384,7 +384,7 @@ class OnceBatchWriter(datasource.DataSourceArrowWriter):
     """Writes one version, exactly once."""
 
     def __init__(self, target: Target) -> None:
-        self._target = prepared(target)
+        self._target = prepare(target)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> datasource.WriterCommitMessage:
         """One task's rows."""
@@ -412,7 +412,7 @@ class OnceStreamWriter(_StreamWriterBase):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         # Only what goes to the tasks asks the cluster; to commit and to abort there is another writer.
         try:
-            self._target = described(self._target)
+            self._target = look_up(self._target)
         except CopartitionError as error:
             self._refused = error  # Spark would show an error of here as one of pickling
         return self.__dict__

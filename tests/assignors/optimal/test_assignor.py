@@ -40,6 +40,7 @@ def test_loads_and_moves_and_spread_are_the_best_there_are():
     assert moved > examples(700) * 50 // 1400
 
 
+@pytest.mark.heavy
 def test_as_a_linear_program_on_medium_groups():
     for group in [
         *groups(16, 50, members=9, topics=6, most=9),

@@ -27,6 +27,7 @@ def test_as_brute_force_on_tiny_groups(equal):
     assert 0.1 < answers.count(None) / len(answers) < 0.8  # both kinds of groups are met
 
 
+@pytest.mark.heavy
 def test_as_a_linear_program_on_medium_groups():
     rng = np.random.default_rng(16)
     moved = 0

@@ -34,6 +34,7 @@ def test_loads_and_moves_and_far_partitions_are_the_best_there_are(name, racks):
     assert far > examples(200) * 50 // 400
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("racks", ORDERS)
 def test_as_a_linear_program_on_medium_groups(racks):
     for group in groups_with_racks(42, 30, members=9, topics=6, most=9):

@@ -53,7 +53,7 @@ def test_one_writer_is_told_in_the_first_line(audited):
             "written by java over 4, then librdkafka over 4",
             1,
         ),
-        ({"keys": KEYS[:2]}, "cannot be told", 2),
+        ({"keys": KEYS[:2]}, "cannot tell", 2),
         ({"keys": [None] * 20}, "no keys in 20 records: nothing can be said", 2),
         ({"keys": []}, "no records: nothing can be said", 2),
     ],

@@ -32,6 +32,7 @@ def file(tmp_path):
     return write
 
 
+@pytest.mark.heavy
 def test_text_says_what_to_set_for_each_client():
     lines = invoke(*RATE).stdout.splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["java:", "librdkafka:"]

@@ -8,7 +8,7 @@ import pytest
 
 from copartition.cli.check import CHECKS
 from copartition.diff import parse_check
-from copartition.reports.join.model import JoinNumbers
+from copartition.reports.join import JoinNumbers
 from copartition.topics.audit.topic_audit import Coverage
 from tests.copartition.topics.join.invented import Topic
 from tests.support.pages import Page
@@ -46,7 +46,7 @@ def cluster(monkeypatch):
         assert not committed
         yield Reading(TOPICS[topic], selection)
 
-    monkeypatch.setattr("copartition.topics.audit.topic.read_records", read)
+    monkeypatch.setattr("copartition.topics.cluster.read_records", read)
     return "-b", "localhost:9092"
 
 

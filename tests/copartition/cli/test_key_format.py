@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from copartition.topics.audit import topic
+from copartition.topics import cluster
 from copartition.topics.audit.topic_audit import Coverage, Records
 from partitioning import key_column, partition_batch
 
@@ -40,7 +40,7 @@ class Read:
 @pytest.fixture
 def servers(monkeypatch):
     """A cluster whose orders have keys of text, and whose payments the same as integers."""
-    monkeypatch.setattr(topic, "read_records", Read)
+    monkeypatch.setattr(cluster, "read_records", Read)
     return "localhost:1"
 
 

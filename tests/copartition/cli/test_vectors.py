@@ -10,7 +10,7 @@ import pytest
 
 from assignors import Group, Member, Topic, get_assignor
 from copartition import vectors
-from copartition.reports.vectors import SCHEMA
+from copartition.vectors import SCHEMA
 from partitioning import TopicPartition, partition_for_key
 from partitioning.errors import AssignorError, SourceError
 

@@ -82,18 +82,18 @@ def simulated(strategy, what, members, partitions, count, *, static, settings):
     ("what", "members", "partitions", "count", "static", "settings"),
     sample(
         [
+            ("crash", 3, 9, 1, False, Settings()),
             ("join", 1, 8, 1, False, Settings()),
             ("join", 6, 49, 2, False, FAST),
             ("leave", 3, 12, 1, False, Settings()),
             ("leave", 6, 40, 2, False, FAST),
             ("leave", 4, 24, 1, True, Settings()),
-            ("crash", 3, 9, 1, False, Settings()),
             ("crash", 9, 45, 3, False, FAST),
             ("crash", 5, 20, 1, True, FAST),
             ("growth", 1, 4, 2, False, Settings()),
             ("growth", 5, 20, 5, False, FAST),
         ],
-        every=9,
+        every=10,
     ),
 )
 def test_costs_are_the_means_of_many_simulations(
@@ -202,6 +202,7 @@ def test_where_all_have_something_to_give_up_the_follow_up_waits_for_nobody():
     assert [stop.protocol for stop in stops] == ["eager", "consumer"]
 
 
+@pytest.mark.heavy
 def test_a_large_group_stops_as_a_small_one_does():
     before = {f"m{m}": [TopicPartition("t", p) for p in range(50 * m, 50 * m + 50)] for m in range(2_000)}
     after = dict(list(before.items())[1:]) | {"new": before["m0"]}

@@ -88,6 +88,12 @@ def test_one_source_with_one_state_stands_alone():
     assert "partition counts are unknown" in pair.after.assumed[0]
 
 
+def test_a_group_that_has_its_target_stands_alone(tmp_path):
+    _, target = parse_capture((CAPTURES / "reconciling-4.3.1.txt").read_text())
+    (path := tmp_path / "arrived.json").write_bytes(snapshot_bytes(target, target))
+    assert read_pair(str(path)).alone
+
+
 def test_a_step_of_a_scenario_is_a_source(scenario):
     first, last = read_source(f"{scenario}#0").state, read_source(f"{scenario}#-1").state
     assert [member.client_id for member in last.members] == ["worker-0", "worker-1", "new"]

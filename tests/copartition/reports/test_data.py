@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from copartition.reports.simulation.json import runs_json, simulation_json
-from copartition.reports.simulation.model import assumptions
+from copartition.reports.simulation import assumptions, runs_json, simulation_json
 from copartition.simulation import Runs
 from tests.support.results import SCENARIO, a_loaded_result, a_result
 

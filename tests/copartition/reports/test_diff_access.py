@@ -10,12 +10,22 @@ from copartition.reports.diff.html import diff_html
 from tests.support.diffs import joined
 from tests.support.pages import Page
 
+PAGES: dict[str, Page] = {}
+"""Each page is made once, and no test changes it."""
 
-@pytest.fixture(params=["grown", "unchanged", "odd", "empty_diff", "named", "planned", "forty", "large"])
-def page(request, large):
-    if request.param == "forty":
-        return Page(diff_html(joined(40, 6)))
-    return Page(diff_html(large if request.param == "large" else request.getfixturevalue(request.param)))
+
+@pytest.fixture(
+    params=[
+        *("grown", "unchanged", "odd", "empty_diff", "named", "planned", "forty"),
+        pytest.param("large", marks=pytest.mark.heavy),
+    ]
+)
+def page(request):
+    name = request.param
+    if name not in PAGES:
+        shown = joined(40, 6) if name == "forty" else request.getfixturevalue(name)
+        PAGES[name] = Page(diff_html(shown))
+    return PAGES[name]
 
 
 def test_a_page_has_one_main_landmark_that_holds_everything(page):

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from copartition.reports.join.html import WIDTH, join_picture
+from copartition.reports.join_page import WIDTH, join_picture
 from copartition.topics.join.proof import KeyPairs
 
 

@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 
 from assignors.group import Topic
+from copartition.reports.lanes import GRID_LANES
 from copartition.reports.page import WIDTH
-from copartition.reports.simulation.chart import DRAWN, HEIGHTS, charts, first_disturbance, whole_run
-from copartition.reports.simulation.html import availability_svg, simulation_html
-from copartition.reports.simulation.lanes import GRID_LANES
-from copartition.reports.simulation.model import CAUSES, REBALANCES, outage_rows
+from copartition.reports.simulation import CAUSES, REBALANCES, outage_rows
+from copartition.reports.simulation_page import (
+    DRAWN,
+    HEIGHTS,
+    availability_svg,
+    charts,
+    first_disturbance,
+    simulation_html,
+    whole_run,
+)
 from copartition.simulation import (
     Consumer,
     Costs,

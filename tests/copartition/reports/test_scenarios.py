@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from copartition.reports.simulation.model import assumptions
+from copartition.reports.simulation import assumptions
 from copartition.simulation import Costs, Exponential, Load, LogNormal, Settings, Uniform
 from tests.support.results import SCENARIO
 

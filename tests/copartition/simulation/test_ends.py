@@ -24,6 +24,7 @@ from copartition.simulation.inputs.durations import LATEST_MS
 from partitioning import TopicPartition
 from partitioning.errors import ScenarioError
 from tests.support.recording import strangers
+from tests.support.tiers import sample
 
 __all__ = ["strangers"]
 
@@ -32,7 +33,7 @@ GROWS = Scenario(TOPICS, (Consumer("a"),), (Grow(60_000, "orders", 6),))
 
 
 def test_growth_is_noticed_once_whatever_the_phase():
-    results = list(simulate_seeds(GROWS, range(500)))
+    results = list(simulate_seeds(GROWS, sample(range(500), 5)))
     assert {(each.summary.rebalances, each.summary.unassigned_partitions) for each in results} == {(1, 0)}
 
 
@@ -100,6 +101,7 @@ class Restless:
         return Assignment.for_group(group, {turn: given}, transferring=waiting)
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("strangers")
 def test_a_group_that_never_comes_to_rest_is_told():
     register_assignor("restless", Restless)

@@ -13,9 +13,9 @@ from copartition.simulation import (
     Create,
     Deployment,
     Grow,
+    RollingRestart,
     Scenario,
     Settings,
-    rolling_restart,
     simulate,
     simulate_seeds,
 )
@@ -32,7 +32,7 @@ def workers(count, *, static=False):
 def deployment(*, down_ms, static, assignor="sticky"):
     """40 consumers of 200 partitions, restarted one after another (engineering-notes.com)."""
     consumers = workers(40, static=static)
-    events = rolling_restart(consumers, start_ms=1_000, every_ms=EVERY_MS, down_ms=down_ms)
+    events = (RollingRestart(at_ms=1_000, every_ms=EVERY_MS, down_ms=down_ms),)
     return Scenario((Topic("orders", 200),), consumers, events, assignor)
 
 
@@ -89,6 +89,7 @@ def test_forty_pods_replaced_with_a_surge_of_ten_cost_more_under_cooperative(set
     assert 100 < eager < 606 < cooperative < 900
 
 
+@pytest.mark.heavy
 def test_connect_starts_nine_hundred_tasks_in_fourteen_minutes_or_in_one():
     """3 workers start 90 connectors of 10 tasks one after another: 14 min, or under 1 min with cooperative.
 
@@ -141,10 +142,11 @@ def test_new_partitions_are_noticed_at_the_leaders_next_metadata_refresh():
 
 def bounce(assignor, *, down_ms=500, assign_ms=0):
     consumers = tuple(Consumer(f"instance-{number}") for number in range(10))
-    events = rolling_restart(consumers, every_ms=EVERY_MS, down_ms=down_ms)
+    events = (RollingRestart(every_ms=EVERY_MS, down_ms=down_ms),)
     return Scenario((Topic("orders", 100),), consumers, events, assignor, costs=Costs(assign_ms=assign_ms))
 
 
+@pytest.mark.heavy
 def test_a_rolling_bounce_of_ten_costs_an_eager_group_what_its_members_open():
     """Kafka Streams, 10 stateful instances: 37.1 s of pause under eager against 3.5 s under cooperative.
 
@@ -160,6 +162,7 @@ def test_a_rolling_bounce_of_ten_costs_an_eager_group_what_its_members_open():
     assert 6 < eager / cooperative < 7.5
 
 
+@pytest.mark.heavy
 def test_a_bounce_that_opens_nothing_costs_eager_less():
     """Without anything to open only the barrier counts, and cooperative has two."""
     eager, cooperative = (

@@ -136,6 +136,19 @@ def test_a_batch_of_explicit_partitions_asks_nothing(mocked: Cluster) -> None:
     assert strategy.topics == []
 
 
+def test_the_fate_of_a_batch_is_its_own_callbacks_alone(mocked: Cluster) -> None:
+    topic = mocked.create_topic(2)
+    producer = producer_for(mocked, Strategy(InTurn()))
+    reports: list[str | None] = []
+    producer.produce_batch(
+        topic,
+        [{"value": b"value", "partition": 9}] * 3,
+        on_delivery=lambda error, _: reports.append(error and error.name()),
+    )
+    assert producer.flush(20) == 0  # it raises for records that nobody watches
+    assert reports == ["_UNKNOWN_PARTITION"] * 3
+
+
 def test_what_a_full_queue_refuses_is_marked(mocked: Cluster) -> None:
     topic = mocked.create_topic(2)
     producer = producer_for(mocked, Strategy(InTurn()), queue_buffering_max_messages=4, linger_ms=500)

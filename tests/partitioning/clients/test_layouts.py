@@ -162,10 +162,10 @@ def test_a_producer_that_ends_meanwhile_ends_the_question(error: Exception | Non
     def ask(_name: str, _within_s: float) -> Any:
         raise error or module.CancelledError
 
-    known.refresh_soon(ask)
+    known._refresh_soon(ask)
     known.close()
     wait_for_refresh(known)
-    assert known.trusted("t")
+    assert known.trusted("t", ask)
 
 
 def test_librdkafka_hashes_for_a_strategy_that_hashes_alike() -> None:

@@ -147,6 +147,7 @@ def test_a_keyed_record_that_opens_a_batch_moves_sticky_per_batch_on() -> None:
     assert strategy.partition(None, TopicLayout(12)) != stuck
 
 
+@pytest.mark.heavy
 def test_round_robin_that_is_asked_twice_uses_half_of_the_partitions() -> None:
     used = {
         double: set(

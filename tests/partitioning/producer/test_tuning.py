@@ -91,16 +91,19 @@ def test_nothing_keeps_less_than_the_round_trip(client: Client) -> None:
     assert tune(client, 1.5).best is None
 
 
+@pytest.mark.heavy
 def test_larger_batches_are_tried_where_some_are_filled() -> None:
     assert {trial.batch_size for trial in tune("java", keyed=True).trials} == {16_384}
     assert {16_384, 65_536} < {trial.batch_size for trial in tune("java", size=3_000).trials}
 
 
+@pytest.mark.heavy
 def test_smaller_batches_of_librdkafka_are_tried_where_they_would_be_filled() -> None:
     assert {trial.batch_size for trial in tune("librdkafka", keyed=True).trials} == {1_000_000}
     assert {16_384, 1_000_000} < {trial.batch_size for trial in tune("librdkafka", size=3_000).trials}
 
 
+@pytest.mark.heavy
 def test_a_busy_broker_wants_fewer_requests_for_the_latency_s_sake() -> None:
     trials = tune("librdkafka", keyed=True, request_ms=1.3).trials
     by_linger = {trial.linger_ms: trial for trial in trials}

@@ -20,9 +20,9 @@ from spark_integration import (
     partition_profile,
     register,
     route,
-    ship,
 )
 from spark_integration.keys import long_key
+from spark_integration.shipping import ship
 from tests.support.reading import read_topic
 
 ROWS = 1000

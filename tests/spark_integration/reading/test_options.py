@@ -72,6 +72,7 @@ def test_a_setting_becomes(
         ({"endingOffsets": '{"t": {"0": -2}}'}, "'endingOffsets' is"),
         ({"failOnDataLoss": "no"}, "'failOnDataLoss' is 'no'; give 'true' or 'false'"),
         ({"minPartitions": "0"}, "'minPartitions' is '0'; give a whole number from 1"),
+        ({"maxOffsetsPerTrigger": "9" * 5000}, "'maxOffsetsPerTrigger' is '999"),
         ({"kafka.auto.offset.reset": "latest"}, "leave out 'kafka.auto.offset.reset'"),
         ({"kafka.enable.auto.commit": "true"}, "leave out 'kafka.enable.auto.commit'"),
     ],

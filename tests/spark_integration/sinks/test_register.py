@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from partitioning.errors import InvalidConfigError, MissingDependencyError
-from spark_integration import register, sinks
+from spark_integration import register, session
 
 ROOT = Path(__file__).parents[3]
 
@@ -28,8 +28,8 @@ ROOT = Path(__file__).parents[3]
 def test_what_is_missing_is_said(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, module: str, message: str
 ) -> None:
-    found = sinks.find_spec
-    monkeypatch.setattr(sinks, "find_spec", lambda name: None if name == module else found(name))
+    found = session.find_spec
+    monkeypatch.setattr(session, "find_spec", lambda name: None if name == module else found(name))
     with pytest.raises(MissingDependencyError, match=message):
         register(spark)
 
@@ -50,18 +50,18 @@ def test_spark_finds_the_source_where_it_is_installed(spark: SparkSession) -> No
 def test_a_virtual_environment_that_is_not_activated_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     context = Mock(master="local[2]", pythonExec="python3")
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    monkeypatch.setattr(sinks.sys, "prefix", "/an/environment")
-    monkeypatch.setattr(sinks.sys, "executable", "/an/environment/bin/python")
-    monkeypatch.setattr(sinks.shutil, "which", lambda _: "/an/environment/bin/python3")
-    sinks._check_python(context)
-    monkeypatch.setattr(sinks.shutil, "which", lambda _: "/usr/bin/python3")
+    monkeypatch.setattr(session.sys, "prefix", "/an/environment")
+    monkeypatch.setattr(session.sys, "executable", "/an/environment/bin/python")
+    monkeypatch.setattr(session.shutil, "which", lambda _: "/an/environment/bin/python3")
+    session._check_python(context)
+    monkeypatch.setattr(session.shutil, "which", lambda _: "/usr/bin/python3")
     with pytest.warns(RuntimeWarning, match="Spark's workers run /usr/bin/python3, not"):
-        sinks._check_python(context)
+        session._check_python(context)
     monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/python3")  # chosen
-    sinks._check_python(context)
+    session._check_python(context)
     monkeypatch.delenv("PYSPARK_PYTHON")
     context.master = "spark://host:7077"
-    sinks._check_python(context)
+    session._check_python(context)
 
 
 class ExistingError(PySparkException):

@@ -14,6 +14,7 @@ def test_every_request_is_answered_as_the_coordinator_answers_it(family):
         assert next(differences(case), None) is None
 
 
+@pytest.mark.heavy
 def test_a_group_is_downgraded_when_its_last_member_of_the_consumer_protocol_is_gone():
     downgraded = 0
     for case in golden_lines("coordinator/migration"):

@@ -32,7 +32,6 @@ from copartition.simulation import (
     Stall,
     StatefulSetRoll,
     Uniform,
-    rolling_restart,
 )
 from copartition.simulation.inputs.file import scenario_from_dict, scenario_to_dict
 from partitioning.errors import ScenarioError
@@ -107,7 +106,7 @@ def fault_of(make):
         ([Deployment(0, 0, 0)], "[0].surge", "both 0"),
         ([ScaleTo(0, 2**20 + 1)], "[0].consumers", "scale-to at 0 ms has 1,048,577 members"),
         ([CrashLoop(0, "a", 2**21)], "", "2,097,153 events"),
-        ([ScaleTo(0, 2**20), StatefulSetRoll(0, 1)], "", "1,048,580 events, those that concern every"),
+        ([ScaleTo(0, 2**20), StatefulSetRoll(0, 1)], "", "1,048,580 events, where one that concerns every"),
     ],
 )  # fmt: skip
 def test_an_event_that_cannot_happen_is_named(events, place, fault):
@@ -266,11 +265,6 @@ def test_a_setting_without_meaning_is_named(change, fault):
 def test_events_keep_the_order_they_are_given_in():
     events = [Leave(9, "a"), Restart(5, "a", 0), Leave(5, "b")]
     assert replace(GROUP, events=events).events == tuple(events)
-
-
-def test_a_rolling_restart_takes_the_consumers_in_turn():
-    events = rolling_restart(GROUP.consumers, start_ms=10, every_ms=100, down_ms=7)
-    assert events == (Restart(10, "a", 7), Restart(110, "b", 7))
 
 
 def test_a_scenario_travels_to_another_process():

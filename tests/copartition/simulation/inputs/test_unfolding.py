@@ -207,7 +207,7 @@ def test_who_was_there_before_comes_back_with_the_strategies_of_now():
 def looks(event, *seen, partitions=100):
     """What an autoscaler wants at each of (time, lag, present)."""
     scaler = agenda.Scaler(event)
-    return [scaler.wanted(at_ms, lag, present, partitions) for at_ms, lag, present in seen]
+    return [scaler.wanted_number(at_ms, lag, present, partitions) for at_ms, lag, present in seen]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from copartition.simulation import Consumer, Costs, Load, Scenario
 from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.group.partitions import Partitions
 from copartition.simulation.outcome.timeline import Phase
+from tests.support.tiers import sample
 
 PARTITIONS = 6
 NAMES = ("a", "b", "c")
@@ -74,7 +75,7 @@ class Group:
 
 
 @pytest.mark.parametrize("costs", [Costs(), Costs(partition_ms=300)], ids=["at once", "one by one"])
-@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize("load", sample(LOADS, 2))
 @given(st.lists(st.tuples(st.sampled_from([0.0, 400.0, 3_000.5, 9_000.0]), changes), max_size=12))
 def test_it_makes_no_difference_when_somebody_looks(load, costs, course):
     together, apart = (Group(load, costs, looks=looks) for looks in (False, True))

@@ -136,6 +136,7 @@ def test_a_crash_at_once_repeats_half_an_interval_of_a_group_that_has_read_for_l
     assert simulate(scenario).records.duplicates.sum() == pytest.approx(duplicates, rel=0.15)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("assignor", ["range", "uniform"])
 def test_a_crash_on_a_round_time_finds_consumers_anywhere_between_two_commits(assignor):
     """The group has been committing since before time 0, each consumer every 5 s at a time of its own."""

@@ -6,13 +6,14 @@ from copartition.topics.audit.topic_audit import pick_records
 from partitioning import partition_batch
 from partitioning.profiles import PROFILES
 from tests.copartition.topics.audit.written import HAND, Written, concluded, turns
+from tests.support.tiers import sample
 
 RULES = ("java", "librdkafka", "librdkafka-fnv1a", "sarama-reference", "sarama-crc32", "kafkajs-legacy")
 RULES += ("platformatic", "pulsar-java", "pulsar-murmur3", "pulsar-cpp")
 
 
 @pytest.mark.parametrize("by_partition", [False, True])
-@pytest.mark.parametrize("profile", RULES)
+@pytest.mark.parametrize("profile", sample(RULES, 2))
 def test_every_rule_is_named_for_sure(profile: str, by_partition: bool) -> None:
     audit = Written(12).by(profile, 12, 6000).audit(by_partition=by_partition)
     assert (audit.certainty, turns(audit)) == ("sure", {(profile, 12)})
@@ -40,13 +41,16 @@ def test_of_many_partitions_the_counts_that_people_choose_are_tried(count: int) 
 @pytest.mark.parametrize("by_partition", [False, True])
 @pytest.mark.parametrize(
     "epochs",
-    [
-        [("java", 6), ("java", 12)],
-        [("java", 6), ("java", 8), ("java", 12)],
-        [("java", 4), ("java", 8), ("java", 12)],
-        [("java", 5), ("librdkafka", 12)],
-        [("librdkafka", 12), ("java", 12)],
-    ],
+    sample(
+        [
+            [("java", 6), ("java", 8), ("java", 12)],
+            [("java", 6), ("java", 12)],
+            [("java", 4), ("java", 8), ("java", 12)],
+            [("java", 5), ("librdkafka", 12)],
+            [("librdkafka", 12), ("java", 12)],
+        ],
+        5,
+    ),
 )
 def test_growth_and_a_change_of_client_are_found(epochs: list[tuple[str, int]], by_partition: bool) -> None:
     topic = Written(12)
@@ -69,7 +73,9 @@ def test_a_change_of_client_is_told_with_offset_and_time() -> None:
 
 
 @pytest.mark.parametrize("by_partition", [False, True])
-@pytest.mark.parametrize("shares", [{"java": 0.9, "librdkafka": 0.1}, {"java": 0.5, "librdkafka-fnv1a": 0.5}])
+@pytest.mark.parametrize(
+    "shares", sample([{"java": 0.9, "librdkafka": 0.1}, {"java": 0.5, "librdkafka-fnv1a": 0.5}], 2)
+)
 def test_two_clients_at_once_are_both_named(shares: dict[str, float], by_partition: bool) -> None:
     audit = Written(12).by(shares, 12, 20_000).audit(by_partition=by_partition)
     assert audit.certainty == "mixed"

@@ -59,7 +59,7 @@ def told(found) -> dict[int, list[int]]:
     return by_partition
 
 
-@pytest.mark.parametrize("limit", [12, 50, 100_000])
+@pytest.mark.parametrize("limit", sample([12, 50, 100_000], 3))
 @pytest.mark.parametrize(("profile", "num_partitions"), [("java", 6), ("java", 12), ("librdkafka", 8)])
 def test_one_writer_is_one_range_a_partition(profile: str, num_partitions: int, limit: int) -> None:
     topic = Topic().write(profile, num_partitions, 2000)
@@ -77,8 +77,8 @@ def test_one_writer_is_one_range_a_partition(profile: str, num_partitions: int, 
 
 
 # To a count that is no multiple, to one that has a divisor in common, and to multiples.
-@pytest.mark.parametrize(("before", "after"), sample([(6, 8), (6, 12), (8, 12), (4, 12)], 2))
-@pytest.mark.parametrize("limit", sample([100, 1000, 100_000], 2))
+@pytest.mark.parametrize(("before", "after"), sample([(6, 8), (6, 12), (8, 12), (4, 12)], 4))
+@pytest.mark.parametrize("limit", sample([100, 1000, 100_000], 3))
 def test_growth_is_found_at_its_offset(limit: int, before: int, after: int) -> None:
     topic = Topic().write("java", before, 3000)
     grown_at = [topic.partition.count(partition) for partition in range(before)]
@@ -115,6 +115,7 @@ def test_a_few_rows_elsewhere_are_named_and_cut_nothing() -> None:
     assert found[4].rows - found[4].explained == 3
 
 
+@pytest.mark.heavy
 def test_writers_at_the_same_time_are_one_range_that_explains_half() -> None:
     topic = Topic()
     for _ in range(100):

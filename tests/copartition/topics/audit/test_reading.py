@@ -8,8 +8,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from copartition.topics.audit import reader, topic_state
 from copartition.topics.audit.reader import Messages, Selection, read_records
-from copartition.topics.audit.topic import audit_topic
 from copartition.topics.audit.topic_audit import Records
+from copartition.topics.cluster import audit_topic
 from partitioning import partition_batch
 from partitioning.errors import (
     BrokerUnreachableError,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from copartition.topics.join.by_settings import judge_writers
+from copartition.topics.join.planned import judge_writers
 from copartition.topics.join.writers import CLIENTS, clients_of, parse_writer, placement, setting_for
 from partitioning import PROFILES, partition_batch
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, UnknownStrategyError

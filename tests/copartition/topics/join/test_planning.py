@@ -2,8 +2,8 @@
 
 import pytest
 
-from copartition.reports.join.model import plan_sentences
-from copartition.topics.join.growth import plan_growth
+from copartition.reports.join import plan_sentences
+from copartition.topics.join.planned import plan_growth
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError
 
 JOINS = [("orders", "payments"), ("payments", "customers"), ("clicks", "views"), ("orders", "rates")]

@@ -40,7 +40,7 @@ from spark_integration.sinks.exactly_once.driver import (
     check_all_written,
     check_alone,
     place_for,
-    prepared,
+    prepare,
 )
 from spark_integration.sinks.exactly_once.half_done import fence
 from spark_integration.sinks.exactly_once.target import Target
@@ -65,38 +65,38 @@ def write(version: Target, *partitions: int) -> None:
 
 
 def test_a_version_is_in_when_all_partitions_have_it(first: Target) -> None:
-    prepared(first)
+    prepare(first)
     write(first, 0)
     with pytest.raises(HalfWrittenError, match="not in partition 1"):
         check_after(first)
     write(first, 1)
     check_after(first)
-    prepared(first)
-    prepared(next_version(first))
+    prepare(first)
+    prepare(next_version(first))
 
 
 def test_a_version_that_some_partition_lacks_comes_before_the_next(first: Target) -> None:
     write(first, 0, 1)
     write(next_version(first), 0)
     with pytest.raises(HalfWrittenError, match="version 1 is not in partition 1"):
-        prepared(next_version(next_version(first)))
+        prepare(next_version(next_version(first)))
 
 
 def test_versions_that_do_not_follow_are_refused_before_any_task(first: Target) -> None:
     with pytest.raises(LedgerMissingError):
-        prepared(next_version(first))
+        prepare(next_version(first))
     write(next_version(replace(first, first_version=1)), 0, 1)
     with pytest.raises(LedgerAheadError):
-        prepared(first)
+        prepare(first)
 
 
 def test_a_first_version_whose_ledger_is_gone_is_refused_before_any_task(first: Target) -> None:
     write(first, 0, 1)
-    prepared(first)
+    prepare(first)
     forget(first)
     with pytest.raises(LedgerMissingError, match="partition 0 has records"):
-        prepared(first)
-    prepared(replace(first, first_version=0))
+        prepare(first)
+    prepare(replace(first, first_version=0))
 
 
 def test_a_version_is_placed_as_it_was_before(broker: Kafka, first: Target) -> None:
@@ -137,14 +137,14 @@ def test_a_group_with_members_is_no_ledger(first: Target) -> None:
         while not member.assignment():
             member.poll(0.1)
             assert time.monotonic() < deadline
-        for check in (prepared, check_alone):
+        for check in (prepare, check_alone):
             with pytest.raises(LedgerInUseError, match="in which 1 consumers are"):
                 check(first)
         member.commit(offsets=[TopicPartition(first.topic, 1, 5)], asynchronous=False)
     finally:
         member.close()
     with pytest.raises(LedgerInUseError, match=r"partition 1: offset 5 with metadata .* is no entry"):
-        prepared(first)
+        prepare(first)
     with pytest.raises(LedgerInUseError, match="partition 1"):
         write(first, 1)
 
@@ -154,7 +154,7 @@ def test_a_cluster_that_says_no_says_why(broker: Kafka) -> None:
         target(broker.bootstrap_servers, "nowhere")
     long = {"kafka.transaction.timeout.ms": "2000000"}
     with pytest.raises(InvalidConfigError, match=r"above the brokers' transaction\.max\.timeout\.ms"):
-        prepared(target(broker.bootstrap_servers, broker.create_topic(1), **long))
+        prepare(target(broker.bootstrap_servers, broker.create_topic(1), **long))
     with pytest.raises(InvalidConfigError, match="librdkafka refuses"):
         target(broker.bootstrap_servers, "t", **{"kafka.linger.ms": "soon"})
 
@@ -190,7 +190,7 @@ def test_each_permission_that_is_missing_is_named(secured: Secured) -> None:
     topic = Kafka(secured.admin_servers).create_topic(2)
     allow(secured, ResourceType.TOPIC, topic, AclOperation.WRITE)
 
-    def refused(message: str, call: Callable[[Target], object] = prepared) -> None:
+    def refused(message: str, call: Callable[[Target], object] = prepare) -> None:
         with pytest.raises(AccessError, match=message):
             call(target(secured.servers, topic, app_id=app_id, **user))
 
@@ -204,7 +204,7 @@ def test_each_permission_that_is_missing_is_named(secured: Secured) -> None:
     refused("allow Write and Describe on transactional ids", lambda found: write(found, 0))
     operations = AclOperation.WRITE, AclOperation.DESCRIBE
     allow(secured, ResourceType.TRANSACTIONAL_ID, f"copartition/{app_id}/", *operations)
-    allowed = prepared(target(secured.servers, topic, app_id=app_id, **user))
+    allowed = prepare(target(secured.servers, topic, app_id=app_id, **user))
     write(allowed, 0, 1)
     check_after(allowed)
 
@@ -212,6 +212,6 @@ def test_each_permission_that_is_missing_is_named(secured: Secured) -> None:
 def test_no_error_shows_a_password(secured: Secured) -> None:
     user = {f"kafka.{name}": value for name, value in settings(secured).items()}
     with pytest.raises(CopartitionError) as caught:
-        prepared(target(secured.servers, secured.closed, **user))
+        prepare(target(secured.servers, secured.closed, **user))
     assert "writers" not in str(caught.value)
     assert "writers" not in repr(target(secured.admin_servers, secured.open))

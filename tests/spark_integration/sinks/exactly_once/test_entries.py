@@ -37,7 +37,7 @@ def test_each_transaction_says_how_many_records_it_added(monkeypatch: pytest.Mon
     for name in ("Producer", "Consumer"):
         monkeypatch.setattr(writing.confluent_kafka, name, lambda _: clients)
     monkeypatch.setattr(writing, "Timer", lambda *_: timer)
-    monkeypatch.setattr(writing, "limited", lambda call, _: call())
+    monkeypatch.setattr(writing, "call_within", lambda call, _: call())
     monkeypatch.setattr(writing, "send", lambda *_: None)
     monkeypatch.setattr(writing, "records", lambda *_: [])
     monkeypatch.setattr(writing, "MOST_RECORDS", 2)

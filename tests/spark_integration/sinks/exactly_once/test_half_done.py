@@ -16,8 +16,8 @@ from confluent_kafka.admin import AdminClient
 from partitioning.clients.ledger import Entry, ledger_group, transactional_id
 from partitioning.errors import DeliveryError
 from spark_integration.sinks.exactly_once import driver
-from spark_integration.sinks.exactly_once.driver import check_after, prepared
-from spark_integration.sinks.exactly_once.faults import settled
+from spark_integration.sinks.exactly_once.driver import check_after, prepare
+from spark_integration.sinks.exactly_once.faults import check_readable
 from spark_integration.sinks.exactly_once.half_done import fence
 from spark_integration.sinks.exactly_once.target import Content, Target
 from spark_integration.sinks.exactly_once.writing import write_partition
@@ -147,7 +147,7 @@ def test_a_driver_that_gives_up_leaves_no_reader_waiting(half_done: Target) -> N
 
 @pytest.mark.live
 def test_a_driver_ends_it_before_it_reads_the_ledger(half_done: Target) -> None:
-    prepared(half_done)
+    prepare(half_done)
     assert readable_end(half_done) > 2
 
 
@@ -169,7 +169,7 @@ def test_an_entry_is_left_alone_beside_fewer_records_than_it_knows_of(version: T
         deleted.result(10)
     fence(version, [0])
     with pytest.raises(KafkaException, match="unstable offsets"):
-        settled(committed(version))
+        check_readable(committed(version))
 
 
 @pytest.mark.live
@@ -185,5 +185,5 @@ def test_an_entry_is_left_alone_where_its_records_may_be_in(
     somebody.produce(version.topic, b"more", partition=0)
     somebody.flush(10)
     with pytest.raises(DeliveryError, match="a transaction of the ledger open that nobody has"):
-        prepared(version)
+        prepare(version)
     assert read(version) == [b"0", b"1", b"2", b"3", b"more"][-1 - 4 * entries :]

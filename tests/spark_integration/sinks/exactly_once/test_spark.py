@@ -23,9 +23,9 @@ from spark_integration import (
     kafka_partition,
     register,
     route,
-    typed_error,
     write_exactly_once,
 )
+from spark_integration.errors import typed_error
 from spark_integration.sinks.exactly_once.partitions import end_of
 from tests.support.broker import Kafka
 from tests.support.reading import inversions, read_topic

@@ -27,7 +27,7 @@ from spark_integration import (
     RoutingError,
 )
 from spark_integration.sinks.exactly_once import writing
-from spark_integration.sinks.exactly_once.driver import described, prepared
+from spark_integration.sinks.exactly_once.driver import look_up, prepare
 from spark_integration.sinks.exactly_once.faults import patiently
 from spark_integration.sinks.exactly_once.half_done import fence
 from spark_integration.sinks.exactly_once.target import Target
@@ -223,7 +223,7 @@ def test_somebody_elses_open_transaction_counts_as_well(first: Target) -> None:
 def test_an_attempt_that_came_to_nothing_leaves_no_records(first: Target) -> None:
     with pytest.raises(AttemptError):
         write_partition(dying_after(range(150)), first, 0)
-    prepared(first)
+    prepare(first)
     write_partition(batches(range(150)), first, 0)
     assert written(first) == [*range(150)]
 
@@ -237,7 +237,7 @@ def test_a_topic_of_the_same_name_is_another_topic(first: Target) -> None:
 def test_a_topic_may_grow_between_versions(broker: Kafka, first: Target) -> None:
     write_partition(batches(range(3)), first, 0)
     broker.grow_topic(first.topic, 3)
-    grown = replace(described(next_version(first)), partitions=3)
+    grown = replace(look_up(next_version(first)), partitions=3)
     for partition in (2, 0, 1):
         write_partition(batches([partition], partition), grown, partition)
     assert sorted(written(first)) == [0, 0, 1, 1, 2, 2]

@@ -1,1 +1,0 @@
-"""Simulated runs: as a model, and as text, JSON and a page."""

@@ -1,0 +1,146 @@
+"""Topics of a cluster, each read once: audited, and checked for a join by partition."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from copartition.topics.audit.conclusion import conclude
+from copartition.topics.audit.forms import FormCounts
+from copartition.topics.audit.reader import read_records
+from copartition.topics.audit.tally import Tally
+from copartition.topics.join.judge import judge
+from copartition.topics.join.proof import KeyComparison, KeyPairs
+from copartition.topics.join.verdict import checked_topics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Future
+
+    from copartition.topics.audit.reader import Selection
+    from copartition.topics.audit.topic_audit import LogicalKey, Records, TopicAudit
+    from copartition.topics.join.verdict import JoinVerdict
+
+
+ALL_FORMS = 1 << 18
+"""So many records are looked at for the forms of their keys, and of all further ones, one batch in eight."""
+
+_ONE_IN = 8
+
+
+def audit_topic(
+    topic: str,
+    config: Mapping[str, Any],
+    selection: Selection | None = None,
+    *,
+    committed: bool = False,
+    also: Callable[[Records], object] | None = None,
+    decode: Callable[[bytes, str], LogicalKey] | None = None,
+) -> TopicAudit:
+    """Who wrote a topic, as far as the selected records tell.
+
+    Joins no group, commits nothing, creates nothing; memory is bounded whatever the topic's size.
+
+    Args:
+        topic: its name.
+        config: librdkafka settings; `bootstrap.servers` at least.
+        selection: which records; a sample by default.
+        committed: leave out records of transactions that are open or were aborted.
+        also: what else to do with each batch of records.
+        decode: what a key of a form says, such as a `decoding.KeyDecoder`; by default what its bytes tell.
+
+    Raises:
+        UnknownTopicError: there is no such topic; the message proposes near names.
+        TopicAccessError: we may not read or describe it; the message names the missing ACL.
+        TopicChangedError: the topic was deleted or made anew while it was read.
+        BrokerUnreachableError: no broker answers, and why.
+        InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
+    """
+    with read_records(topic, config, selection, committed=committed) as reading:
+        tally, forms, read = Tally(reading.num_partitions), FormCounts(), 0
+
+        def count(records: Records, *, with_forms: bool) -> None:
+            tally.add(records)
+            if also is not None:
+                also(records)
+            if with_forms:
+                forms.add(records.keys)
+
+        # NumPy counts a batch without the interpreter's lock, so meanwhile the next one is read.
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            counted: Future[None] | None = None
+            for number, records in enumerate(reading):
+                if counted is not None:
+                    counted.result()
+                read += len(records.offset)
+                with_forms = read <= ALL_FORMS or number % _ONE_IN == 0
+                counted = thread.submit(count, records, with_forms=with_forms)
+            if counted is not None:
+                counted.result()
+        return conclude(topic, tally, reading.coverage, forms.forms(decode), compacted=reading.compacted)
+
+
+_UNCOMMITTED = (
+    "records of open and aborted transactions count, as for a reader at read_uncommitted; "
+    "--isolation read-committed leaves them out"
+)
+_COMMITTED = "records of open and aborted transactions do not count, as for a reader at read_committed"
+
+
+class JoinCheck(NamedTuple):
+    """A verdict and what it rests on.
+
+    Attributes:
+        verdict: the verdict.
+        audits: who wrote each topic.
+        pairs: of each topic but the last, where its keys are that the next one has, too.
+    """
+
+    verdict: JoinVerdict
+    audits: tuple[TopicAudit, ...]
+    pairs: tuple[KeyPairs, ...]
+
+
+def check_topics(
+    topics: Sequence[str],
+    config: Mapping[str, Any],
+    selection: Selection | None = None,
+    *,
+    committed: bool = False,
+    decoder: Callable[[str], Callable[[bytes, str], LogicalKey] | None] = lambda _: None,
+) -> JoinCheck:
+    """Whether topics of a cluster can be joined partition by partition.
+
+    Args:
+        topics: two or more names.
+        config: librdkafka settings; `bootstrap.servers` at least.
+        selection: which records to read; a sample by default, which can prove that a join breaks but never
+            that it holds.
+        committed: leave out records of transactions that are open or were aborted.
+        decoder: of a topic, what its keys say, such as a `decoding.KeyDecoder`.
+
+    Raises:
+        InvalidConfigError: fewer than two topics, or one of them twice.
+        CopartitionError: a topic cannot be read; see `audit_topic`.
+    """
+    names = checked_topics(topics)
+    comparison = KeyComparison(len(names))
+    audits = [
+        audit_topic(
+            topic,
+            config,
+            selection,
+            committed=committed,
+            also=partial(comparison.add, number),
+            decode=decoder(topic),
+        )
+        for number, topic in enumerate(names)
+    ]
+    complete = all(audit.coverage.kind == "full" for audit in audits)
+    verdict = judge(audits, comparison.proof(complete=complete))
+    verdict = replace(verdict, assumed=(*verdict.assumed, _COMMITTED if committed else _UNCOMMITTED))
+    pairs = tuple(comparison.pairs(one, other) for one, other in pairwise(range(len(names))))
+    return JoinCheck(verdict, tuple(audits), pairs)
