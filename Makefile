@@ -12,7 +12,7 @@ export PYSPARK_DRIVER_PYTHON := $(CURDIR)/$(BIN)/python
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test failed slow durations test-matrix lint types check bench fuzz faults loop-faults shake mutations release-check mutations-sample golden site site-check sdist-test lock clean
+.PHONY: help setup demo quick test failed slow nightly durations test-matrix lint types check bench fuzz faults loop-faults shake mutations release-check mutations-sample golden site site-check sdist-test lock clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,7 +48,10 @@ failed: $(READY)  ## run what failed in the last run, then the rest of `make tes
 
 # Searches of Hypothesis that need only Python are wider here than in `make test`, and recorded scenarios all run.
 slow: $(READY)  ## run what `make test` leaves out because it takes long
-	@$(PYTEST) --tier ci --numprocesses 4 -m "slow or sampled or (hypothesis and not live)" $(T)
+	@$(PYTEST) --tier ci --numprocesses 4 -m "(slow or sampled or (hypothesis and not live)) and not nightly" $(T)
+
+nightly: $(READY)  ## run in full what `make slow` runs some of
+	@$(PYTEST) --tier ci --numprocesses 4 -m nightly $(T)
 
 durations: $(READY)  ## record how long each file of tests takes, for the order in which they run
 	@$(PYTEST) --tier ci --numprocesses 2 --record-durations

@@ -27,12 +27,10 @@ if TYPE_CHECKING:
 
 
 def ask(assignor: Assignor, group: Group) -> Assignment:
-    """The assignor's answer, which is checked unless the assignor is one of ours.
+    """The assignor's answer, checked unless the assignor is ours.
 
-    Raises:
-        AssignorError: it fails, or its answer breaks a rule; the message names the strategy, and the member
-            and partition where there is one.
-        BrokenPluginError: it ends the process (`sys.exit`).
+    AssignorError, which names strategy, member and partition, where the assignor fails or its answer breaks a
+    rule; BrokenPluginError where the assignor ends the process (`sys.exit`).
     """
     if is_built_in(assignor):
         return assignor.assign(group)
@@ -51,11 +49,7 @@ def ask(assignor: Assignor, group: Group) -> Assignment:
 
 
 def checked_user_data(assignor: RememberingAssignor, owned: PartitionList, generation: int) -> bytes | None:
-    """What a member sends along for an assignor.
-
-    Raises:
-        BrokenPluginError: `user_data` fails, or gives something else than bytes.
-    """
+    """What a member sends along for an assignor; BrokenPluginError where that fails or is not bytes."""
     try:
         data: object = assignor.user_data(owned, generation)
     except (Exception, SystemExit) as error:
@@ -66,20 +60,10 @@ def checked_user_data(assignor: RememberingAssignor, owned: PartitionList, gener
 
 
 def check_answer(group: Group, assignment: object, assignor: Assignor) -> None:
-    """Refuse an answer that would have a partition read twice, by the wrong member, or by nobody.
+    """Raise AssignorError if an answer has a partition read twice, by the wrong member, or by nobody.
 
-    Every member is in it and nobody else; every partition of a topic that somebody subscribes to is given
-    once, to a member that subscribes to it; none is given that the topic does not have. A cooperative
-    assignor may hold partitions back (`Assignment.transferring`), and gives none away that another member
-    still owns (KIP-429).
-
-    Args:
-        group: the group that was asked about.
-        assignment: the answer.
-        assignor: who answered.
-
-    Raises:
-        AssignorError: it breaks one of these rules.
+    A cooperative assignor may hold partitions back (`Assignment.transferring`), and gives none away that
+    another member still owns (KIP-429).
     """
     if not isinstance(assignment, Assignment):
         kind = type(assignment).__name__
@@ -228,22 +212,13 @@ class _Check:
 
 @dataclass
 class Memory:
-    """What one consumer was assigned last, whichever of its assignors the group had chosen.
-
-    Attributes:
-        owned: the partitions.
-        generation: in which generation; -1 before the first.
-    """
+    """What one consumer was assigned last, whichever assignor the group had chosen; generation -1: none."""
 
     owned: PartitionList = field(default_factory=lambda: NOTHING)
     generation: int = -1
 
     def user_data(self, assignor: Assignor) -> bytes | None:
-        """What this consumer sends along for an assignor; None where that wants nothing.
-
-        Raises:
-            BrokenPluginError: the assignor fails, or gives something else than bytes.
-        """
+        """What this consumer sends along for an assignor; None where the assignor wants nothing."""
         if not isinstance(assignor, RememberingAssignor):
             return None
         return checked_user_data(assignor, self.owned, self.generation)

@@ -21,7 +21,7 @@ class Certificate:
     """The peak of an answer, and what no answer can beat.
 
     A peak is the largest load over capacity, in multiples of the mean: all weights over all capacities. What
-    is held back counts as given. All are 0.0 where there is nothing to assign.
+    is held back counts as assigned. All are 0.0 where there is nothing to assign.
 
     Attributes:
         peak: of this answer.

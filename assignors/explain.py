@@ -15,13 +15,7 @@ from partitioning.topic_partition import TopicPartition
 
 
 def settle(decide: Callable[[Group], Assignment], group: Group, follow_ups: int) -> tuple[Group, Assignment]:
-    """The group at its last rebalance, and the answer to it, after which no partition is held back.
-
-    Args:
-        decide: answers one rebalance.
-        group: the group at the first one.
-        follow_ups: the most rebalances after the first.
-    """
+    """The group at its last rebalance, and the answer to it, after which no partition is held back."""
     assignment = decide(group)
     for _ in range(follow_ups):
         if not assignment.transferring:

@@ -36,16 +36,8 @@ def read_text(
 ) -> str:
     """The text of a file, or of standard input where the path is None; UTF-8 unless it shows otherwise.
 
-    What is no text is refused at the first megabyte that shows it.
-
-    Args:
-        path: the file.
-        limit: how many bytes it may have.
-        check_head: sees the first megabyte of a longer file, and raises where that cannot be what is wanted.
-
-    Raises:
-        OSError: the file cannot be read.
-        SourceError: it is no text, or longer; the message does not name the file.
+    What is no text is refused at the first megabyte that shows it (SourceError, without the file's name), as
+    is more than `limit` bytes. `check_head` may refuse a longer file by its first megabyte.
     """
     if path is None:
         return _decoded(_chunks(sys.stdin.buffer, limit), check_head)
@@ -54,11 +46,7 @@ def read_text(
 
 
 def decode_text(content: bytes) -> str:
-    """The text in the bytes of a file.
-
-    Raises:
-        SourceError: they are no text; the message says what they are instead.
-    """
+    """The text in the bytes of a file; SourceError says what the bytes are instead."""
     return _decoded(iter([content]))
 
 

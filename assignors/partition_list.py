@@ -19,12 +19,9 @@ _topic_partition: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__
 
 
 class PartitionColumns(NamedTuple):
-    """The partitions of one list or of several, one after the other.
+    """The partitions of one list or of several, one after the other, as int32 arrays of shape (n,).
 
-    Attributes:
-        names: topic names that `topics` indexes; may hold names that do not occur.
-        topics: int32 array of shape (n,).
-        partitions: int32 array of shape (n,), the numbers.
+    `topics` are indices into `names`, which may hold names that do not occur.
     """
 
     names: tuple[str, ...]
@@ -211,13 +208,10 @@ NOTHING = PartitionList.of(())
 
 
 def as_lists(lists: Iterable[Sequence[TopicPartition | tuple[str, int]]]) -> list[PartitionList]:
-    """The same lists as columns.
+    """These lists as columns; InvalidGroupError where a partition number does not fit 32 bits.
 
-    Almost all of a group are such lists already or empty, and `PartitionList.of` for each of these would cost
-    more than all the rest of an assignment.
-
-    Raises:
-        InvalidGroupError: a partition number that does not fit 32 bits.
+    Almost all lists of a group are columns already or empty, and `PartitionList.of` for each of these would
+    cost more than all the rest of an assignment.
     """
     return [
         each if type(each) is PartitionList else PartitionList.of(each) if each else NOTHING for each in lists

@@ -189,21 +189,14 @@ def decode_sticky_user_data(data: bytes) -> tuple[PartitionList, int | None]:
 
 
 def encode_cooperative_user_data(generation: int) -> bytes:
-    """What a member of a "cooperative-sticky" group adds to its subscription: its generation.
-
-    Raises:
-        ProtocolError: the generation does not fit its field.
-    """
+    """What a member of a "cooperative-sticky" group adds to its subscription: its generation, an int32."""
     writer = Writer("the cooperative-sticky user data")
     writer.int32(generation)
     return writer.bytes()
 
 
 def decode_cooperative_user_data(data: bytes | None) -> int | None:
-    """The generation in "cooperative-sticky" user data, None where there is none.
-
-    As in the JVM, data that is too short counts as generation -1.
-    """
+    """The generation in "cooperative-sticky" user data; None without data, -1 if too short, as in the JVM."""
     if data is None:
         return None
     try:

@@ -62,11 +62,7 @@ class _Stateless:
     rule: ClassVar[staticmethod[..., Assignment]]
 
     def assign(self, group: Group) -> Assignment:
-        """Who gets what, in the order of the JVM's lists.
-
-        Raises:
-            AssignorError: where the JVM throws.
-        """
+        """The assignment in the order of the JVM's lists; AssignorError where the JVM throws."""
         return _through_the_gate(type(self).columns, type(self).rule, group)
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
@@ -85,11 +81,7 @@ class _StickyLeader:
         self._highest = DEFAULT_GENERATION
 
     def assign(self, group: Group) -> Assignment:
-        """Who gets what, in the order of the JVM's lists.
-
-        Raises:
-            AssignorError: where the JVM throws, or never ends.
-        """
+        """The assignment in the order of the JVM's lists; AssignorError where it throws or never ends."""
         return self._remember(group, partial(_through_the_gate, type(self).columns, type(self).rule))
 
     def assign_recorded(self, group: Group, record: Recorder) -> Assignment:
@@ -168,10 +160,9 @@ class LibrdkafkaCooperativeStickyAssignor:
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset({RebalanceProtocol.COOPERATIVE})
 
     def assign(self, group: Group) -> Assignment:
-        """Who gets what, in the order of librdkafka's lists.
+        """The assignment in the order of librdkafka's lists.
 
-        Raises:
-            AssignorError: where librdkafka aborts or reads memory that it has freed.
+        Raises AssignorError where librdkafka aborts or reads memory that it has freed.
         """
         return assign_librdkafka_cooperative_sticky(group)
 
@@ -220,11 +211,7 @@ class ConnectEagerAssignor:
     protocols: ClassVar[frozenset[RebalanceProtocol]] = frozenset()
 
     def assign(self, group: Group) -> Assignment:
-        """Who runs what, in the order in which each worker knows it.
-
-        Raises:
-            InvalidGroupError: a topic "connector:..." that stands for no connector.
-        """
+        """Who runs what, in each worker's order; InvalidGroupError for "connector:..." of no connector."""
         return assign_connect_eager(group)
 
 

@@ -19,12 +19,7 @@ _LONGEST_STRING = 0x7FFF
 
 
 class Reader:
-    """Reads primitives one after the other; no length is believed that the bytes left cannot hold.
-
-    Args:
-        data: the bytes.
-        what: what they are, for messages.
-    """
+    """Reads primitives one after the other; no length is believed that the bytes left cannot hold."""
 
     def __init__(self, data: bytes, what: str) -> None:
         self._data = memoryview(data).cast("B")
@@ -85,11 +80,7 @@ class Reader:
 
 
 class Writer:
-    """Writes primitives one after the other.
-
-    Args:
-        what: what is written, for messages.
-    """
+    """Writes primitives one after the other."""
 
     def __init__(self, what: str) -> None:
         self._what = what

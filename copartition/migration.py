@@ -60,37 +60,25 @@ _REMOTE = {"uniform": "uniform", "broker-range": "range"}
 
 @dataclass(frozen=True, slots=True)
 class Bounce:
-    """A rolling bounce.
+    """A rolling bounce."""
 
-    Attributes:
-        strategies: what every member has when it is over, the preferred one first.
-        settings: of each client, those to start its members with; None for one to remove.
-        meanwhile: the strategies of which the group uses one while old and new members are in it together.
-        why: why that is safe.
-    """
-
-    strategies: tuple[str, ...]
+    strategies: tuple[str, ...]  # what every member has when it is over, the preferred one first
+    # Of each client, those to start its members with; None for one to remove.
     settings: dict[str, dict[str, str | None]]
+    # The strategies that the group uses while old and new members are in it together.
     meanwhile: tuple[str, ...]
-    why: str
+    why: str  # why that is safe
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A way from one list of strategies to another.
+    """A way from one list of strategies to another."""
 
-    Attributes:
-        bounces: one after the other, each begun when the one before is over on all members; empty where
-            nothing has to change, or where there is no way.
-        obstacle: why no rolling bounce is safe; None where there is a way.
-        warning: what else changes for the application on the way; None where nothing is known to.
-        assumed: what was taken for granted because nobody tells.
-    """
-
+    # Each begun when the one before is over on all members; empty without need or way.
     bounces: tuple[Bounce, ...]
-    obstacle: str | None = None
-    warning: str | None = None
-    assumed: tuple[str, ...] = ()
+    obstacle: str | None = None  # why no rolling bounce is safe; None where there is a way
+    warning: str | None = None  # what else changes for the application on the way
+    assumed: tuple[str, ...] = ()  # what was taken for granted because nothing shows it
 
 
 def plan_migration(
@@ -106,7 +94,7 @@ def plan_migration(
     Args:
         before: the strategies that all members have now, the preferred one first; one of a broker stands for
             the consumer protocol (KIP-848).
-        after: those they are to have.
+        after: the ones that they are to have.
         clients: the kinds of clients in the group, see `CLIENTS`.
         policy: `group.consumer.migration.policy` of the brokers: "disabled", "upgrade", "downgrade" or
             "bidirectional", their default.
@@ -115,14 +103,13 @@ def plan_migration(
     Raises:
         MigrationError: a list that is empty, names a strategy twice, or has one of a broker beside others; a
             client that cannot have what it is said to have now; or a client or a policy that is not known.
-        UnknownStrategyError: no strategy of that name.
     """
     for value, names in (*((client, _NAMES) for client in clients), (policy, _POLICIES)):
         if value not in names:
             meant = f"; did you mean {_MEANT[value]}?" if value in _MEANT else ""
             raise MigrationError(f"{value!r} is none of {', '.join(names)}{meant}")
-    old, new = (_checked(tuple(map(name_in_group, each))) for each in (before, after))
-    if fault := _refused(clients, old):
+    old, new = (_check_strategies(tuple(map(name_in_group, each))) for each in (before, after))
+    if fault := _first_refusal(clients, old):
         raise MigrationError(f"{fault}, so no member can have {', '.join(old)} now")
     if old == new:
         return Migration(())
@@ -130,10 +117,10 @@ def plan_migration(
         return Migration(
             (), "the cluster does not know the consumer protocol (KIP-848): its feature group.version is 0"
         )
-    return replace(_find_way(old, new, clients, policy), warning=_separates(old, new))
+    return replace(_find_way(old, new, clients, policy), warning=_separation_warning(old, new))
 
 
-def _separates(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
+def _separation_warning(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
     """That topics which were read together by number no longer are."""
     together = {*CO_PARTITIONED.values()}
     if old[0] not in together or new[0] in together:
@@ -146,14 +133,14 @@ def _separates(old: tuple[str, ...], new: tuple[str, ...]) -> str | None:
 
 
 def _find_way(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str], policy: str) -> Migration:
-    if fault := _refused(clients, new):
+    if fault := _first_refusal(clients, new):
         return Migration((), fault)
     if _remote(old) or _remote(new):
         return _convert(old, new, clients, policy)
     if set(old) & set(new):
         return Migration((_bounce(old, new, clients),))
     both = (*new, *old)
-    if fault := _refused(clients, both):
+    if fault := _first_refusal(clients, both):
         return Migration((), f"old and new members need a strategy in common, but {fault}")
     return Migration((_bounce(old, both, clients), _bounce(both, new, clients)))
 
@@ -161,14 +148,7 @@ def _find_way(old: tuple[str, ...], new: tuple[str, ...], clients: Sequence[str]
 def migration_verdict(
     before: str, after: str, clients: Sequence[str] = (), group_version: int | None = None
 ) -> str:
-    """Whether rolling bounces lead from one strategy to another, in a sentence.
-
-    Args:
-        before: the strategy that the group uses.
-        after: the one that it is to use.
-        clients: the kinds of clients in the group; without them there is an answer for each kind.
-        group_version: see `plan_migration`.
-    """
+    """Whether rolling bounces lead from one strategy to another; for each client if none is named."""
     answers = []
     for kinds in [tuple(clients)] if clients else [(client,) for client in CLIENTS]:
         try:
@@ -182,7 +162,7 @@ def migration_verdict(
     return f"{before} to {after}: {'; '.join(answers) or 'no way is known here'}."
 
 
-def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
+def _check_strategies(strategies: tuple[str, ...]) -> tuple[str, ...]:
     if "consumer" in strategies:
         raise MigrationError(
             "'consumer' is a protocol (KIP-848), not a strategy; did you mean uniform, its default, or "
@@ -203,12 +183,12 @@ def _remote(strategies: tuple[str, ...]) -> bool:
     return not get_assignor(strategies[0]).protocols
 
 
-def _refused(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
+def _first_refusal(clients: Sequence[str], strategies: tuple[str, ...]) -> str | None:
     """Why the first client that cannot be configured so cannot."""
-    return next(filter(None, (_refuses(client, strategies) for client in clients)), None)
+    return next(filter(None, (_refusal(client, strategies) for client in clients)), None)
 
 
-def _refuses(client: str, strategies: tuple[str, ...]) -> str | None:
+def _refusal(client: str, strategies: tuple[str, ...]) -> str | None:
     if _remote(strategies):
         speaks = client in PROFILES and PROFILES[client].consumer_late_ms is not None
         return None if speaks else f"{client} does not speak the consumer protocol (KIP-848)"

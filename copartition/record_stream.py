@@ -29,22 +29,13 @@ _LIMITS = 20
 
 @dataclass(frozen=True, slots=True)
 class RecordStream:
-    """Records in the order of their times.
+    """Records in the order of their times, in columns of shape (n,)."""
 
-    Attributes:
-        times_ms: when each is sent, from 0 on, float64 of shape (n,).
-        value_bytes: bytes of each value, int64 of shape (n,).
-        key_bytes: bytes of each key, -1 for null, int64 of shape (n,).
-        keys: the keys where they are known.
-        partitions: the partitions where they are known, -1 where the producer chose.
-        assumed: what the stream takes for granted.
-    """
-
-    times_ms: NDArray[np.float64]
-    value_bytes: NDArray[np.int64]
-    key_bytes: NDArray[np.int64]
-    keys: list[bytes | None] | None = None
-    partitions: NDArray[np.int64] | None = None
+    times_ms: NDArray[np.float64]  # when each is sent, from 0 on
+    value_bytes: NDArray[np.int64]  # bytes of each value
+    key_bytes: NDArray[np.int64]  # bytes of each key, -1 for null
+    keys: list[bytes | None] | None = None  # where they are known
+    partitions: NDArray[np.int64] | None = None  # -1 where the producer chose
     assumed: tuple[str, ...] = ()
 
     def placed(self, partitions: int, client: str, seed: int) -> NDArray[np.int64]:
@@ -68,12 +59,9 @@ class RecordStream:
 def chance_stream(
     rate: float, value_bytes: int, key_bytes: int | None, *, limit_ms: float, seed: int
 ) -> RecordStream:
-    """So many records a second, each independent of the others.
+    """So many records a second, independent of each other, for long enough to show a latency of `limit_ms`.
 
-    It lasts for some seconds, and long enough to tell a latency of `limit_ms`.
-
-    Raises:
-        SourceError: it would have more than MOST_RECORDS.
+    More than MOST_RECORDS raise `SourceError`.
     """
     records = int(max(min(max(rate * _SECONDS, _FEWEST), _USUAL), rate * limit_ms * _LIMITS / 1000))
     if records > MOST_RECORDS:
@@ -93,11 +81,8 @@ def chance_stream(
 def read_stream(path: str | Path) -> RecordStream:
     """The records of a CSV file with the columns `time_ms`, `value_bytes`, and `key` or `partition`.
 
-    An empty key is null; an empty partition is one that the producer chose. Times may begin anywhere.
-
-    Raises:
-        SourceError: the file has no such columns or records, a field that is no number, or times that go
-            back.
+    An empty key is null; an empty partition is one that the producer chose. Times may begin anywhere but
+    never go back.
     """
     rows = _rows(path)
 

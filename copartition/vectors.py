@@ -39,29 +39,18 @@ _KEYS = ("", "a", "order-42", "käse", "\U0001f600")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A case that a program answers otherwise.
-
-    Attributes:
-        case: the case, with the exact `answer`.
-        answer: the program's answer.
-        verdict: "other order" where members have the right partitions in another order, else "different".
-    """
+    """A case, with the exact `answer`, that a program answers otherwise."""
 
     case: Json
-    answer: Json
-    verdict: Verdict
+    answer: Json  # the program's answer
+    verdict: Verdict  # "other order": members have the right partitions in another order
 
 
 def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
     """Cases of a strategy for groups or of a client's rule for keys, each with its exact answer.
 
-    Args:
-        strategy: an assignor or a profile by name.
-        count: how many cases.
-        seed: decides them, with the name.
-
-    Raises:
-        UnknownStrategyError: neither an assignor nor a profile has that name.
+    The name and the seed decide the cases. A name that is neither an assignor nor a profile raises
+    `UnknownStrategyError`.
     """
     cases = _keys(strategy, seed) if strategy in PROFILES else _groups(strategy, seed)
     return [{"case": number, **case} for number, case in enumerate(islice(cases, count))]
@@ -70,8 +59,7 @@ def make_vectors(strategy: str, count: int, seed: int = 0) -> list[Json]:
 def check_vectors(strategy: str, cases: Sequence[Json], command: Sequence[str]) -> list[Difference]:
     """Where a program answers otherwise: it reads a case a line and writes an answer a line.
 
-    Raises:
-        SourceError: the program cannot be run, fails, or writes what is no answer.
+    A program that cannot be run, fails, or writes what is no answer raises `SourceError`.
     """
     questions = ({key: value for key, value in case.items() if key != "answer"} for case in cases)
     text = "".join(json.dumps({"strategy": strategy, **question}) + "\n" for question in questions)

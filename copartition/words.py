@@ -136,14 +136,8 @@ def number(value: float | None) -> str:
 
 
 class Table(NamedTuple):
-    """A table of a report.
-
-    Attributes:
-        titles: what the columns are called.
-        rows: a text for each column.
-        numbers: places of the columns that hold numbers, which are flush right.
-    """
+    """A table of a report."""
 
     titles: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numbers: Collection[int] = ()
+    rows: Sequence[Sequence[str]]  # a text for each column
+    numbers: Collection[int] = ()  # places of the columns that hold numbers, which are flush right

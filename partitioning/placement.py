@@ -31,15 +31,7 @@ def check_profile(name: str) -> None:
 
 
 def placed_by_plug_in(name: str, keys: KeyColumn, num_partitions: int) -> NDArray[np.int32]:
-    """The partition of each key under a plug-in's rule, -1 where the key does not decide.
-
-    Args:
-        name: what the plug-in is registered as.
-        keys: n keys.
-        num_partitions: a valid partition count.
-
-    Returns:
-        int32 array of shape (n,).
+    """The partition of each key by a plug-in, int32 of shape (n,), -1 where the key does not decide.
 
     Raises:
         UnknownStrategyError: there is no such plug-in, or it does not place by key alone.

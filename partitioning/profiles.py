@@ -172,11 +172,7 @@ PROFILES = {
 
 
 def find_profile(name: str) -> Profile:
-    """The profile of this name.
-
-    Raises:
-        UnknownStrategyError: there is none.
-    """
+    """The profile of this name; UnknownStrategyError where there is none."""
     try:
         return PROFILES[name]
     except KeyError:

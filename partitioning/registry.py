@@ -42,14 +42,10 @@ class StrategyInfo:
 
 
 class Registry(Generic[S]):
-    """All strategies of one kind.
+    """All strategies of one kind ("partitioner"): built-in ones, whose names cannot be taken, and plug-ins.
 
-    Args:
-        kind: what messages call them, such as "partitioner".
-        group: entry-point group in which installed packages name theirs.
-        interface: the Protocol that every one of them implements.
-        built_in: factory of each strategy of ours; their names cannot be taken.
-        origins: the origin of those of ours that are more than "built-in".
+    `group` is the entry-point group in which installed packages name theirs; `origins` are those of the
+    built-in ones that are more than "built-in".
     """
 
     def __init__(
@@ -109,11 +105,7 @@ class Registry(Generic[S]):
         return strategy
 
     def register(self, name: str, factory: Callable[..., S]) -> None:
-        """Make a strategy known by name in this process.
-
-        Raises:
-            StrategyConflictError: the name is taken by one of ours or by an earlier registration.
-        """
+        """Make a strategy known by name in this process; StrategyConflictError where the name is taken."""
         if name in self._built_in or name in self._registered:
             owner = "built in" if name in self._built_in else "registered already"
             raise StrategyConflictError(f"{self._kind} {name!r} is {owner}; choose another name")

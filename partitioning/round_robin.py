@@ -99,11 +99,7 @@ class TopicRoundRobinAskedTwice(TopicRoundRobin):
 
 @lru_cache(maxsize=256)
 def metadata_order(topic: str, partitions: int) -> NDArray[np.int32]:
-    """The order in which the Java client lists a topic's partitions where it knows no other topic.
-
-    Returns:
-        int32 array of shape (partitions,), read-only.
-    """
+    """The order in which the Java client lists partitions where it knows no other topic, int32, read-only."""
     hashes = topic_partition_hashes(string_hash(topic), np.arange(partitions))
     order = hash_map_order(hashes, capacity=partitions).astype(np.int32)
     order.flags.writeable = False
@@ -121,14 +117,10 @@ class MetadataOrder:
         self._partitions: list[TopicPartition] = []
 
     def update(self, partitions: Iterable[tuple[str, int]], *, partial: bool) -> None:
-        """A metadata response has come.
+        """A metadata response has come, which names these partitions in this order.
 
-        Args:
-            partitions: the partitions it names, in its order.
-            partial: whether the client asked for new topics only, and keeps what it knows of the others.
-
-        Raises:
-            TreeBinError: partitions of a topic come in another order in every run of the JVM.
+        If `partial`, the client asked for new topics only, and keeps what it knows of the others.
+        TreeBinError where partitions of a topic come in another order in every run of the JVM.
         """
         named = [TopicPartition(*partition) for partition in partitions]
         if partial:

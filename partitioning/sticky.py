@@ -87,12 +87,10 @@ class TopicSticky(UnkeyedTopic):
         return self._current
 
     def appended(self, size: int, layout: TopicLayout, *, enable_switch: bool) -> None:
-        """An unkeyed record went to the current partition.
+        """An unkeyed record went to the current partition; InvalidConfigError for a negative size.
 
-        It moves on after batch.size bytes where `enable_switch`, and after twice as many in any case.
-
-        Raises:
-            InvalidConfigError: the size is negative.
+        The current partition changes after batch.size bytes where `enable_switch`, and after twice as many in
+        any case.
         """
         if size < 0:
             raise InvalidConfigError(f"{size} bytes were appended; give 0 or more")
@@ -280,11 +278,7 @@ def _is_available(partition: int, layout: TopicLayout) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultHash(Sticky):
-    """Keyed records by their hash, the others sticky by bytes: the Java client's default since 3.3 (KIP-794).
-
-    Attributes:
-        keyed: profile that places keyed records.
-    """
+    """Keyed records by hash, others sticky by bytes: the Java client's default since 3.3 (KIP-794)."""
 
     keyed: str | None = "java"
 

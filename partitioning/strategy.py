@@ -41,21 +41,13 @@ def to_positive(value: int | NDArray[np.int64]) -> int | NDArray[np.int64]:
 
 
 def check_keyed(profile: str | None) -> None:
-    """Refuse a `keyed` setting that is neither None nor what `profile=` takes.
-
-    Raises:
-        UnknownStrategyError: there is no such profile, and no such plug-in that places by key alone.
-    """
+    """Raise UnknownStrategyError if a `keyed` setting is neither None nor what `profile=` takes."""
     if profile is not None:
         check_profile(profile)
 
 
 class UnkeyedTopic(ABC):
-    """A topic partitioner that chooses for unkeyed records only, or for all where it has no profile.
-
-    Args:
-        profile: places keyed records; None ignores keys.
-    """
+    """A topic partitioner that chooses for unkeyed records only, or for all where its profile is None."""
 
     def __init__(self, profile: str | None) -> None:
         self._profile = profile

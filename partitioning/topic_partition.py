@@ -25,11 +25,7 @@ class TopicPartition(NamedTuple):
 
 
 def checked_partition_count(num_partitions: SupportsIndex) -> int:
-    """The count as an int.
-
-    Raises:
-        InvalidPartitionCountError: it is not an integer within 1 .. 2**31 - 1.
-    """
+    """The count as an int; InvalidPartitionCountError unless it is an integer within 1 .. 2**31 - 1."""
     try:
         count = operator.index(num_partitions)
     except TypeError:

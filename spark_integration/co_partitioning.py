@@ -169,12 +169,7 @@ def _example(row: Row, topics: int) -> KeyApart:
 
 
 def _audits(records: Sequence[DataFrame], counts: Sequence[int]) -> list[TopicAudit]:
-    """Who wrote each topic, found in one pass over all.
-
-    Args:
-        records: of each DataFrame.
-        counts: the partition count of each topic.
-    """
+    """Who wrote each topic, of so many partitions, found in one pass over all."""
     marked = [
         frame.withColumn("topic", sf.concat(sf.lit(f"{number} "), "topic"))
         for number, frame in enumerate(records)

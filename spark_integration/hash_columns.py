@@ -29,14 +29,8 @@ def column_function(
     """A function of Arrow arrays as one of columns: Arrow-native where Spark has that, else through pandas.
 
     The function must be nested in another: it then travels to executors by value, which need NumPy and
-    PyArrow and not this project.
-
-    Args:
-        name: what query plans call it.
-        function: takes an array and gives one as long.
-        input_type: Arrow type of what it takes.
-        output_type: Arrow type of what it gives.
-        spark_type: the same as Spark spells it.
+    PyArrow and not this project. `name` is what query plans call it; `spark_type` is `output_type` as Spark
+    spells it.
     """
     functions: Any = sf  # the stubs have neither
     function.__name__ = name
@@ -59,12 +53,7 @@ Kernel = Callable[[NDArray[Any], NDArray[np.uint8]], NDArray[np.int32]]
 
 
 def hash_column(function: HashName, key: Column) -> Column:
-    """The signed 32-bit hash of each key, null where the key is null.
-
-    Args:
-        function: a name in `partitioning.hashing.HASHES`.
-        key: a binary column.
-    """
+    """The signed 32-bit hash (a name in `partitioning.hashing.HASHES`) of each binary key, null for null."""
     if function == "crc32":
         # Spark gives the unsigned value as a bigint, which ANSI mode does not cast to int if it is too large.
         return sf.shiftright(sf.shiftleft(sf.crc32(key), 32), 32).cast("int")
@@ -93,13 +82,10 @@ KAFKA_UTILS = "org.apache.kafka.common.utils.Utils"
 
 
 def murmur2_expression(key: Column) -> Column | None:
-    """`Utils.murmur2(key)` as an int column, null where the key is; None if Spark cannot do it.
+    """`Utils.murmur2(key)` of a binary column as int, null where the key is; None if Spark cannot do it.
 
     This alone touches Spark's private classes, and nothing depends on it: where kafka-clients is on Spark's
     class path (Spark's Kafka connector brings it) the expression is as fast as Spark's own `hash`.
-
-    Args:
-        key: a binary column.
     """
     java_column = vars(key).get("_jc")
     context: Any = None if java_column is None else SparkContext._active_spark_context  # noqa: SLF001

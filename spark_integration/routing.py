@@ -154,13 +154,7 @@ def _lane_hash(df: DataFrame, key: str, profile: str | None) -> Column:
 
 
 def checked_partition(by: str, num_partitions: int, *, nulls: bool = False) -> Column:
-    """Column `by` as an int; a task fails on a value outside 0 .. num_partitions - 1, and names it.
-
-    Args:
-        by: name of a column of an integer type.
-        num_partitions: partitions of the topic.
-        nulls: whether a null passes.
-    """
+    """Integer column `by` as an int; a task fails on a value outside 0 .. num_partitions - 1."""
     value = _column(by)
     fault = sf.raise_error(
         sf.concat(

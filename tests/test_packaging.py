@@ -50,7 +50,7 @@ def test_each_package_is_typed(installed: Path, package: str) -> None:
 
 
 def test_the_ready_scenarios_are_installed(installed: Path) -> None:
-    code = "from copartition.simulation.ready import ready_scenarios; print(*ready_scenarios())"
+    code = "from copartition.simulation.inputs.file import ready_scenarios; print(*ready_scenarios())"
     files = (ROOT / "copartition" / "simulation" / "ready").glob("*.yaml")
     assert run(installed, code).split() == sorted(file.stem for file in files)
 

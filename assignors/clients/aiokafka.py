@@ -118,18 +118,14 @@ def _claimed(member: Member) -> int:
 
 
 def _after(generation: int) -> int:
-    """The next generation; after the last one that fits its field, that one again.
-
-    One member that claims the last one would otherwise end every leader. So the others keep what they claim.
-    """
+    """The next generation; the last that fits the field stays, or one claim of it would end every leader."""
     return min(max(generation, -1) + 1, 2**31 - 1)
 
 
 def _generation(user_data: bytes | None, before: int) -> int:
-    """The generation of an assignment.
+    """The generation of an assignment, which aiokafka does not say: a leader of ours sends it along.
 
-    aiokafka does not say, so a leader of ours sends one above every claim along; a leader of another client
-    sends none, and then the next one is taken.
+    It is above every claim. A leader of another client sends none, and then the next generation is taken.
     """
     if user_data is not None and len(user_data) == 4:
         return int(struct.unpack(">i", user_data)[0])

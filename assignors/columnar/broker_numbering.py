@@ -26,12 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BrokerNumbering(Numbering):
-    """As `Numbering`; members are in the order in which the coordinator visits them.
+    """As `Numbering`, but members are in the order in which the coordinator visits them.
 
     Topics that are gone but still in some member's target come last and have no partitions.
-
-    Attributes:
-        topic_ids: the id of each topic, 16 bytes.
     """
 
     topic_ids: list[bytes]
@@ -73,7 +70,7 @@ class BrokerNumbering(Numbering):
         return rows[self.counts[rows] > 0]
 
     def in_id_order(self, names: Sequence[str]) -> TopicRow:
-        """The same in the order of the HashSet of ids that is made from the one of names."""
+        """As `in_set_order`, but in the order of the HashSet of ids that is made from the one of names."""
         topics = self.in_set_order(names)
         capacity = hash_set_capacity(len(names))
         return topics[hash_map_order(self._hashes[topics], capacity=capacity, keys=self.halves[topics])]

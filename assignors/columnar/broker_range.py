@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 
 
 def assign_broker_range(group: Group) -> Assignment:
-    """Who gets what, each member's list in the order of the broker's maps.
-
-    Raises:
-        OddGroup: the rule has to answer.
-    """
+    """The assignment, each member's list in the order of the broker's maps."""
     members = group.members
     if not members:
         return Assignment.of({})

@@ -14,16 +14,11 @@ if TYPE_CHECKING:
 
 
 def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]:
-    """In which rounds so many partitions go to those with the fewest, one member after the other.
+    """In which rounds so many partitions go to the members with the fewest, one member after the other.
 
-    Everybody up to a level gets one a round, until they have as many as those of the next level.
-
-    Args:
-        sizes: how many partitions each member has, ascending.
-        partitions: how many are given out.
-
-    Returns:
-        How many of the members take part, and for how many rounds; the last round may be cut short.
+    Everybody up to a level gets one a round, until they have as many as members of the next level. `sizes` is
+    ascending. Each tuple has how many of the members take part, and for how many rounds; the last round may
+    be cut short.
     """
     starts = np.concatenate([np.zeros(1, np.intp), np.flatnonzero(np.diff(sizes)) + 1])
     levels = sizes[starts].tolist()
@@ -43,9 +38,7 @@ def rounds(sizes: NDArray[np.integer], partitions: int) -> list[tuple[int, int]]
 def lightest(heap: list[int], size: Sequence[int]) -> int | None:
     """The member with the fewest partitions, the lowest number first; None where the heap is empty.
 
-    Args:
-        heap: keys `size * members + member`; they may lag behind sizes that grew, and are repaired here.
-        size: how many partitions each member has.
+    The heap's keys are `size * members + member`. Keys behind sizes that grew are repaired here.
     """
     while heap:
         member = heap[0] % len(size)

@@ -33,11 +33,7 @@ class OddGroup(Exception):  # noqa: N818 - not an error: the rule answers instea
 
 
 def rows_of(order: Order) -> NDArray[np.intp] | None:
-    """The rows of an order that holds for every map.
-
-    Raises:
-        OddGroup: some map is crowded.
-    """
+    """The rows of an order that holds for every map; OddGroup where some map is crowded."""
     if len(order.crowded):
         raise OddGroup
     return order.rows
@@ -73,12 +69,9 @@ def hash_order(ids: Sequence[str]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions:
-    """The subscriptions of a group.
+    """The distinct subscriptions of a group, as members list them, and for each member an index into `lists`.
 
-    Attributes:
-        lists: the distinct subscriptions, as the members list them; none names a topic twice.
-        of_member: index into `lists` of each member, intp of shape (members,).
-        are_equal: whether all members subscribe to the same topics, in whatever order they name them.
+    No subscription names a topic twice. `are_equal` ignores the order in which members name topics.
     """
 
     lists: list[tuple[str, ...]]
@@ -87,11 +80,7 @@ class Subscriptions:
 
     @classmethod
     def of(cls, members: Sequence[Member]) -> Subscriptions:
-        """The subscriptions of these members.
-
-        Raises:
-            OddGroup: one of them names a topic twice.
-        """
+        """The subscriptions of these members; OddGroup where one of them names a topic twice."""
         lists, of_member = _distinct([member.topics for member in members])
         sets = [frozenset(topics) for topics in lists]
         if any(map(ne, map(len, sets), map(len, lists))):
@@ -123,13 +112,7 @@ class Subscriptions:
 
 @dataclass(frozen=True, slots=True)
 class Audiences:
-    """The different sets of subscribers that topics have: an audience is an index into `members`.
-
-    Attributes:
-        of_topic: audience of each topic.
-        members: the members of each audience, in the order asked for.
-        of_subscription: the audiences that members with a subscription are in.
-    """
+    """The different sets of subscribers that topics have: an audience is an index into `members`."""
 
     of_topic: list[int]
     members: list[NDArray[np.integer]]
@@ -168,15 +151,8 @@ class Numbering:
     """What a strategy knows of a group besides who owns what.
 
     A member is an index into `members`, a topic an index into `topics`. A partition is an id: partition p of
-    topic t is `starts[t] + p`.
-
-    Attributes:
-        members: the members, in the order of which a strategy's arrays speak.
-        topics: names of the topics it deals with, in the order it wants.
-        counts: partitions of each topic, int64 of shape (len(topics),).
-        starts: first id of each topic and, last, the number of all partitions, int64 of shape
-            (len(topics) + 1,).
-        subscriptions: who subscribes to what.
+    topic t is `starts[t] + p`. `counts` is int64 of shape (len(topics),); `starts` is int64 of shape
+    (len(topics) + 1,) and ends with the number of all partitions.
     """
 
     members: Sequence[Member]
@@ -257,11 +233,7 @@ class Numbering:
         return subscribed
 
     def assignment_by_owner(self, owner: JoinPosition) -> Assignment:
-        """The assignment in which every list has the topics in order, partitions ascending.
-
-        Args:
-            owner: the member that gets each partition id.
-        """
+        """The assignment in which every list has the topics in order, partitions ascending."""
         rows, offsets = group_rows(owner, len(self.members))
         return Assignment(
             members=self.ids,

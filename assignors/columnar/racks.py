@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Racks:
-    """Racks of members and replicas, where they matter.
-
-    The distinct sets of racks that partitions have are patterns.
+    """Racks of members and replicas, where they matter; a pattern is a set of racks that some partition has.
 
     Attributes:
         member: rack of each member, -1 where it has none, int32 of shape (members,).
@@ -36,8 +34,7 @@ class Racks:
     def of(cls, topics: Mapping[str, Topic], numbering: Numbering) -> Racks | None:
         """The racks of a group with these topics, or None where they decide nothing.
 
-        They do where some member has a rack that some replica has too, unless all partitions have replicas in
-        all racks.
+        Racks decide where some member's rack has a replica, unless all partitions have replicas in all racks.
         """
         names: dict[str, int] = {}
         member = [
@@ -71,12 +68,7 @@ class Racks:
 
 
 def replica_patterns(topic: Topic, patterns: dict[frozenset[str], int]) -> list[int]:
-    """The number of the set of racks that each partition's replicas are in.
-
-    Args:
-        topic: the topic; where the cluster has no racks, its partitions are in none.
-        patterns: the numbers of the sets seen so far; new ones are added.
-    """
+    """The pattern of each partition, numbered by `patterns`, which new ones are added to."""
     if topic.racks is None:
         return [patterns.setdefault(frozenset(), len(patterns))] * topic.partitions
     pattern_of: dict[Collection[str], int] = {}

@@ -33,11 +33,7 @@ if TYPE_CHECKING:
 
 
 def assign_range(group: Group) -> Assignment:
-    """Who gets what; topics in the order of the JVM's HashMap or, where racks decide, by name.
-
-    Raises:
-        OddGroup: the rule has to answer.
-    """
+    """The assignment; topics in the order of the JVM's HashMap or, where racks decide, by name."""
     members = group.members
     subscriptions = Subscriptions.of(members)
     subscribed = hash_map_keys(_subscribed_topics(members, subscriptions))
@@ -67,12 +63,7 @@ def _subscribed_topics(members: Sequence[Member], subscriptions: Subscriptions) 
 
 
 def range_owners(counts: NDArray[np.int64], audiences: Audiences) -> JoinPosition:
-    """The member that gets each partition, topic after topic.
-
-    Args:
-        counts: partitions of each topic.
-        audiences: its subscribers, in the order in which they get their ranges.
-    """
+    """The member that gets each partition, topic after topic; audiences are in the order of their ranges."""
     cuts: dict[tuple[int, int], JoinPosition] = {}
     handed_out: list[JoinPosition] = [np.empty(0, np.intp)]
     for count, audience in zip(counts.tolist(), audiences.of_topic, strict=True):
@@ -93,13 +84,10 @@ def _cut(count: int, members: JoinPosition) -> JoinPosition:
 
 @dataclass(frozen=True, slots=True)
 class RackMatching:
-    """The topics of a group in which some need to be near their members.
+    """The topics of a group in which some need to be near their members, by co-partitioned group.
 
-    A set of racks is an integer with one bit a rack.
-
-    Attributes:
-        groups: topics with the same members and, where some of those have a rack, the same count: they are
-            co-partitioned and keep together.
+    A set of racks is an integer with one bit a rack. Topics are co-partitioned, and keep together, if they
+    have the same members and, where some of these have a rack, the same count.
     """
 
     groups: list[_CoPartitioned]
@@ -114,11 +102,8 @@ class RackMatching:
     ) -> RackMatching | None:
         """The matching to do, or None where racks decide nothing.
 
-        Args:
-            topics: subscribed topics that have partitions.
-            members: the group's members.
-            subscriptions: their subscriptions.
-            order: positions of the members, in the order in which they get their ranges.
+        `topics` are subscribed topics that have partitions; `order` is the order in which members get their
+        ranges.
         """
         if all(topic.racks is None for topic in topics) or not any(member.rack for member in members):
             return None
@@ -135,11 +120,8 @@ class RackMatching:
 class _CoPartitioned:
     """Co-partitioned topics, which are cut alike; their counts differ only where no member has a rack.
 
-    Attributes:
-        members: subscribers, in the order in which they get their ranges.
-        near: the rack of each member, 0 where it has none.
-        topics: the topics.
-        racks: for each topic the replicas' racks of each partition.
+    `members` are in the order in which they get their ranges. `near` is the rack of each, 0 where it has
+    none; `racks` are those of each topic's partitions.
     """
 
     members: list[int]
@@ -204,11 +186,7 @@ def _group_co_partitioned(
 
 
 class _Ranges:
-    """Partitions being cut into ranges; partitions and members are positions.
-
-    Attributes:
-        owner: the member of each partition, -1 while it is free.
-    """
+    """Partitions being cut into ranges; `owner` is the position of each one's member, -1 while it is free."""
 
     def __init__(self, partitions: int, near: Sequence[int]) -> None:
         self.owner = [-1] * partitions

@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 def assign_round_robin(group: Group) -> Assignment:
-    """Who gets what; a member's list is sorted by topic and number.
-
-    Raises:
-        OddGroup: the rule has to answer.
-    """
+    """The assignment; a member's list is sorted by topic and number."""
     members = group.members
     if not members:
         raise OddGroup

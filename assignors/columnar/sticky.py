@@ -35,21 +35,13 @@ if TYPE_CHECKING:
 
 
 def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
-    """The assignment of "sticky", and the highest generation the leader has seen by then.
-
-    Args:
-        group: the group.
-        highest: the highest generation the leader has seen before.
-
-    Raises:
-        OddGroup: the rule has to answer.
-    """
+    """The assignment of "sticky", and the highest generation that the leader has seen after it."""
     numbering, claims, outcome = _decide(group, highest, recall_user_data)
     return outcome.assignment(numbering, hold_back=False), claims.highest
 
 
 def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
-    """The same for "cooperative-sticky", which holds back what another member has to give up first."""
+    """As `assign_sticky`, for "cooperative-sticky": holds back what another member has to give up first."""
     numbering, claims, outcome = _decide(group, highest, recall_owned)
     if not numbering.subscriptions.are_equal:
         outcome = with_transfers(numbering, claims, outcome)
@@ -93,10 +85,7 @@ def recall_user_data(numbering: Numbering) -> Memory:
 
 
 def _as_they_arrive(lists: Sequence[PartitionList]) -> list[PartitionList]:
-    """Lists with the same names as they arrive in user data: by topic, topics as a HashMap iterates.
-
-    As `as_it_travels`, but for many members at once, as far as their maps are not crowded.
-    """
+    """As `as_it_travels`, for many lists with the same names at once, unless their maps are crowded."""
     (names, topics, partitions), sizes = join_lists(lists)
     ends = np.cumsum(sizes)
     owner = np.repeat(np.arange(len(lists)), sizes)
@@ -157,14 +146,7 @@ def with_transfers(numbering: Numbering, claims: Claims, outcome: Outcome) -> Ou
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """Claims that are granted, rows by member, and who lost the others.
-
-    Attributes:
-        member: whose row it is.
-        topic: topic of each row.
-        number: partition number of each row.
-        losers: who lost which partition.
-    """
+    """Claims that are granted, rows by member, and who lost the others."""
 
     member: JoinPosition
     topic: TopicRow
@@ -260,8 +242,7 @@ class Seats:
     """Members below their share: each gets `least` partitions, and some get one extra.
 
     Attributes:
-        least: the share that every member gets.
-        extras: how many more members may get one more than that.
+        extras: how many more members may get one partition more than `least`.
         size: how many partitions each member has.
         under: members below the share, in the order they are served.
         exact: members at the share that may get an extra, in the order they are served.
@@ -297,10 +278,8 @@ def assign_nearby(
     """Gives partitions to members in a rack of theirs as far as seats last; `seats` is brought up to date.
 
     Each partition goes to the next member below its share after the last one served, going round; else to the
-    first of the members that may get an extra.
-
-    Returns:
-        The receivers, the partitions they get, and the partitions left for anybody.
+    first of the members that may get an extra. Returns the receivers, the partitions they get, and the
+    partitions left for anybody.
     """
     circle = _Circle([int(racks.member[member]) for member in seats.under])
     queues = _Queues([int(rack) for rack in racks.member], seats.exact)

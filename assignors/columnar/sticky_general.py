@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) -> Outcome:
     """Assigns the partitions of members that subscribe to different topics.
 
-    Raises:
-        OddGroup: balancing meets a member that takes no part in it, or it never ends.
+    Raises OddGroup where balancing meets a member that takes no part in it, or never ends.
     """
     readers = Readers.of(numbering)
     distribution = distribute(numbering, claims, racks, readers)
@@ -64,13 +63,12 @@ def assign_general(numbering: Numbering, claims: Claims, racks: Racks | None) ->
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The subscribers of a group's topics.
+    """The subscribers of a group's topics; an audience is an index into `members`.
 
     Attributes:
         subscription: index into the subscriptions of each rank.
         topics: the topics of each subscription that exist.
         members: the members of each audience, ascending.
-        of_topic: audience of each topic.
         of_subscription: the audiences that members with a subscription are in.
         potential: how many members a topic has.
         order: topics in the order they are looked at, those with the fewest potential members first.
@@ -104,13 +102,10 @@ class Readers:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Every partition in somebody's hands, one row each.
+    """Every partition with a member, one row each; the rows of a member are in its list order.
 
     Attributes:
-        rank: who has it; the rows of a member are in its list order.
-        id: the partition.
-        kept: how many rows at the start are kept ones, the others are handed out.
-        unassigned: what was handed out.
+        kept: how many rows at the start are kept ones; the others were `unassigned`.
         revokes: whether somebody lost a partition that it owns.
     """
 
@@ -157,16 +152,7 @@ def distribute(numbering: Numbering, claims: Claims, racks: Racks | None, reader
 
 
 def fill(size: NDArray[np.int64], members: IdRank, partitions: int) -> IdRank:
-    """Gives partitions one by one to the member with the fewest, the lowest rank first.
-
-    Args:
-        size: how many partitions each member has; brought up to date.
-        members: who takes part, ascending.
-        partitions: how many there are to give.
-
-    Returns:
-        The receivers in turn.
-    """
+    """The member that gets each partition: that with the fewest, the lowest rank first; updates `size`."""
     have = size[members]
     order = np.argsort(have, kind="stable")
     in_rounds = [
@@ -184,11 +170,7 @@ def _hand_out_nearby(
     rack_of: NDArray[np.int32],
     size: NDArray[np.int64],
 ) -> tuple[IdRank, PartitionId, Batches]:
-    """Gives partitions to members near them or without a rack.
-
-    Returns:
-        The receivers, the partitions they get, and those left; `size` is brought up to date.
-    """
+    """Receivers near partitions or without a rack, what they get, and the batches left; updates `size`."""
     members = len(size)
     sizes = size.tolist()
     near = [[-1, *np.flatnonzero(row).tolist()] for row in racks.inside]
@@ -223,14 +205,7 @@ _USUAL_LAPS = 8  # more than that are suspicious
 
 
 class Reassignment:
-    """Who has what while partitions move; members are ranks.
-
-    Args:
-        numbering: topics and members.
-        claims: who owned what.
-        readers: who subscribes to what.
-        distribution: who has what so far.
-    """
+    """Who has what while partitions move; members are ranks."""
 
     def __init__(
         self, numbering: Numbering, claims: Claims, readers: Readers, distribution: Distribution
@@ -269,10 +244,7 @@ class Reassignment:
         """Goes over partitions again and again until none moves; whether any did.
 
         Quirk: moves of one partition in place of another can go round in a circle, which the JVM follows for
-        ever. A state that comes back gives it away.
-
-        Raises:
-            OddGroup: it never ends, or it meets a former owner that takes no part.
+        ever (OddGroup). A state that comes back shows the circle.
         """
         batches = list(batches)
         moved = False
@@ -317,10 +289,7 @@ class Reassignment:
         return moved
 
     def _goes_back(self, partition: int) -> bool:
-        """Whether the partition had an owner before that has at least two partitions less than its owner now.
-
-        Quirk: the previous owner need not subscribe to the topic any more.
-        """
+        """Whether a former owner has at least two partitions less. Quirk: it need not subscribe any more."""
         previous = self._previous.get(partition)
         if previous is None:
             return False
@@ -356,8 +325,6 @@ def _previous_owners(numbering: Numbering, claims: Claims) -> dict[int, int]:
 
 class Balance:
     """Answers the questions that reassignment asks again and again, as the JVM does.
-
-    It counts who owns how many partitions of each audience's topics.
 
     The last counter-example is kept: while it holds, the assignment is not balanced.
     """

@@ -26,12 +26,7 @@ NO_GENERATION = -1
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What members remember, as their assignor reads it from the subscriptions.
-
-    Attributes:
-        partitions: what each member claims.
-        generation: in which generation it got that, None where it does not say.
-    """
+    """What members claim, as their assignor reads it from the subscriptions; generation None: not said."""
 
     partitions: list[Sequence[TopicPartition]]
     generation: list[int | None]
@@ -41,15 +36,8 @@ class Memory:
 class Claims:
     """The claims of a group, one row each: members in JoinGroup order, claims in the order they are reported.
 
-    Claims of topics that nobody subscribes to are left out; no partition is claimed twice.
-
-    Attributes:
-        member: who claims.
-        topic: topic of the claimed partition.
-        number: its partition number.
-        id: its partition id.
-        generation: of each member, None where it has none.
-        highest: the highest generation the leader has seen, this rebalance included.
+    Claims of topics that nobody subscribes to are left out; no partition is claimed twice. `generation` is
+    that of each member; `highest` is the highest that the leader has seen, this rebalance included.
     """
 
     member: JoinPosition
@@ -61,16 +49,7 @@ class Claims:
 
 
 def read_claims(numbering: Numbering, memory: Memory, highest: int) -> Claims:
-    """Who owns what.
-
-    Args:
-        numbering: topics and members.
-        memory: what the members remember.
-        highest: the highest generation the leader has seen so far.
-
-    Raises:
-        OddGroup: somebody claims a partition that does not exist, or two members claim the same one.
-    """
+    """The claims of a group; OddGroup where a claimed partition does not exist or is claimed twice."""
     lists = as_lists(memory.partitions)
     columns, sizes = join_lists(lists)
     member = np.repeat(np.arange(len(lists), dtype=np.int32), sizes)

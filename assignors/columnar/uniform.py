@@ -38,11 +38,7 @@ if TYPE_CHECKING:
 
 
 def assign_uniform(group: Group) -> Assignment:
-    """Who gets what, each member's list in the order of the broker's maps.
-
-    Raises:
-        OddGroup: no broker made the members' targets, or some map is crowded.
-    """
+    """The assignment, each member's list in the order of the broker's maps."""
     if not group.members:
         return Assignment.of({})
     joined = hash_order([member.id for member in group.members])
@@ -59,13 +55,7 @@ def assign_uniform(group: Group) -> Assignment:
 
 
 class _Runs(NamedTuple):
-    """Partitions, those of a topic next to each other.
-
-    Attributes:
-        topic: topic of each run.
-        sizes: how many partitions each run has.
-        partition: partition numbers, run after run.
-    """
+    """Partitions, those of a topic next to each other: a run of so many (`sizes`) rows of `partition`."""
 
     topic: TopicRow
     sizes: NDArray[np.intp]
@@ -73,13 +63,7 @@ class _Runs(NamedTuple):
 
 
 def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Targets) -> Changes:
-    """Each member keeps what it has up to its quota and gets what it lacks in order.
-
-    Args:
-        numbering: members and topics.
-        topics: the subscribed topics, in the order of the group's HashSet.
-        targets: who has what.
-    """
+    """Each member keeps what it has up to its quota and gets what it lacks, in the order of `topics`."""
     slots = targets.slots
     members = len(numbering.members)
     subscribed = np.zeros(len(numbering.topics), np.bool_)
@@ -110,13 +94,9 @@ def assign_homogeneous(numbering: BrokerNumbering, topics: TopicRow, targets: Ta
 
 
 def _takes_extra(above: NDArray[np.bool_], extra: int) -> NDArray[np.bool_]:
-    """Which members get one partition more than the quota.
+    """Which members get one of the `extra` partitions over the quota; there are fewer of these than members.
 
     Members that have more already keep one while extras last; the last members take the extras that are left.
-
-    Args:
-        above: whether a member has more than the quota.
-        extra: how many extras there are, fewer than members.
     """
     left = extra - (np.cumsum(above) - above)
     takes = above & (left > 0)
@@ -168,18 +148,7 @@ def _hand_out(free: _Runs, revoked: _Runs, lacks: NDArray[np.intp]) -> Slots:
 def assign_targets(
     group: Group, joined: JoinPosition, numbering: BrokerNumbering, targets: Targets, changes: Changes
 ) -> Assignment:
-    """The new target assignment.
-
-    Args:
-        group: the group that is assigned.
-        joined: for each member, in the order in which the coordinator visits them, its position in the group.
-        numbering: members and topics.
-        targets: the old targets.
-        changes: what becomes of them.
-
-    Raises:
-        OddGroup: some member's map of topics is crowded.
-    """
+    """The new target assignment; `joined` is each member's position in the group."""
     slots, crowded = _slots_in_map_order(joined, numbering, targets.slots, changes)
     were_crowded = targets.slots.member[targets.crowded]
     called = {*changes.mixed, *crowded.tolist(), *were_crowded[changes.copied[were_crowded]].tolist()}
@@ -301,15 +270,8 @@ def _map_lengths(
     """Length of each member's map if it was copied, and then asked for the topic of each row it was given.
 
     Asking makes the map grow before it adds what is missing, so that the topic which is new to the last call
-    does not count.
-
-    Args:
-        members: how many members there are.
-        old: what they had; the maps are copied with it.
-        kept: what stays of it.
-        received: what they get.
-        new: the slots of `received` whose topics are new to their members.
-        calls: what they get, in the order of the calls.
+    does not count. `new` are slots of `received` whose topics are new to their members; `calls` are the
+    received slots in the order of the calls.
     """
     topics = np.bincount(old.member, minlength=members)
     lengths = grown_lengths(table_lengths(topics), topics)
@@ -332,15 +294,10 @@ def _last_of_each(member: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def _order_filled(slots: Slots, filled: NDArray[np.intp], first: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Puts the rows of the slots that got something into the order of their sets.
+    """Puts the rows of the `filled` slots, which are as they were added, into the order of their sets.
 
-    Args:
-        slots: the slots; their rows are in the order they were added.
-        filled: the slots that got something.
-        first: length of each slot's table before it got something.
-
-    Returns:
-        Those slots whose order may be another, since their sets are crowded.
+    `first` is the length of a slot's table before it got something. Returns the slots whose order may be
+    another, since their sets are crowded.
     """
     if len(filled) == 0:
         return filled

@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 
 def assign_heterogeneous(numbering: BrokerNumbering, targets: Targets) -> Changes:
-    """Members keep what they still subscribe to; what is free, and then surplus, goes to those with least.
-
-    Args:
-        numbering: members and topics.
-        targets: who has what.
-    """
+    """Members keep what they subscribe to; what is free, and then surplus, goes to members with least."""
     topics = TopicTurns.of(numbering)
     slots = targets.slots
     members = len(numbering.members)
@@ -95,13 +90,8 @@ def _in_slots(member: Visit, ids: PartitionId, members: int, numbering: BrokerNu
 class TopicTurns:
     """The subscribed topics that exist, in the order in which they are handed out and balanced.
 
-    Attributes:
-        row: each topic.
-        start: id of each topic's first partition.
-        count: partitions of each topic.
-        audience: the subscribers of each topic, an index into `members`.
-        members: the different sets of subscribers, ascending.
-        alone: whether the members of such a set are in no other.
+    `start` is the id of a topic's first partition, `audience` an index into `members`: the different sets of
+    subscribers. `alone`: whether the members of such a set are in no other.
     """
 
     row: TopicRow
@@ -137,16 +127,7 @@ class TopicTurns:
 def hand_out(
     topics: TopicTurns, owner: NDArray[np.intp], sizes: NDArray[np.intp]
 ) -> tuple[Visit, PartitionId]:
-    """Gives free partitions to the members with least, topic after topic.
-
-    Args:
-        topics: the topics.
-        owner: member that has each partition id, -1 for none; this and `sizes` are brought up to date.
-        sizes: how many partitions each member has.
-
-    Returns:
-        Members and the ids of the partitions they got, in order.
-    """
+    """Gives free partitions (owner -1) to members with least, topic after topic; updates `owner`, `sizes`."""
     ids = ranges(topics.start, topics.count)
     is_free = owner[ids] < 0
     ends = np.cumsum(np.append(0, is_free))[np.append(0, np.cumsum(topics.count))]
@@ -167,13 +148,7 @@ def hand_out(
 
 
 def fill_up(members: Visit, sizes: NDArray[np.intp], partitions: int) -> Visit:
-    """The members that get so many partitions, one after the other, each time one of those with least.
-
-    Args:
-        members: subscribers, ascending.
-        sizes: how many partitions each has.
-        partitions: how many are given out.
-    """
+    """The subscribers that get so many partitions, one after the other, each time one of those with least."""
     order = np.argsort(sizes, kind="stable")
     in_rounds = [
         np.tile(members[order[:reached]], times) for reached, times in rounds(sizes[order], partitions)
@@ -182,16 +157,11 @@ def fill_up(members: Visit, sizes: NDArray[np.intp], partitions: int) -> Visit:
 
 
 def _turns(topics: TopicTurns, free: Sequence[int], sizes: NDArray[np.intp]) -> Iterator[list[int]]:
-    """The topics with free partitions, in turns that are given out one after the other.
+    """The topics with free partitions, in turns that are given out one after the other, as `sizes` follow.
 
     Where subscribers have equal numbers of partitions, or the first ones one more, the next go to them in a
     circle. It goes on from topic to topic as long as they have no other topics and no topic passes the end of
     the circle unless it began there; so these topics are one turn.
-
-    Args:
-        topics: the topics.
-        free: free partitions of each.
-        sizes: how many partitions each member has; as each turn is given out, they follow.
     """
     circles: dict[int, tuple[int | None, list[int]]] = {}
     for number, (audience, count) in enumerate(zip(topics.audience, free, strict=True)):
@@ -225,13 +195,7 @@ _MOST_SWEEPS = 16
 
 
 def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> list[Move]:
-    """Moves partitions, sweep after sweep over the topics, until nothing moves.
-
-    Args:
-        topics: the topics.
-        owner: member that has each partition id; this and `sizes` are brought up to date.
-        sizes: how many partitions each member has.
-    """
+    """Moves partitions, sweep after sweep over topics, until nothing moves; updates `owner` and `sizes`."""
     members: dict[int, list[int]] = {}
     shared = [number for number, each in enumerate(topics.audience) if len(topics.members[each]) > 1]
     even: set[int] = set()
@@ -263,7 +227,7 @@ def even_out(topics: TopicTurns, owner: NDArray[np.intp], sizes: list[int]) -> l
 def _even_out_topic(
     topics: TopicTurns, number: int, balancer: _Balancer, owner: NDArray[np.intp], sizes: list[int]
 ) -> list[Move]:
-    """The same for one topic; a member gives up what it had of it to begin with, the highest number first."""
+    """Evens out one topic; a member gives up what it had of it to begin with, the highest number first."""
     topic, start = int(topics.row[number]), int(topics.start[number])
     owners = owner[start : start + int(topics.count[number])]
     order = np.argsort(owners, kind="stable")
@@ -301,10 +265,6 @@ class _Balancer:
 
     Both ends are worked through in rounds: of the members with least each gets one, then those of the next
     level join in; and so at the other end. `sizes` may change meanwhile, as the partitions move.
-
-    Args:
-        members: subscribers, ascending.
-        sizes: how many partitions each member of the group has.
     """
 
     def __init__(self, members: Sequence[int], sizes: Sequence[int]) -> None:

@@ -30,14 +30,9 @@ _T = TypeVar("_T", bound=np.generic)
 
 
 class Slots(NamedTuple):
-    """Partitions in slots; a slot is what one member has of one topic.
+    """What each member has of a topic, one row or more, in slots; `starts` is a slot's first row.
 
-    Attributes:
-        member: member of each slot, in the order in which the coordinator visits the members.
-        topic: topic of each slot.
-        starts: first row of each slot.
-        sizes: rows of each slot, 1 or more.
-        partition: partition number of each row.
+    Members are in the order in which the coordinator visits them.
     """
 
     member: Visit
@@ -51,7 +46,7 @@ class Slots(NamedTuple):
         return np.repeat(values, self.sizes)
 
     def in_order(self, order: NDArray[np.intp]) -> Slots:
-        """The same slots one after the other in another order."""
+        """These slots in another order, their rows one after the other."""
         starts, sizes = self.starts[order], self.sizes[order]
         partition = self.partition[ranges(starts, sizes)]
         return Slots(
@@ -63,7 +58,7 @@ class Slots(NamedTuple):
         )
 
     def merge_repeated(self) -> Slots:
-        """The same with one slot for each member and topic, in the order in which they first occur."""
+        """These rows with one slot for each member and topic, in the order in which they first occur."""
         keys = self.member * (int(self.topic.max(initial=0)) + 1) + self.topic
         if (keys[1:] > keys[:-1]).all():
             return self
@@ -86,7 +81,7 @@ class Slots(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What the members have been told to consume.
+    """What the members have to consume by the last target assignment.
 
     Attributes:
         slots: one for each member and topic: members as the coordinator visits them, a member's topics as its
@@ -94,7 +89,7 @@ class Targets:
         assigned: which partition ids some member has.
         crowded: slots with a HashSet that has more than eight numbers in a bin or has grown for that, so that
             a copy of it, or what is left of one, can have another order; ascending.
-        unsettled: those of them of which a copy has.
+        unsettled: the crowded slots of which a copy has another order.
     """
 
     slots: Slots
@@ -104,15 +99,10 @@ class Targets:
 
     @classmethod
     def of(cls, recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering) -> Targets:
-        """The targets of members, who are in the order in which the coordinator visits them.
+        """The targets of members that own `sizes` partitions each, in the coordinator's order.
 
-        Args:
-            recorded: what they own, one after the other, each in the order in which its record lists it.
-            sizes: how many partitions each owns.
-            numbering: the topics.
-
-        Raises:
-            OddGroup: no broker made these targets, or some member's map of topics is crowded.
+        A member's partitions are `recorded` in the order of its record. Raises OddGroup where no broker made
+        these targets, or some member's map of topics is crowded.
         """
         slots, assigned = read_records(recorded, sizes, numbering)
         none = np.empty(0, np.intp)
@@ -128,11 +118,8 @@ class Targets:
 def _in_number_order(slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
     """The numbers of slots as their HashSets give them, and of `Targets` the slots `crowded` and `unsettled`.
 
-    Args:
-        slots: a slot's numbers are in the order of its record, in which they were put into its set.
-
-    Raises:
-        OddGroup: a crowded set lists a number twice.
+    A slot's numbers are given in the order of its record, in which they were put into its set. Raises
+    OddGroup where a crowded set lists a number twice.
     """
     lengths = hash_set_lengths(slots.sizes)
     order = iteration_order(slots.starts, slots.sizes, spread(slots.partition), lengths, lengths)
@@ -171,18 +158,9 @@ def recorded_lists(members: Sequence[Member]) -> list[PartitionList]:
 def read_records(
     recorded: PartitionColumns, sizes: NDArray[np.intp], numbering: BrokerNumbering
 ) -> tuple[Slots, NDArray[np.bool_]]:
-    """What the records say, given what members own in the order in which their records list it.
+    """What each member has in the order of its record, and which partition ids some member has.
 
-    Args:
-        recorded: what members own, one after the other.
-        sizes: how many partitions each owns.
-        numbering: the topics.
-
-    Returns:
-        What each member has, in that order; and which partition ids some member has.
-
-    Raises:
-        OddGroup: a partition is listed twice or does not exist, as in no group that a broker made.
+    Raises OddGroup where a partition is listed twice or does not exist, as in no group that a broker made.
     """
     slots = _slots_of_records(recorded, sizes, numbering)
     assigned = np.zeros(numbering.total, np.bool_)
@@ -227,14 +205,7 @@ def _slots_of_records(
 
 
 class Move(NamedTuple):
-    """A partition that changes hands; members are positions.
-
-    Attributes:
-        topic: its topic.
-        id: its id.
-        source: who loses it.
-        destination: who gets it.
-    """
+    """A partition that changes hands; members are positions."""
 
     topic: int
     id: int
@@ -254,7 +225,7 @@ class Changes:
             several slots of a topic.
         capacity: capacity of a new set for each topic.
         mixed: members that lose some partitions while they get others.
-        moves: what happens to them after they were given what they get, in order.
+        moves: what happens to partitions after they were given out, in order.
     """
 
     staying: NDArray[np.intp]

@@ -30,14 +30,7 @@ if TYPE_CHECKING:
 
 
 class Decision(NamedTuple):
-    """Who gets what.
-
-    Attributes:
-        reading: the group.
-        owner: the member that gets each partition.
-        waits: whether it has to wait until others have given it up.
-        certificate: how near to the best that is, where partitions are weighed.
-    """
+    """The member that gets each partition, and whether it waits until others have given the partition up."""
 
     reading: Reading
     owner: NDArray[np.intp]

@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 class Pairs(NamedTuple):
     """A member and a topic it may get in each row, ordered by topic.
 
-    Attributes:
-        member: the member.
-        topic: the topic.
-        held: how many of its partitions the member had.
-        back: how many that nobody had would be its own from nothing.
+    `held` is how many of the topic's partitions the member had; `back` is how many partitions that nobody had
+    would be its own from nothing.
     """
 
     member: NDArray[np.intp]
@@ -38,18 +35,12 @@ class Pairs(NamedTuple):
 def spread_topics(
     size: NDArray[np.int64], pairs: Pairs, low: NDArray[np.int64], high: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """How many partitions each pair gets.
+    """How many partitions each pair gets, with loads of members between `low` and `high`.
 
     The n-th partition of a topic at a member costs `2 n - 1`, so that together they cost its square, and much
     less if it stays there. Topics first go where they are cheapest, each on its own; then a flow sends
     what is too much at one member to others. A pair has an arc for each of the partitions around what it
     has, and one each way for all others, which may be used once; if that is not enough, there are more.
-
-    Args:
-        size: partitions of each topic.
-        pairs: who may get what.
-        low: the least load of each member.
-        high: the greatest one.
     """
     start = _evenly(size, pairs)
     window = 2
@@ -135,12 +126,8 @@ def decide(
 ) -> NDArray[np.intp]:
     """The member that gets each partition.
 
-    Args:
-        reading: the group.
-        spread: whether topics are spread as evenly as can be, where racks do not matter and there are not too
-            many pairs.
-        near: who is far from what; None where racks do not matter.
-        near_first: whether fewer far partitions are worth more moves.
+    `near` says who is far from what, None where racks do not matter; `near_first`: fewer far partitions are
+    worth more moves. `spread` has no effect where racks matter or there are too many pairs.
     """
     return _Task(reading, spread=spread, near=near, near_first=near_first).decide()
 
@@ -215,9 +202,7 @@ class _Task:
     def _give(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
         """The member that gets each partition.
 
-        Args:
-            holder: the one that had it and may keep it, or -1.
-            fresh: the one that would get it from nothing, or -1.
+        `holder` had it and may keep it, `fresh` would get it from nothing; -1 for nobody.
         """
         if self._spread:
             return self._spread_out(holder, fresh)
@@ -243,7 +228,7 @@ class _Task:
         return owner, club
 
     def _spread_out(self, holder: NDArray[np.intp], fresh: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The same with topics spread as evenly as can be."""
+        """The member that gets each partition, topics being spread as evenly as can be."""
         readers, topic, members = self._levels.readers, self._topic, len(self._low)
         of_class = np.argsort(readers.of_member, kind="stable")
         sizes = readers.members[readers.kind]
@@ -286,7 +271,7 @@ class _Task:
     def _keep_by_flow(
         self, rows: NDArray[np.intp], holder: NDArray[np.intp], fresh: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The same for open parts, and the clubs that the others of these partitions go to.
+        """Who keeps or gets back what in open parts, and the clubs that the other partitions of these go to.
 
         A move costs more than all that could be gained for it by giving back what nobody has. An owner that
         is far costs more than that, too, and less than a move, or more than all moves.
@@ -350,13 +335,7 @@ class _Task:
     def _fill(
         self, club: NDArray[np.intp], fresh: NDArray[np.intp], load: NDArray[np.intp]
     ) -> NDArray[np.intp]:
-        """The members of their clubs that get the partitions that nobody keeps.
-
-        Args:
-            club: the club of each partition.
-            fresh: the member that would get it from nothing, or -1.
-            load: how many partitions each member has.
-        """
+        """The members of their clubs that get the partitions that nobody keeps, the `fresh` ones first."""
         wishes = np.flatnonzero(fresh >= 0)
         wishes = wishes[self._club[fresh[wishes]] == club[wishes]]
         wished = self._loads(fresh[wishes])

@@ -33,14 +33,9 @@ def in_order(rows: NDArray[np.intp], key: NDArray[np.intp]) -> NDArray[np.intp]:
 def groups(
     rows: NDArray[np.intp], *keys: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """These rows with those next to each other that are alike in all keys, in order of the last one first.
+    """Rows grouped and sorted by all keys (the least significant one first), where groups begin, and sizes.
 
-    Args:
-        rows: ascending.
-        keys: of all rows there are, 0 or more; the least significant one first.
-
-    Returns:
-        The rows, where each group of them begins, and how large it is.
+    The rows are ascending; keys are of all rows there are.
     """
     begins = np.zeros(len(rows), np.bool_)
     begins[:1] = True
@@ -76,14 +71,7 @@ def first_of_each(
     *,
     levels: int = 1,
 ) -> NDArray[np.bool_]:
-    """Of the rows of each group as many as its quota says.
-
-    Args:
-        group: the group of each row.
-        quota: how many rows of each group.
-        rank: rows with a lower one come first; None where all are alike.
-        levels: how many different ranks there are, from 0.
-    """
+    """Of the rows of each group as many as its quota says, the lowest of `levels` ranks first."""
     chosen: NDArray[np.bool_] = (np.bincount(group, minlength=len(quota)) <= quota)[group]
     if chosen.all():
         return chosen

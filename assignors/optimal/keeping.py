@@ -21,12 +21,8 @@ if TYPE_CHECKING:
 class Claims(NamedTuple):
     """What members would rather not lose: partitions of a topic, in rows of equal ones.
 
-    Attributes:
-        member: who has them.
-        topic: the topic.
-        amount: how many of its partitions.
-        cost: what it costs to take one of them away, whoever gets it.
-        heir: the member for whom it costs one less, -1 for nobody.
+    `amount` is how many of the topic's partitions; `cost` is what it costs to take one of them away, whoever
+    gets it; `heir` is the member for whom it costs one less, -1 for nobody.
     """
 
     member: Ints
@@ -37,12 +33,9 @@ class Claims(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What stays, and where the rest goes.
+    """How much of each claim stays, how much of each goes to its heir (`inherited`), and where the rest goes.
 
-    Attributes:
-        amount: how much each claim keeps.
-        inherited: how much of it goes to its heir.
-        placed: how many of the other partitions go to each row of the readers: a topic's to a class.
+    `placed` is how many of the other partitions go to each row of the readers: a topic's to a class.
     """
 
     amount: NDArray[np.int64]
@@ -60,17 +53,10 @@ def solve_keeping(
 ) -> Kept | None:
     """Take away as little as can be, as cheaply as can be, by a flow of minimum cost.
 
-    Args:
-        size: partitions of each topic; where it is not 0, the topic has readers.
-        readers: who may get what.
-        claims: what members have, all of which they may get; of no topic more than its size.
-        low: the least load of each member.
-        high: the greatest one.
-        giving: what it costs that members of a class have a partition of a topic, for each row of the
-            readers; None where it costs nothing.
-
-    Returns:
-        What stays; None where no assignment has such loads.
+    Topics with partitions have readers. Members may get all that they claim, and claim no more of a topic
+    than its size. Loads are from `low` to `high`. `giving` is what it costs that members of a class have a
+    partition of a topic, for each row of the readers; None where it costs nothing. Returns None where no
+    assignment has such loads.
     """
     problem = _KeepingProblem(size, readers, claims, low, high, giving)
     network = problem.build()
@@ -176,19 +162,10 @@ class _KeepingProblem:
 def most_kept(
     topic: Ints, holder: Ints, subscriptions: Sequence[Collection[int] | Ints], low: int, high: int
 ) -> int | None:
-    """The most partitions that can stay with their holder in an assignment with these bounds on loads.
+    """The most partitions that can stay with their holder (-1: nobody) in an assignment with these loads.
 
-    Every partition that some member subscribes to has to be assigned to one of its subscribers.
-
-    Args:
-        topic: the topic of each partition.
-        holder: the member that has each partition, -1 where that is nobody or one that is gone.
-        subscriptions: the topics that each member subscribes to, each once.
-        low: the least load of a member.
-        high: the greatest one.
-
-    Returns:
-        How many; None where there is no such assignment.
+    Every partition that some member subscribes to has to be assigned to one of its subscribers. None where
+    there is no such assignment.
     """
     readers = Readers.of(subscriptions, int(topic.max(initial=-1)) + 1)
     read = np.zeros(readers.topics, np.bool_)

@@ -18,12 +18,8 @@ if TYPE_CHECKING:
 class Levels(NamedTuple):
     """How the best loads part a group.
 
-    Attributes:
-        of_kind: the level of each class: its members get that many partitions, or one less.
-        readers: who may get what, as far as loads allow: topics go to readers of one part only.
-        part_of_kind: the part of each class.
-        part_of_topic: the part of each topic.
-        complete: whether all classes of a part read all of its topics.
+    The members of a class get `of_kind` partitions, or one less. Topics go to readers of one part only, as
+    far as loads allow. A part is complete if all its classes read all of its topics.
     """
 
     of_kind: NDArray[np.int64]
@@ -41,10 +37,6 @@ def find_levels(size: NDArray[np.int64], readers: Readers) -> Levels:
     flow finds room for all of them, and if `mean - 1` a member leaves none of its topics without too many.
     Where that does not hold, the topics that have too many and their readers get nothing else: the best loads
     of both sides are independent of each other, and each is looked at again. All parts are in one flow.
-
-    Args:
-        size: partitions of each topic.
-        readers: who may get what.
     """
     topics, classes = readers.topics, len(readers.members)
     real = size[readers.topic] > 0

@@ -24,15 +24,7 @@ _THIN = 16
 
 
 class Arcs(NamedTuple):
-    """Arcs, one a row.
-
-    Attributes:
-        tail: the node each comes from.
-        head: the node it goes to.
-        capacity: how much it can still carry.
-        used: how much of what it carries can be taken back.
-        cost: what one unit on it costs.
-    """
+    """Arcs, one a row: what each can still carry, and how much of its flow can be taken back (`used`)."""
 
     tail: Ints
     head: Ints
@@ -50,21 +42,14 @@ class Arcs(NamedTuple):
 
 
 class Network:
-    """The cheapest flow from nodes that have too much to nodes that have too little.
+    """The cheapest flow from nodes with an `excess` to nodes where it is negative.
 
     Primal-dual: potentials say what a unit at a node costs on its way, and only arcs on cheapest ways are
     used, so the flow is a cheapest one of its size at any time. Each wave goes down the layers of a
     breadth-first search from the nodes that have too little. Before it flows, nodes ask for as much as can go
-    on from them, so nothing gets stuck half way and every wave brings something home.
-
-    Args:
-        excess: what each node has too much, negative for too little.
-        sorts: arcs.
-        potential: what a unit at each node costs on its way, so that no arc is cheaper than the difference
-            between its ends; None where no arc costs less than nothing.
-
-    Attributes:
-        excess: what is left of it.
+    on from them, so nothing gets stuck half way and every wave brings something home. By the given
+    `potential`, no arc is cheaper than the difference between its ends; None where no arc costs less than
+    nothing.
     """
 
     def __init__(
@@ -98,12 +83,7 @@ class Network:
         return self._left[self._undo]
 
     def flow(self) -> NDArray[np.bool_]:
-        """Send all that can be sent.
-
-        Returns:
-            Whether each node can still send something to one that has too little; a node with too much that
-            is left cannot.
-        """
+        """Send all that can be sent; whether each node can still reach one that has too little."""
         while True:
             layers, reached = self._layers()
             if not (reached & (self.excess > 0)).any():
@@ -179,7 +159,7 @@ class Network:
         self.excess = np.minimum(self.excess, 0) + supply
 
     def _thin_wave(self, layers: list[NDArray[np.intp]]) -> None:
-        """The same arc by arc, where layers are so thin that this is quicker."""
+        """A wave arc by arc, where layers are so thin that this is quicker."""
         rows = np.concatenate(layers)
         tails, heads, limits = (column[rows].tolist() for column in (self._tail, self._head, self._left))
         supply, wanted = (np.maximum(amount, 0).tolist() for amount in (self.excess, -self.excess))
@@ -240,12 +220,9 @@ def _distinct(node: NDArray[np.intp], nodes: int) -> NDArray[np.intp]:
 
 
 def _deal(amount: NDArray[np.int64], node: NDArray[np.intp], limit: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What each row gets of the amount at its node: in proportion to its limit, never above it.
+    """What each row gets of the amount at its node, in proportion to its limit; taken from `amount`.
 
-    Args:
-        amount: what each node has; what is dealt is taken from it.
-        node: the node of each row; the rows of a node are next to each other.
-        limit: the most a row can take, above 0.
+    The rows of a node are next to each other. Limits are above 0, and no row gets more than its own.
     """
     starts, sizes = runs(node)
     nodes, total = node[starts], np.add.reduceat(limit, starts)

@@ -112,8 +112,7 @@ def quality(
 def certificate(group: Group, assignment: Assignment, weights: Weights) -> Certificate:
     """The peak of an assignment by weights, and what no assignment can beat.
 
-    Raises:
-        InvalidGroupError: the assignment gives a partition twice, or one that nobody can have.
+    Raises InvalidGroupError where the assignment gives a partition twice, or one that nobody can have.
     """
     reading = read_group(group, recall_owned_or_user_data(group.members))
     return _certificate(group, reading, _owners(group, reading, assignment), weights, Capacities({}))

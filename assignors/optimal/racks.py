@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 class Kinds(NamedTuple):
     """The partitions of a group by kind; those of a topic whose replicas are in the same racks are alike.
 
-    A partition is far from a member that has a rack in which the partition has no replica. Where it is known
-    of no replica in which rack it is, the partition is far from nobody.
+    A partition is far from a member that has a rack in which the partition has no replica. Where no replica's
+    rack is known, the partition is far from nobody.
 
     Attributes:
-        of_partition: the kind of each partition.
-        size: how many partitions each kind has.
         readers: who may get what: kinds in place of topics, and members are alike if they have the same rack,
             too.
         rack: the rack of each class, -1 where it has none.

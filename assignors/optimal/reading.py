@@ -30,11 +30,9 @@ class Readers(NamedTuple):
     """Who reads what; members with equal subscriptions are one class.
 
     Attributes:
-        topics: how many topics there are.
         of_member: the class of each member.
         members: how many members each class has.
         kind: a class and, in the same row of `topic`, one of its topics; ordered by both.
-        topic: that topic.
     """
 
     topics: int
@@ -86,15 +84,9 @@ def rightful_members(
     generation: NDArray[np.integer],
     partitions: int,
 ) -> NDArray[np.intp]:
-    """The member whose claim counts for each partition, -1 where none does.
+    """The member whose claim counts for each partition, -1 where none does; one claim a row.
 
     Claims of the latest generation count, and none where that has two.
-
-    Args:
-        member: who claims, one claim a row.
-        partition: what.
-        generation: in which generation the member got it.
-        partitions: how many partitions there are.
     """
     holder = np.full(partitions, -1, np.intp)
     if np.bincount(partition, minlength=1).max() > 1:
@@ -109,24 +101,14 @@ def rightful_members(
 
 
 class Memory(NamedTuple):
-    """What members say they had.
-
-    Attributes:
-        partitions: of each member.
-        generation: in which generation each got them, -1 where it does not say.
-    """
+    """The partitions that members say they had, and since which generation; -1 where they do not say."""
 
     partitions: list[PartitionList]
     generation: list[int]
 
 
 class Owned(NamedTuple):
-    """Who says to have what, one claim a row.
-
-    Attributes:
-        member: who says so.
-        partition: the partition.
-    """
+    """Who says to have what, one claim a row."""
 
     member: NDArray[np.intp]
     partition: NDArray[np.intp]
@@ -141,13 +123,9 @@ class Reading(NamedTuple):
     Attributes:
         members: where in the group each member is.
         topics: the names of the topics that have partitions and readers, in order.
-        counts: partitions of each.
         starts: partition p of topic t has the number `starts[t] + p`; last comes how many there are.
-        topic_of: the topic of each partition.
-        readers: who may get what.
         claims: what members had, as far as it exists; none twice.
-        rightful: the member whose claim counts for each partition, -1 where none does: claims of the latest
-            generation count, and none where that has two.
+        rightful: the member whose claim counts for each partition, see `rightful_members`.
         holder: the same where that member may get it again.
     """
 
@@ -163,12 +141,7 @@ class Reading(NamedTuple):
 
 
 def read_group(group: Group, memory: Memory) -> Reading:
-    """A group in numbers.
-
-    Args:
-        group: the group.
-        memory: what its members say they had, in the order of the group.
-    """
+    """A group in numbers; `memory` is in the order of the group."""
     lists, of_member = _subscriptions(group.members)
     existing = topics_that_exist(group, set(chain.from_iterable(lists)))
     topics = tuple(sorted(existing))

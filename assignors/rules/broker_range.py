@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 
 
 def assign_broker_range(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """Who gets what (`assign`), each member's list in the order of its map of topic ids.
-
-    Args:
-        group: the group.
-        record: is called with each partition of a member's range.
-    """
+    """The assignment (`assign`), each member's list in the order of its map of topic ids."""
     spec = GroupSpec(group)
     member_ids = [member.id for member in sorted_members(group)]
 
@@ -57,13 +52,7 @@ def assign_broker_range(group: Group, record: Recorder = unrecorded) -> Assignme
 
 
 class _TopicMetadata:
-    """A topic while it is cut into ranges.
-
-    Attributes:
-        min_quota: how many partitions each subscriber gets at least.
-        extra_partitions: how many subscribers are still to get one more.
-        next_range: where the next range begins.
-    """
+    """A topic while it is cut into ranges; `extra_partitions` subscribers are still to get one more."""
 
     def __init__(self, num_partitions: int, num_members: int) -> None:
         self.min_quota, self.extra_partitions = divmod(num_partitions, num_members)

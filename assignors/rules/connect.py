@@ -60,9 +60,6 @@ class ConnectMemory:
 
     Attributes:
         previous_assignment: what ran somewhere after the last round, or was lost and waits.
-        previous_revocation: what the last round revoked.
-        previous_generation: the generation that the last round belonged to.
-        previous_members: the workers of the last round.
         scheduled_rebalance_ms: when what is lost will be assigned; 0: nothing is scheduled.
         delay_ms: the delay in the last answer; 0: none.
         candidates: workers that came without anything while something was lost, in the order they came.
@@ -102,13 +99,8 @@ def assign_connect_incremental(
 ) -> tuple[ConnectRound, ConnectMemory]:
     """One round of `IncrementalCooperativeAssignor.performTaskAssignment` (KIP-415).
 
-    Args:
-        group: connectors, and workers with what they run; its generation is the last one that the leader
-            completed.
-        memory: what the leader knows.
-        now_ms: the leader's clock.
-        max_delay_ms: `scheduled.rebalance.max.delay.ms`.
-        generation: the generation of this round.
+    The group's generation is the last one that the leader completed, `generation` that of this round; the
+    delay is `scheduled.rebalance.max.delay.ms`.
     """
     if not group.members:
         return ConnectRound(_assignment(group, {}), {}, 0), replace(memory, previous_generation=generation)
@@ -329,7 +321,7 @@ def _connectors_first(held: Iterable[TaskId]) -> list[TaskId]:
 
 
 def _as_sent(held: Collection[TaskId], *, sort_instances: bool = True) -> list[TaskId]:
-    """The same as it arrives, in Connect's bytes by connector (`ConnectProtocol.Assignment.asMap`).
+    """What a worker runs as it arrives, in Connect's bytes by connector (`ConnectProtocol.Assignment.asMap`).
 
     Quirk: connectors come in the order of a HashSet, and bring their tasks with them.
     """

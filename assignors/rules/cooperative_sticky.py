@@ -31,19 +31,7 @@ if TYPE_CHECKING:
 def assign_cooperative_sticky(
     group: Group, highest: int = DEFAULT_GENERATION, record: Recorder = unrecorded
 ) -> tuple[Assignment, int]:
-    """Who gets what in this round; what waits for the next one is in the assignment's `transferring`.
-
-    Args:
-        group: the group to assign.
-        highest: the highest generation that the group's leader has seen so far, its `maxGeneration`.
-        record: is called with each step.
-
-    Returns:
-        The assignment, and the leader's `maxGeneration` after it.
-
-    Raises:
-        AssignorError: where the JVM throws, or never ends.
-    """
+    """The assignment and the leader's next `maxGeneration`; AssignorError if the JVM throws or never ends."""
     assignment, transferring, max_generation = assign_partitions(group, member_data, highest, record)
     if transferring is None:
         transferring = compute_partitions_transferring_ownership(group, assignment)

@@ -47,9 +47,9 @@ def _member_info(member: Member) -> tuple[bool, bytes]:
 
 
 def partitions_per_topic(group: Group) -> HashMap[str, int]:
-    """How many partitions each subscribed topic has; `AbstractPartitionAssignor.assign` makes this map.
+    """How many partitions each subscribed topic with metadata has (`AbstractPartitionAssignor.assign`).
 
-    Topics without metadata are left out. The order of the map decides the order of lists.
+    The order of the map decides the order of lists.
     """
     # 1. A HashSet of all subscribed topics; adding one again changes nothing.
     subscriptions = (member.topics for member in members_by_id(group).values())
@@ -79,10 +79,7 @@ def from_record(record: Mapping[uuid.UUID, Collection[int]]) -> TargetAssignment
 
 
 def deep_copy_assignment(assignment: TargetAssignment) -> TargetAssignment:
-    """A copy that may be changed (`AssignorHelpers.deepCopyAssignment`).
-
-    Quirk: Java sizes the tables of a copy anew, so its order can be another.
-    """
+    """A copy (`AssignorHelpers.deepCopyAssignment`). Quirk: tables are sized anew, so order may differ."""
     copy: TargetAssignment = HashMap(capacity=len(assignment))
     for topic, partitions in assignment.items():
         copy[topic] = HashSet(partitions)
@@ -104,10 +101,7 @@ def remove_partition(assignment: TargetAssignment, topic: uuid.UUID, partition: 
 
 
 class TopicIds(Collection[uuid.UUID]):
-    """A member's subscription: ids of topics, in the order of the HashSet of their names.
-
-    It is Kafka's `TopicIds`, a view of that set.
-    """
+    """A member's subscription (Kafka's `TopicIds`): topic ids in the order of the HashSet of their names."""
 
     def __init__(self, names: HashSet[str], ids: Mapping[str, uuid.UUID]) -> None:
         self._names = names
@@ -127,13 +121,8 @@ class TopicIds(Collection[uuid.UUID]):
 class GroupSpec:
     """A group as its assignors see it (`GroupSpecImpl` and `SubscribedTopicDescriberImpl`).
 
-    A topic without an id counts by one made from its name.
-
-    Attributes:
-        member_ids: the members, in the order of the coordinator's HashMap.
-        num_partitions: partition count of each topic that exists.
-        subscribed_topic_ids: what each member subscribes to.
-        is_homogeneous: whether all subscribe to the same topics; topics that do not exist count.
+    `member_ids` are in the order of the coordinator's HashMap. A topic without an id counts by an id made
+    from its name. Topics that do not exist count for `is_homogeneous`.
     """
 
     def __init__(self, group: Group) -> None:

@@ -36,16 +36,11 @@ Lists = dict[str, list[TopicPartition]]
 
 
 def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """Who gets what in this round; what waits for the next one is in the assignment's `transferring`.
+    """This round's assignment; what waits for the next one is in its `transferring`.
 
-    Quirk: a member that subscribes to nothing is left out by the leader, what it owns included.
-
-    Args:
-        group: the group; topics in the order in which the broker lists them to the leader, which decides.
-        record: takes each step.
-
-    Raises:
-        AssignorError: librdkafka would abort or read freed memory, or no member subscribes to anything.
+    The group's topics are in the order in which the broker lists them to the leader, which decides. Quirk: a
+    member that subscribes to nothing is left out by the leader, what it owns included. Raises AssignorError
+    where librdkafka would abort or read freed memory, or no member subscribes to anything.
     """
     leader = _Leader(group, record)
     leader.settle_claims()
@@ -59,13 +54,7 @@ def assign_librdkafka_cooperative_sticky(group: Group, record: Recorder = unreco
 
 
 class _Leader:
-    """A leader at work.
-
-    Attributes:
-        members: the subscribers of something, by id, in the order of JoinGroup.
-        owned: what each says it owns.
-        current: what each has so far.
-    """
+    """A leader at work; its members, who subscribe to something, are in the order of JoinGroup."""
 
     def __init__(self, group: Group, record: Recorder) -> None:
         self.members = {member.id: member for member in group.members if member.topics}

@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 
 def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """Who gets what (`assignPartitions`).
-
-    Args:
-        group: the group.
-        record: is called with the reason of each partition.
-    """
+    """The assignment (`assignPartitions`); `record` is called with the reason of each partition."""
     # 1. Each subscribed topic with its consumers and what they may get of it.
     topics = {topic.name: topic for topic in group.topics}
     consumers_per_topic = _consumers_per_topic(group)
@@ -56,16 +51,10 @@ def assign_range(group: Group, record: Recorder = unrecorded) -> Assignment:
 
 
 class _TopicAssignmentState:
-    """A topic while its partitions are assigned.
+    """A topic while its partitions are assigned; its consumers are in order, with their racks (or None).
 
     Attributes:
-        topic: its name.
-        num_partitions: how many partitions it has.
-        consumers: its subscribers in order, each with its rack, None where it has none.
         partition_racks: the racks of each partition's replicas; empty where no consumer has a rack.
-        needs_rack_aware_assignment: whether racks matter to it.
-        unassigned_partitions: the partitions that nobody has yet.
-        num_assigned_by_consumer: how many partitions each consumer has got.
         num_partitions_per_consumer: how many each consumer gets at least.
         remaining_consumers_with_extra_partition: how many consumers may still get one more than that.
     """
@@ -86,10 +75,7 @@ class _TopicAssignmentState:
         )
 
     def racks_match(self, rack: str | None, partition: int) -> bool:
-        """Whether the partition has a replica in the consumer's rack.
-
-        Quirk: a consumer without a rack is near everything.
-        """
+        """Whether the partition has a replica in the consumer's rack. Quirk: no rack is near everything."""
         return rack is None or rack in self.partition_racks[partition]
 
     def unassigned_near(self, rack: str | None) -> Iterator[int]:
@@ -113,11 +99,7 @@ class _TopicAssignmentState:
 
 
 class _Ranges:
-    """The lists being made.
-
-    Attributes:
-        assignment: what each consumer has got.
-    """
+    """The lists being made, by consumer."""
 
     def __init__(self, group: Group, record: Recorder) -> None:
         self.assignment: dict[str, list[TopicPartition]] = {member.id: [] for member in group.members}

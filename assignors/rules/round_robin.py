@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 
 def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """Who gets what (`assign`).
-
-    Args:
-        group: the group.
-        record: is called with each partition and the member whose turn it was.
-
-    Raises:
-        AssignorError: the group has no members.
-    """
+    """The assignment (`assign`); AssignorError where the group has no members."""
     # 1. The circle; Java's CircularIterator refuses an empty one.
     if not group.members:
         raise AssignorError(
@@ -57,10 +49,7 @@ def assign_round_robin(group: Group, record: Recorder = unrecorded) -> Assignmen
 
 
 def _all_partitions_sorted(group: Group) -> list[TopicPartition]:
-    """The partitions of all subscribed topics, by topic and number.
-
-    Quirk: Java compares texts by UTF-16 code unit.
-    """
+    """The partitions of all subscribed topics, by topic and number. Quirk: text sorts by UTF-16 code unit."""
     counts = partitions_per_topic(group)
     return [
         TopicPartition(topic, partition)

@@ -89,11 +89,7 @@ K = TypeVar("K")
 def assign_simple(group: Group) -> dict[str, list[TopicPartition]]:
     """The partitions of each member, each list in the order of its map of topic ids.
 
-    Args:
-        group: the group; what a member owns is its target assignment so far.
-
-    Raises:
-        AssignorError: where the JVM throws.
+    What a member owns is its target assignment so far. Raises AssignorError where the JVM throws.
     """
     spec = GroupSpec(group)
     if not spec.member_ids:
@@ -103,13 +99,7 @@ def assign_simple(group: Group) -> dict[str, list[TopicPartition]]:
 
 
 class _Builder:
-    """What both ways share: members by number, their targets before and after.
-
-    Attributes:
-        member_ids: the members; a number is an index into them.
-        old: each member's target so far.
-        new: copies of the targets that change.
-    """
+    """What both ways share: members by number (index into `member_ids`), old targets, changed copies."""
 
     def __init__(self, spec: GroupSpec) -> None:
         self.spec = spec
@@ -134,14 +124,8 @@ class _Builder:
 class _Homogeneous(_Builder):
     """`SimpleHomogeneousAssignmentBuilder`: all subscribe to the same topics, whose partitions are one pool.
 
-    Attributes:
-        subscribed: the topics.
-        targets: their partitions.
-        desired_sharing: how many members each partition gets at most.
-        desired: how many partitions each member gets.
-        by_partition: who has each partition in the end.
-        by_member: the same by member.
-        unfilled: members that have fewer than they should.
+    Each partition gets at most `desired_sharing` members, each member `desired` partitions; `unfilled`
+    members have fewer.
     """
 
     def __init__(self, spec: GroupSpec) -> None:
@@ -174,10 +158,7 @@ class _Homogeneous(_Builder):
         return self.result()
 
     def _revoke_unassignable(self) -> list[int]:
-        """Step 1: keep what is still subscribed; returns who has too much.
-
-        Quirk: whether a partition still exists is not looked at.
-        """
+        """Step 1: keep what is subscribed; who has too much. Quirk: partitions that are gone are kept."""
         overfilled = []
         for member, target in enumerate(self.old):
             assigned = 0
@@ -305,13 +286,8 @@ def _assign_remaining(
     """Gives what has too few members to the unfilled ones in a circle (`assignRemainingPartitions`).
 
     Quirk: who gets a partition in this step is not noted, so a short circle comes back to the same member,
-    which counts as one more.
-
-    Args:
-        assigned: each partition and who has had it.
-        desired_sharing: how many members each is to have.
-        unfilled: members that have too few; who is full leaves.
-        give: gives a partition to a member, and says whether that is full now.
+    which counts as one more. `give` gives a partition to a member, and says whether the member is full now;
+    who is full leaves `unfilled`.
     """
     circle, has_given = iter(sorted(unfilled)), False
     for partition, members in assigned if unfilled else ():

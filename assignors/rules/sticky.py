@@ -46,8 +46,7 @@ class Decision(NamedTuple):
     """What both sticky strategies decide.
 
     Attributes:
-        assignment: the partitions of each member.
-        partitions_transferring_ownership: those of them that another member has to give up first, with the
+        partitions_transferring_ownership: partitions that another member has to give up first, with the
             member that gets them; None where that is not known yet, because subscriptions differ.
         max_generation: the highest generation the leader has seen, this rebalance included.
     """
@@ -60,19 +59,7 @@ class Decision(NamedTuple):
 def assign_sticky(
     group: Group, highest: int = DEFAULT_GENERATION, record: Recorder = unrecorded
 ) -> tuple[Assignment, int]:
-    """Who gets what.
-
-    Args:
-        group: the group to assign.
-        highest: the highest generation that the group's leader has seen so far, its `maxGeneration`.
-        record: is called with each step.
-
-    Returns:
-        The assignment, and the leader's `maxGeneration` after it.
-
-    Raises:
-        AssignorError: where the JVM throws, or never ends.
-    """
+    """The assignment and the leader's next `maxGeneration`; AssignorError if the JVM throws or never ends."""
     decision = assign_partitions(group, member_data, highest, record)
     return Assignment.for_group(group, decision.assignment), decision.max_generation
 
@@ -80,16 +67,10 @@ def assign_sticky(
 def assign_partitions(
     group: Group, recall: Callable[[Member], MemberData], highest: int, record: Recorder
 ) -> Decision:
-    """`assignPartitions`, for both sticky strategies.
+    """`assignPartitions`, for both sticky strategies, which `recall` (`memberData`) from different places.
 
-    Args:
-        group: the group to assign.
-        recall: what a member remembers (`memberData`), which the strategies read from different places.
-        highest: the highest generation that the leader has seen so far.
-        record: is called with each step.
-
-    Raises:
-        AssignorError: where the JVM throws, or never ends.
+    `highest` is the highest generation that the leader has seen. AssignorError where the JVM throws or never
+    ends.
     """
     sticky_group = StickyGroup(group, record)
     subscriptions = sticky_group.subscriptions
@@ -116,12 +97,7 @@ def assign_partitions(
 
 
 class MemberData(NamedTuple):
-    """What a member remembers.
-
-    Attributes:
-        partitions: what it had.
-        generation: in which generation it got that; None where it does not say.
-    """
+    """The partitions a member remembers, and since which generation; None where it does not say."""
 
     partitions: Sequence[TopicPartition]
     generation: int | None
@@ -144,13 +120,9 @@ def previous_assignment(memories: Mapping[str, MemberData], max_generation: int)
     """Who had a partition in the latest generation before `max_generation` (`prepopulateCurrentAssignments`).
 
     Reassigning gives a partition back to that member first. Without this, a member that missed a rebalance
-    would lose for good what it had before.
+    would lose for good what it had before. Memories are in the order of Java's map: of two with the same
+    generation the first one counts.
     Quirk: where a leader has seen a higher generation than all its members, that is who has it now.
-
-    Args:
-        memories: what each member remembers, in the order of Java's map: of two with the same generation
-            the first one counts.
-        max_generation: the highest generation that the leader has seen.
     """
     previous: dict[TopicPartition, tuple[str, int]] = {}
     for consumer, data in memories.items():
@@ -211,9 +183,8 @@ def settle_claims(group: StickyGroup, memories: Mapping[str, MemberData]) -> Own
 class OwnedPartitions:
     """Who may keep what after the claims so far; a claim is held against the latest one that counted.
 
-    Attributes:
-        consumer_to_owned_partitions: what each member may keep, in the order of its claims.
-        partitions_with_multiple_previous_owners: what several members claimed in the same generation.
+    `consumer_to_owned_partitions` is in the order of claims; `partitions_with_multiple_previous_owners` is
+    what several members claimed in the same generation.
     """
 
     def __init__(self, group: StickyGroup) -> None:
@@ -282,18 +253,11 @@ class ConstrainedAssignmentBuilder:
     """Builds the assignment of members that all subscribe to the same topics.
 
     Every member gets min_quota partitions, and some get one more, which is max_quota. Members that can have
-    more are unfilled.
-
-    Args:
-        group: what the leader knows.
-        claims: who may keep what.
+    more are unfilled. Raises AssignorError where there are no members (ArithmeticException).
 
     Attributes:
         partitions_transferring_ownership: partitions that another member has to give up first, with the
             member that gets them; complete once built.
-
-    Raises:
-        AssignorError: there are no members (ArithmeticException).
     """
 
     def __init__(self, group: StickyGroup, claims: OwnedPartitions) -> None:
@@ -323,11 +287,7 @@ class ConstrainedAssignmentBuilder:
         self.partitions_transferring_ownership: dict[TopicPartition, str] = {}
 
     def build(self) -> dict[str, list[TopicPartition]]:
-        """The partitions of every member.
-
-        Raises:
-            AssignorError: the quotas do not come out even (IllegalStateException).
-        """
+        """The assignment; AssignorError where quotas do not come out even (IllegalStateException)."""
         # 3.1 Members keep what they own up to their quota; with racks, only what has a replica in their rack.
         assigned_partitions = self._assign_owned_partitions()
         # 3.2 What nobody keeps is unassigned; with racks, what the fewest members are near comes first, or
@@ -498,12 +458,7 @@ class ConstrainedAssignmentBuilder:
 
 
 class GeneralAssignmentBuilder:
-    """Builds the assignment of members that subscribe to different topics.
-
-    Args:
-        group: what the leader knows.
-        claims: who may keep what.
-    """
+    """Builds the assignment of members that subscribe to different topics."""
 
     def __init__(self, group: StickyGroup, claims: OwnedPartitions) -> None:
         self._group = group
@@ -511,14 +466,10 @@ class GeneralAssignmentBuilder:
         self._current = CurrentAssignment(claims.consumer_to_owned_partitions)
 
     def build(self, prev_assignment: Mapping[TopicPartition, str]) -> HashMap[str, list[TopicPartition]]:
-        """The partitions of every member.
+        """The assignment; who had a partition in an earlier generation would get it back first.
 
-        Args:
-            prev_assignment: who had a partition in an earlier generation, and would get it back first.
-
-        Raises:
-            AssignorError: balancing meets a member that takes no part in it (NullPointerException), or it
-                never ends, as in the JVM.
+        AssignorError where balancing meets a member that takes no part in it (NullPointerException), or never
+        ends, as in the JVM.
         """
         # 4.1 Members keep what they own and still subscribe to; with racks, only what is not far.
         number_owned = self._current.count()
@@ -620,16 +571,9 @@ class GeneralAssignmentBuilder:
 
 
 class Reassignment:
-    """Moves partitions between members until they are balanced.
+    """Moves partitions between members until they are balanced; `moved` lists them in order.
 
-    Args:
-        group: what the leader knows.
-        potential: who can get what.
-        current: who has what; members that take no part are not in it.
-        prev_assignment: who had a partition in an earlier generation.
-
-    Attributes:
-        moved: the partitions that moved, in order.
+    Members that take no part are not in `current`.
     """
 
     def __init__(
@@ -654,16 +598,11 @@ class Reassignment:
         current.sort(potential, group.rack_info)
 
     def perform(self, reassignable_partitions: Sequence[TopicPartition]) -> bool:
-        """`performReassignments`: goes over the partitions again and again until none moves.
+        """Goes over partitions again and again until none moves (`performReassignments`); whether any did.
 
         Quirk: partitions that move in place of others can go round in a circle, and Java follows them for
-        ever. A state that comes back after a round gives it away.
-
-        Returns:
-            Whether any partition moved.
-
-        Raises:
-            AssignorError: it never ends, or it meets a member that takes no part (NullPointerException).
+        ever. A state that comes back after a round shows the circle. Raises AssignorError for it, and where
+        reassigning meets a member that takes no part (NullPointerException).
         """
         states: set[Hashable] = set()
         while self._go_over(reassignable_partitions):

@@ -33,18 +33,7 @@ Heap = list[Entry]
 
 
 class StickyGroup:
-    """What a leader knows of its group, which no step changes.
-
-    Args:
-        group: the group to assign.
-        record: is called with each step.
-
-    Attributes:
-        subscriptions: the members by id.
-        partitions_per_topic: the partitions of each subscribed topic, by number.
-        rack_info: racks of consumers and partitions.
-        record: is called with each step.
-    """
+    """What a leader knows of its group, which no step changes."""
 
     def __init__(self, group: Group, record: Recorder) -> None:
         self.record = record
@@ -60,15 +49,8 @@ class StickyGroup:
 class RackInfo:
     """Which consumers are near which partitions (KIP-881); where racks decide nothing, it knows of no rack.
 
-    Java's `RackInfo` and `AbstractPartitionAssignor.useRackAwareAssignment`.
-
-    Args:
-        topics: the subscribed topics.
-        members: the consumers.
-
-    Attributes:
-        consumer_racks: the rack of each consumer that has one.
-        partition_racks: the racks of each partition's replicas.
+    Java's `RackInfo` and `AbstractPartitionAssignor.useRackAwareAssignment`. Consumers without a rack are not
+    in `consumer_racks`; `partition_racks` are those of a partition's replicas.
     """
 
     def __init__(self, topics: Iterable[Topic], members: Iterable[Member]) -> None:
@@ -131,12 +113,8 @@ def _use_rack_aware_assignment(
 class PotentialConsumers:
     """Who can get what, where members subscribe to different topics; no step changes it.
 
-    Quirk: a topic that a member names twice counts twice in both maps.
-
-    Attributes:
-        topic_to_all_potential_consumers: who subscribes to each topic.
-        consumer_to_all_potential_topics: the subscribed topics of each consumer that exist.
-        max_assignment_size: the most partitions each consumer can have.
+    `max_assignment_size` is the most partitions each consumer can have. Topics that do not exist are left
+    out. Quirk: a topic that a member names twice counts twice in both maps.
     """
 
     def __init__(self, group: StickyGroup) -> None:
@@ -171,12 +149,9 @@ class PotentialConsumers:
 class CurrentAssignment:
     """Who has what while partitions are given away and move; the one owner of that state.
 
-    Args:
-        partitions: what each consumer may keep; becomes the assignment.
-
     Attributes:
-        partitions: the partitions of each consumer. Java's order decides who a partition with two consumers
-            counts for.
+        partitions: the partitions of each consumer, at first what it may keep. Java's order decides who a
+            partition with two consumers counts for.
         consumer_of: who has each partition; of two consumers, who got it last.
         order: the consumers, those with the fewest partitions first.
     """
@@ -224,7 +199,7 @@ class CurrentAssignment:
         self.order.update_size(old_consumer, len(source) + 1)
 
     def balance_score(self) -> int:
-        """`getBalanceScore`: the sum of the differences in size of all pairs of consumers.
+        """The sum of the differences in size of all pairs of consumers (`getBalanceScore`).
 
         In ascending order, a size is added in its pairs with those before it, and subtracted in its pairs
         with those after it. Quirk: Java counts in 32 bits.
@@ -256,15 +231,9 @@ class CurrentAssignment:
 class SortedSubscriptions:
     """Consumers in ascending order of how many partitions they have, then of id.
 
-    Java's `sortedCurrentSubscriptions` with its `SubscriptionComparator`.
-
-    Java searches a TreeSet from its start for a consumer that subscribes to a topic. Here subscribers are
-    in a heap of their own, one for each rack; topics with the same consumers share it.
-
-    Args:
-        current_assignment: the consumers in the order, and what they have.
-        topic_to_all_potential_consumers: who subscribes to what.
-        consumer_racks: racks of consumers.
+    Java's `sortedCurrentSubscriptions` with its `SubscriptionComparator`. Java searches a TreeSet from its
+    start for a consumer that subscribes to a topic. Here subscribers are in a heap of their own, one for each
+    rack; topics with the same consumers share it.
     """
 
     def __init__(

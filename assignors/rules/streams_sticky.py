@@ -182,14 +182,7 @@ class _Process:
 
 
 def assign_streams_sticky(group: StreamsGroup) -> _Answer:
-    """Who runs what, and who stands by.
-
-    Args:
-        group: subtopologies and members, in the order in which they are in the coordinator's map.
-
-    Raises:
-        AssignorError: where the JVM throws: tasks, but no members.
-    """
+    """Who runs what, and who stands by; AssignorError where the JVM throws: tasks, but no members."""
     return _Sticky(group).run()
 
 

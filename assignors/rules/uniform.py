@@ -33,13 +33,8 @@ class MemberAssignmentBalancer:
     It is `UniformHeterogeneousAssignmentBuilder.MemberAssignmentBalancer`, Kafka 4.4.0 (as 4.0 to 4.4). The
     members with fewest are a range that grows to the right: each gets one partition a round, then members
     with as many join in. Members with most are a range that grows to the left: each loses one a round.
-
-    Args:
-        subscribers: the members, ascending; there is one.
-        sizes: how many partitions each member of the group has. They change while partitions go round.
-
-    Attributes:
-        imbalance: by how much the most and the fewest partitions differ to begin with.
+    Subscribers are ascending, and there is one at least; `sizes` change while partitions go round.
+    `imbalance` is the difference between the most and the fewest partitions to begin with.
     """
 
     def __init__(self, subscribers: Sequence[int], sizes: Sequence[int]) -> None:
@@ -108,15 +103,10 @@ class MemberAssignmentBalancer:
 
 
 def assign_uniform(group: Group, record: Recorder = unrecorded) -> Assignment:
-    """Who gets what (`assign`), each member's list in the order of the broker's maps.
+    """The assignment (`assign`), each member's list in the order of the broker's maps.
 
-    Args:
-        group: the group; a member's `owned` is its target assignment so far.
-        record: is called with each step.
-
-    Raises:
-        AssignorError: some member owns a partition that does not exist or that another one owns, and the JVM
-            throws.
+    A member's `owned` is its target assignment so far. Raises AssignorError where some member owns a
+    partition that does not exist or that another one owns, and the JVM throws.
     """
     if not group.members:
         return Assignment.for_group(group, {})
@@ -134,15 +124,10 @@ def assign_uniform(group: Group, record: Recorder = unrecorded) -> Assignment:
 
 
 class UniformHomogeneousAssignmentBuilder:
-    """Makes one target assignment.
-
-    Args:
-        spec: the group; all members subscribe to the same topics.
-        record: is called with each step.
+    """Makes one target assignment, where all members subscribe to the same topics.
 
     Attributes:
         subscribed_topic_ids: the topics, in the order of a HashSet of their ids.
-        unassigned_partitions: the partitions that are to be assigned, in order.
         minimum_member_quota: how many partitions each member gets at least.
         remaining_members_to_get_an_extra_partition: how many of the members that follow get one more.
         unfilled_members: members with room, and for how many partitions.
@@ -165,8 +150,8 @@ class UniformHomogeneousAssignmentBuilder:
     def build(self) -> dict[str, TargetAssignment]:
         """The new target of each member.
 
-        Raises:
-            AssignorError: targets hold partitions that do not exist, or one twice, so others find no room.
+        Raises AssignorError where targets hold partitions that do not exist, or one twice: others find no
+        room.
         """
         # 1. List the partitions that are in nobody's target.
         self._find_unassigned_partitions()
@@ -208,10 +193,7 @@ class UniformHomogeneousAssignmentBuilder:
                 self.remaining_members_to_get_an_extra_partition -= 1
 
     def _keep(self, member: str, quota: int) -> int:
-        """Step 2.1 for one member; what is left of its quota.
-
-        Quirk: it keeps what its maps list first, which need not be the lowest numbers.
-        """
+        """Step 2.1 for one member; what is left of its quota. Quirk: it keeps what its maps list first."""
         old_assignment = new_assignment = self._spec.member_assignment[member]
         for topic, partitions in old_assignment.items():
             for partition in partitions:
@@ -273,15 +255,10 @@ MAX_ITERATION_COUNT = 16
 class UniformHeterogeneousAssignmentBuilder:
     """Makes one target assignment; a member is its index, in the order of the coordinator's map.
 
-    Args:
-        spec: the group.
-        record: is called with each step.
-
     Attributes:
         topic_subscribers: the members that subscribe to each topic, ascending.
         sorted_topic_ids: the subscribed topics, in the order in which they are assigned and balanced.
         target_assignment: the target of each member; as long as nothing changes, it is the one it has had.
-        target_assignment_sizes: how many partitions each member has.
         partition_owners: the member that has each partition of each topic, None for nobody.
     """
 
@@ -300,11 +277,7 @@ class UniformHeterogeneousAssignmentBuilder:
         }
 
     def build(self) -> dict[str, TargetAssignment]:
-        """The new target of each member.
-
-        Raises:
-            AssignorError: a member's target has a partition that its topic does not have.
-        """
+        """The new target of each member; AssignorError where an old one has a partition its topic lacks."""
         # 1. Members keep what they have of topics they subscribe to.
         self._maybe_revoke_partitions()
         # 2. What nobody has goes to the members with fewest.
@@ -418,10 +391,7 @@ class UniformHeterogeneousAssignmentBuilder:
         self._record(self._spec.topic_partition(topic, partition), reason, self._spec.member_ids[member])
 
     def _changeable(self, member: int) -> TargetAssignment:
-        """The member's target, copied before its first change.
-
-        Quirk: a target that does not change keeps its order, and a copy can have another.
-        """
+        """The member's target, copied before its first change. Quirk: a copy can have another order."""
         target = self.target_assignment[member]
         if target is self._spec.member_assignment[self._spec.member_ids[member]]:
             target = self.target_assignment[member] = deep_copy_assignment(target)

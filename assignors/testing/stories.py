@@ -21,11 +21,7 @@ FORMS = ("as it was given", "none", "empty", "of another strategy")
 
 @dataclass
 class Story:
-    """What happens to one group; the same seed tells the same story to assignors that answer alike.
-
-    Args:
-        seed: of everything that happens.
-    """
+    """What happens to one group; the same seed tells the same story to assignors that answer alike."""
 
     seed: int
     _random: random.Random = field(init=False)

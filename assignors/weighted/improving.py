@@ -49,11 +49,7 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, max_moves: int | None, min_gain: float) -> Limits:
-        """The limits that two settings say.
-
-        Raises:
-            InvalidConfigError: they make no sense.
-        """
+        """The limits that two settings say; InvalidConfigError where they make no sense."""
         if max_moves is not None and (type(max_moves) is not int or max_moves < 0):
             raise InvalidConfigError(f"max_moves is {max_moves!r}; give a whole number from 0 on, or None")
         if type(min_gain) not in (int, float) or not 0 <= min_gain < inf:
@@ -66,16 +62,10 @@ _Changes = list[tuple[int, int]]
 
 
 def improve(problem: Problem, owner: NDArray[np.intp], bound: float, limits: Limits) -> None:
-    """Lower the peak, step by step, as long as that can be done.
+    """Lower the peak, down to the `bound` no answer can beat, step by step; `owner` is changed.
 
     Each step takes from the fullest member and makes nobody as full as that one was. Of all stops on this way
     the one with the least peak is chosen whose moves are allowed.
-
-    Args:
-        problem: the group.
-        owner: the owner of each partition; it is changed.
-        bound: the peak no answer can beat.
-        limits: what moves are allowed.
     """
     heavy, free = problem.weight > 0, problem.reading.holder < 0
     if free.any():
@@ -172,7 +162,7 @@ class _Search:
         return self._look(giver, _SAMPLE) or self._look(giver, len(self._weight))
 
     def _look(self, giver: int, most: int) -> _Changes | None:
-        """The same, of so many partitions of each member at most."""
+        """The best step among at most so many partitions of each member; None if there is none."""
         own = _some(self._own(giver), most)
         kinds = np.logical_or.reduce(self._problem.reads[:, np.unique(self._topic[own])], axis=1)
         open_to = kinds[self._kind]
@@ -227,24 +217,14 @@ def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
 
 
 class Answer(NamedTuple):
-    """Who gets what, and how good that is.
-
-    Attributes:
-        owner: the member that gets each partition.
-        certificate: how near to the best that is.
-    """
+    """Who gets what, and how good that is."""
 
     owner: NDArray[np.intp]
     certificate: Certificate
 
 
 def decide(problem: Problem, limits: Limits) -> Answer:
-    """Leave everything with its holder, give away what has none, then lower the peak.
-
-    Args:
-        problem: the group.
-        limits: what moves are allowed.
-    """
+    """Leave everything with its holder, give away what has none, then lower the peak."""
     bound = least_peak(problem)
     owner = problem.reading.holder.copy()
     place(problem, owner)
@@ -253,13 +233,7 @@ def decide(problem: Problem, limits: Limits) -> Answer:
 
 
 def certify(problem: Problem, owner: NDArray[np.intp], bound: float) -> Certificate:
-    """How near to the best it is when these own the partitions.
-
-    Args:
-        problem: the group.
-        owner: the owner of each partition.
-        bound: the peak no answer can beat, in units.
-    """
+    """How near to the best it is when these own the partitions; `bound` is a peak in units."""
     holder = problem.reading.holder
     moves = int(np.count_nonzero((holder >= 0) & (owner != holder)))
     peak = float((problem.loads(owner) / problem.capacity).max(initial=0.0))

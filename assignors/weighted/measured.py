@@ -29,26 +29,16 @@ _WHAT = "the rates in user data"
 
 
 class Measured(NamedTuple):
-    """What members of a group say.
-
-    Attributes:
-        members: the members, their user data without rates.
-        rates: the greatest that anybody has measured of each partition.
-    """
+    """The members of a group without rates in their user data, and the greatest rate of each partition."""
 
     members: list[Member]
     rates: dict[tuple[str, int], float]
 
 
 def with_rates(data: bytes | None, rates: Mapping[tuple[str, int], float]) -> bytes | None:
-    """User data with rates behind it.
+    """User data with rates behind it, in any unit that all members share; without rates nothing is added.
 
-    Args:
-        data: what is sent otherwise.
-        rates: by topic and partition, in any unit that all members share; without any nothing is added.
-
-    Raises:
-        InvalidConfigError: a rate is no finite number from 0 on, or not of a partition.
+    Raises InvalidConfigError where a rate is no finite number from 0 on, or not of a partition.
     """
     if not rates:
         return data
@@ -103,11 +93,7 @@ def _split(data: bytes) -> tuple[bytes, dict[tuple[str, int], float]]:
 
 
 def checked_rates(rates: object) -> None:
-    """Raise unless rates can be asked for.
-
-    Raises:
-        InvalidConfigError: they cannot.
-    """
+    """Raise InvalidConfigError unless rates can be asked for."""
     if rates is not None and not callable(rates):
         raise InvalidConfigError(
             f"rates is {rates!r}; give a function without arguments that returns what this consumer has "

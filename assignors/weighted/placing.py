@@ -21,12 +21,7 @@ _RUN = 1024
 
 
 def place(problem: Problem, owner: NDArray[np.intp]) -> None:
-    """Give owners to all partitions without one; partitions that weigh nothing go where the fewest are.
-
-    Args:
-        problem: the group.
-        owner: the owner of each partition, -1 for nobody; it is filled.
-    """
+    """Give owners to all partitions without one (-1); what weighs nothing goes where the fewest are."""
     weight = problem.weight
     free = np.flatnonzero(owner < 0)
     heavy = free[weight[free] > 0]
@@ -91,7 +86,7 @@ def _one_by_one(
     capacity: NDArray[np.float64],
     come_to: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    """The same by a heap."""
+    """Who gets each partition where all may get all, one partition after the other by a heap of members."""
     carried, room = load.tolist(), capacity.tolist()
     heap = list(zip(come_to.tolist(), range(len(carried)), strict=True))
     heapify(heap)

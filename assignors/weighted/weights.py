@@ -37,13 +37,7 @@ WeightsMapping = (
 
 
 class _Topic(NamedTuple):
-    """What is known of a topic.
-
-    Attributes:
-        every: what each partition weighs that is not listed; None where that is not said.
-        partitions: partitions that are listed.
-        weights: what they weigh.
-    """
+    """The known weights of a topic; `every` is that of partitions not listed, None where that is not said."""
 
     every: float | None
     partitions: NDArray[np.int64]
@@ -54,13 +48,8 @@ class Weights:
     """What partitions weigh.
 
     A partition that is not known weighs the mean of those of its topic, and where none of these is known the
-    mean of all. What does not exist in a group is left out.
-
-    Args:
-        weights: by topic, or by topic and partition.
-
-    Raises:
-        InvalidConfigError: a weight is no finite number from 0 on, or is not of a partition.
+    mean of all. What does not exist in a group is left out. Raises InvalidConfigError where a weight is no
+    finite number from 0 on, or is not of a partition.
     """
 
     def __init__(self, weights: WeightsMapping) -> None:
@@ -115,11 +104,7 @@ class Weights:
 class Capacities:
     """What members can carry, by instance id, client id or member id; others can carry the mean of these.
 
-    Args:
-        capacities: by member.
-
-    Raises:
-        InvalidConfigError: one is no finite number above 0.
+    Raises InvalidConfigError where a capacity is no finite number above 0.
     """
 
     def __init__(self, capacities: Mapping[str, float]) -> None:
@@ -174,11 +159,7 @@ def _list(listed: dict[str, dict[int, float]], topic: str, weights: Iterable[tup
 
 
 def checked_weight(value: object, what: str) -> float:
-    """A weight as a number.
-
-    Raises:
-        InvalidConfigError: it is no finite number from 0 on.
-    """
+    """A weight as a number; InvalidConfigError unless it is finite and from 0 on."""
     weight = _number(value)
     if not 0 <= weight < inf:
         raise InvalidConfigError(f"the weight of {what} is {value!r}; give a finite number, 0 or more")
@@ -201,11 +182,9 @@ _COLUMNS = ["partition", "topic", "weight"]
 
 
 def weights_of(setting: GivenWeights | None) -> Weights:
-    """The weights that were given, of a mapping or of a file that is read now; None where none were.
+    """The weights of a mapping or of a file that is read now; None where none were given.
 
-    Raises:
-        InvalidConfigError: the mapping or the file makes no sense.
-        MissingDependencyError: YAML, and PyYAML is not installed.
+    Raises InvalidConfigError where they make no sense, MissingDependencyError for YAML without PyYAML.
     """
     if isinstance(setting, str | PathLike):
         return read_weights(setting)
@@ -217,11 +196,7 @@ def read_weights(path: str | PathLike[str]) -> Weights:
 
     A CSV file has the columns topic, partition and weight, in any order; without a partition the weight is
     that of every partition of the topic. Files in YAML or CSV end with a line end; others are taken for half
-    written.
-
-    Raises:
-        InvalidConfigError: it cannot be read, or says something else.
-        MissingDependencyError: YAML, and PyYAML is not installed.
+    written. Raises InvalidConfigError, and MissingDependencyError for YAML without PyYAML.
     """
     reads = {".json": _json, ".yaml": _yaml, ".yml": _yaml, ".csv": _csv}.get(Path(path).suffix.lower())
     if reads is None:

@@ -40,7 +40,8 @@ def _complete_client(_context: click.Context, _parameter: click.Parameter, incom
     shell_complete=_complete_client,
     metavar="|".join(CLIENTS),
     multiple=True,
-    help="A kind of client in the group; repeatable. Java's if nothing tells; librdkafka is confluent-kafka.",
+    help="A kind of client in the group; repeatable. By default what the source shows, else java. "
+    "confluent-kafka is librdkafka.",
 )
 @click.option(
     "--migration-policy",
@@ -51,7 +52,7 @@ def _complete_client(_context: click.Context, _parameter: click.Parameter, incom
     help="group.consumer.migration.policy of the brokers, 4.0 or later.",
 )
 @group_option
-@client_options("live: the cluster.")
+@client_options("The cluster of live:GROUP.")
 @output_options("text", "json")
 @click.pass_context
 def migrate(
@@ -88,7 +89,7 @@ def migrate(
         migration = replace(
             migration,
             assumed=() if kinds else (_JAVA_ASSUMED,),
-            warning=_separated(state, new) or migration.warning,
+            warning=_separation_warning(state, new) or migration.warning,
         )
     if output.form == "json":
         write(json.dumps(asdict(migration), indent=2) + "\n")
@@ -122,7 +123,7 @@ def _strategy_of(state: GroupState, name: str) -> str:
     return state.strategy
 
 
-def _separated(state: GroupState, new: Sequence[str]) -> str:
+def _separation_warning(state: GroupState, new: Sequence[str]) -> str:
     from copartition.diff import diff  # noqa: PLC0415 - as above
     from copartition.groups import plan  # noqa: PLC0415 - as above
     from copartition.reports.diff.verdict import separated_sentences  # noqa: PLC0415 - as above

@@ -33,7 +33,7 @@ class FiniteRange(click.FloatRange):
 
 
 def one_argument(name: str, build: Callable[..., Any], *options: Decorator) -> Decorator:
-    """Several click options as the one argument `name`: what `build` returns for parameters with their names."""
+    """Several click options as the one argument `name`: what `build` returns for parameters so named."""
     parameters = signature(build).parameters
 
     def decorate(command: Command) -> Command:
@@ -138,7 +138,7 @@ def weights_option(use: str) -> Decorator:
 
 def check_option(example: str) -> Decorator:
     """The option --check, got as `checks`."""
-    text = f"A limit such as {example}; repeatable."
+    text = f"A limit that must hold, such as {example}; repeatable."
     return click.option("--check", "checks", multiple=True, metavar="EXPR", help=text)
 
 

@@ -57,11 +57,11 @@ _SHOWN = 100
     "deploys",
     multiple=True,
     metavar="WHAT",
-    help="What becomes of a captured group: rolling, surge, 'crash MEMBER', 'grow TOPIC=N'; repeatable. "
+    help="What happens to a captured group: rolling, surge, 'crash MEMBER', 'grow TOPIC=N'; repeatable. "
     "FILE is what assignment-diff takes: a capture, a snapshot, live:GROUP.",
 )
 @group_option
-@client_options("live: the cluster.")
+@client_options("The cluster of live:GROUP.")
 @click.option(
     "--replay",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
@@ -91,8 +91,8 @@ def simulate(
     """Run scenarios: rebalances, pauses by phase and cause, moves, lag.
 
     Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
-    -o ndjson is the log of all that happened. A record of watch, FILE.ndjson, is put beside the model, event
-    by event; exit code 1 where it differs. With --deploy a captured group goes through what is named.
+    -o ndjson is the log of all that happened. A record of watch, FILE.ndjson, is compared with the model,
+    event by event; exit code 1 where they differ. With --deploy, FILE is a captured group.
     """
     if sum((bool(plans), replay is not None, listing, scenario_schema)) != 1:
         raise click.UsageError(
@@ -104,7 +104,7 @@ def simulate(
         states = _read_groups(plans, config, group)
         scenarios = [
             replace(state, seed=state.seed if seed is None else seed)
-            for state in _captured(ctx, states, deploys, assignors, changes)
+            for state in _scenarios_of_groups(ctx, states, deploys, assignors, changes)
         ]
         _report(scenarios, runs, output, html)
         return
@@ -119,7 +119,7 @@ def simulate(
         comparison = replay_record(plans[0], "".join(assignors) or None, changes, seeds)
         ctx.exit(_report_replay(comparison, output))
     if listing:
-        from copartition.simulation.ready import ready_scenarios  # noqa: PLC0415 - only this command needs it
+        from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415 - only this command needs it
 
         rows = [
             {"name": scenario.name, "summary": scenario.summary} for scenario in ready_scenarios().values()
@@ -161,7 +161,7 @@ def _read_groups(plans: Sequence[str], config: Mapping[str, str], group: str | N
     return [read_source(plan, config, group=group).state for plan in plans]
 
 
-def _captured(
+def _scenarios_of_groups(
     ctx: click.Context,
     states: Sequence[GroupState],
     deploys: Sequence[str],
@@ -185,7 +185,7 @@ def _captured(
 
 def _find(plan: str) -> Path:
     """The file that is meant: one of this path, or the ready scenario of this name."""
-    from copartition.simulation.ready import ready_scenarios  # noqa: PLC0415 - only this command needs it
+    from copartition.simulation.inputs.file import ready_scenarios  # noqa: PLC0415 - only this command needs it
 
     path, ready = Path(plan), ready_scenarios()
     if path.is_file() or path.suffix or len(path.parts) > 1:

@@ -73,15 +73,13 @@ class Column:
     """A column of a `Grid`.
 
     Attributes:
-        title: its header.
         kind: "name", cut in the middle where there is no room; "number", flush right; "list", the last
             column, broken after its commas and blanks; "bar", signs with colours; "word", anything else.
-        style: rich's name for how it looks.
     """
 
     title: str
     kind: str = "number"
-    style: str = ""
+    style: str = ""  # rich's name for how it looks
 
 
 class Grid:
@@ -110,7 +108,7 @@ class Grid:
             if self.columns[-1].kind != "list":
                 yield from line.segments(row, styles)
                 continue
-            first, *more = self._broken(row[-1], line.widths[-1])
+            first, *more = self._break_list(row[-1], line.widths[-1])
             yield from line.segments([*row[:-1], first], styles)
             for text in more:
                 yield from line.segments([*[""] * (len(row) - 1), text], styles)
@@ -135,7 +133,7 @@ class Grid:
             over -= 1
         return widths, "  " if over <= 0 else " "
 
-    def _broken(self, text: str, width: int) -> list[str]:
+    def _break_list(self, text: str, width: int) -> list[str]:
         """A list in lines of this width; where they are too many, the last one ends with a mark."""
         if cell_len(text) <= width:
             return [text]
@@ -144,7 +142,7 @@ class Grid:
             shown = shorten(word, width)
             if lines[-1] and cell_len(lines[-1]) + cell_len(shown.rstrip(" ")) > width:
                 if len(lines) == _LIST_LINES and not self.full:
-                    return [*(line.rstrip(" ") for line in lines[:-1]), _marked(lines[-1], width)]
+                    return [*(line.rstrip(" ") for line in lines[:-1]), _cut_line(lines[-1], width)]
                 lines.append("")
             lines[-1] += shown
         return [line.rstrip(" ") for line in lines]
@@ -176,7 +174,7 @@ class _Line:
         yield Segment.line()
 
 
-def _marked(line: str, width: int) -> str:
+def _cut_line(line: str, width: int) -> str:
     """The last line of a list that goes on."""
     while cell_len(line) + len(CUT) > width and re.search(r"[ ,]+[^ ,]", line):
         line = re.sub(r"[^ ,]+[ ,]*$", "", line)

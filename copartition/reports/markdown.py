@@ -25,7 +25,7 @@ class Page:
         self.text = ""
 
     @property
-    def ended(self) -> str:
+    def finished(self) -> str:
         """The text as a file."""
         return self.text.rstrip("\n") + "\n"
 

@@ -72,7 +72,7 @@ def _change_text(change: Change) -> str:
     if change.kind is Kind.STATE:
         return _state(change)
     if change.kind is Kind.MOVED:
-        return _moved(change)
+        return _move_text(change)
     if change.kind is Kind.STRATEGY:
         return f"assignor {change.before} -> {change.after}"
     if change.kind is Kind.GREW:
@@ -97,7 +97,7 @@ def _state(change: Change) -> str:
     return f"{text}: {facts}{stood}"
 
 
-def _moved(change: Change) -> str:
+def _move_text(change: Change) -> str:
     source, target = change.source or "nobody", change.target or "nobody"
     return f"{source} -> {target}  {partition_ranges(change.partitions)}{_length(change, '  no owner for')}"
 
@@ -131,11 +131,7 @@ def _time(seconds: float, to: str) -> str:
 
 
 class WatchReport:
-    """Tells a watch, step by step and in a few words at its end.
-
-    Args:
-        form: "text" or "json".
-    """
+    """Shows a watch, step by step and in a few words at its end; `form` is "text" or "json"."""
 
     def __init__(self, form: str) -> None:
         self._line = change_json if form == "json" else change_text
@@ -155,12 +151,7 @@ class WatchReport:
         return "".join(map(self._line, changes))
 
     def summary(self, seconds: float, blind_s: float | None) -> str:
-        """What was seen in this time, and what cannot have been.
-
-        Args:
-            seconds: how long the group was watched.
-            blind_s: the longest time between two looks; None for a record, which does not tell.
-        """
+        """What was seen in this time; `blind_s` is the longest time between two looks, None for a record."""
         members = ", ".join(f"{self._kinds[field]:,} {field}" for field in _MEMBERS)
         text = [f"{duration(1000 * seconds)}: {members}, {count(self._moved, 'partition')} taken over"]
         if self._longest_s:
@@ -267,8 +258,8 @@ def _row(compared: Compared) -> tuple[str, ...]:
         f"#{compared.first} to #{compared.last}",
         ", ".join(map(_cause, compared.causes)) or "nothing that the record shows",
         owners,
-        _recorded(compared.recorded),
-        _predicted(compared.predicted),
+        _bounds_text(compared.recorded),
+        _spread_text(compared.predicted),
         _VERDICTS[agrees],
     )
 
@@ -279,7 +270,7 @@ def _cause(cause: Change) -> str:
     return f"{cause.name} {cause.kind}"
 
 
-def _recorded(bounds: Bounds | None) -> str:
+def _bounds_text(bounds: Bounds | None) -> str:
     if bounds is None:
         return ""
     if bounds.most is None:
@@ -287,7 +278,7 @@ def _recorded(bounds: Bounds | None) -> str:
     return f"{duration(bounds.least)} to {duration(bounds.most)}"
 
 
-def _predicted(spread: Spread | None) -> str:
+def _spread_text(spread: Spread | None) -> str:
     if spread is None:
         return "unknown"
     if spread.least == spread.most:

@@ -152,12 +152,12 @@ def _happen(event: Primitive, world: World) -> None:
     match event:
         case Join(consumer=consumer):
             world.note("join", consumer.name)
-            engine.start(world.started(consumer), now_ms)
+            engine.start(world.start_process(consumer), now_ms)
         case Leave(consumer=name) | Crash(consumer=name):
             cleanly = isinstance(event, Leave)
             world.note("leave" if cleanly else "crash", name)
             number = world.number_of(name)
-            world.stopped(number)
+            world.end_process(number)
             engine.stop(number, now_ms, cleanly=cleanly)
         case Grow(topic=topic, partitions=count):
             world.note("grow", topic, partitions=count)

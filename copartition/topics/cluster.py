@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from copartition.topics.audit.conclusion import conclude
 from copartition.topics.audit.forms import FormCounts
-from copartition.topics.audit.reader import read_records
+from copartition.topics.audit.reader import Reading
 from copartition.topics.audit.tally import Tally
 from copartition.topics.join.judge import judge
 from copartition.topics.join.proof import KeyComparison, KeyPairs
@@ -40,7 +40,7 @@ def audit_topic(
     also: Callable[[Records], object] | None = None,
     decode: Callable[[bytes, str], LogicalKey] | None = None,
 ) -> TopicAudit:
-    """Who wrote a topic, as far as the selected records tell.
+    """Who wrote a topic, as far as the selected records show.
 
     Joins no group, commits nothing, creates nothing; memory is bounded whatever the topic's size.
 
@@ -50,16 +50,13 @@ def audit_topic(
         selection: which records; a sample by default.
         committed: leave out records of transactions that are open or were aborted.
         also: what else to do with each batch of records.
-        decode: what a key of a form says, such as a `decoding.KeyDecoder`; by default what its bytes tell.
+        decode: what a key of a form says, such as a `decoder.KeyDecoder`; by default what its bytes show.
 
     Raises:
-        UnknownTopicError: there is no such topic; the message proposes near names.
-        TopicAccessError: we may not read or describe it; the message names the missing ACL.
         TopicChangedError: the topic was deleted or made anew while it was read.
-        BrokerUnreachableError: no broker answers, and why.
-        InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
+        CopartitionError: the topic cannot be read, as in `Reading`.
     """
-    with read_records(topic, config, selection, committed=committed) as reading:
+    with Reading(topic, config, selection, committed=committed) as reading:
         tally, forms, read = Tally(reading.num_partitions), FormCounts(), 0
 
         def count(records: Records, *, with_forms: bool) -> None:
@@ -91,17 +88,11 @@ _COMMITTED = "records of open and aborted transactions do not count, as for a re
 
 
 class JoinCheck(NamedTuple):
-    """A verdict and what it rests on.
-
-    Attributes:
-        verdict: the verdict.
-        audits: who wrote each topic.
-        pairs: of each topic but the last, where its keys are that the next one has, too.
-    """
+    """A verdict and what it rests on."""
 
     verdict: JoinVerdict
-    audits: tuple[TopicAudit, ...]
-    pairs: tuple[KeyPairs, ...]
+    audits: tuple[TopicAudit, ...]  # who wrote each topic
+    pairs: tuple[KeyPairs, ...]  # of each topic but the last, where its keys are that the next one has, too
 
 
 def check_topics(
@@ -114,17 +105,9 @@ def check_topics(
 ) -> JoinCheck:
     """Whether topics of a cluster can be joined partition by partition.
 
-    Args:
-        topics: two or more names.
-        config: librdkafka settings; `bootstrap.servers` at least.
-        selection: which records to read; a sample by default, which can prove that a join breaks but never
-            that it holds.
-        committed: leave out records of transactions that are open or were aborted.
-        decoder: of a topic, what its keys say, such as a `decoding.KeyDecoder`.
-
-    Raises:
-        InvalidConfigError: fewer than two topics, or one of them twice.
-        CopartitionError: a topic cannot be read; see `audit_topic`.
+    A sample, the default of `selection`, can prove that a join breaks but never that it holds. Fewer than two
+    topics, or one of them twice, raise `InvalidConfigError`; other arguments and errors are those of
+    `audit_topic`.
     """
     names = checked_topics(topics)
     comparison = KeyComparison(len(names))

@@ -33,24 +33,10 @@ if TYPE_CHECKING:
 class Looks:
     """What a group comes to, step by step, for as long as somebody looks.
 
-    The first look must succeed. A later one that fails is repeated; each cause is reported once
-    until a look succeeds.
-
-    Args:
-        read: reads the group; gives the same object as before where nothing has changed.
-        interval_s: from the begin of one look to that of the next.
-        for_s: how long to look; None for ever.
-        count: how many times to look; None for any.
-        tell: hears what has gone wrong, and None when a look has succeeded again.
-        clock: seconds since 1970.
-        sleep: waits for so many seconds.
-
-    Attributes:
-        successes: looks that succeeded so far.
-        begun: when the first one was answered.
-        ended: when the last one was answered.
-        blind_s: the longest time from one look to the answer of the next; what came and went in it was not
-            seen.
+    `read` gives the same object as before where nothing has changed; a look begins every `interval_s`. The
+    first look must succeed. A later one that fails is repeated; each cause is reported once until a look
+    succeeds. Without `for_s` and `count` there is no end. `tell` gets each error, and None when a look has
+    succeeded again. `clock` gives seconds since 1970.
     """
 
     def __init__(
@@ -73,6 +59,8 @@ class Looks:
         self._sleep = sleep
         self._reported: set[str] = set()
         self.successes = 0
+        # When the first and the last look were answered, and the longest time from one look to the answer of
+        # the next: what came and went in it was not seen.
         self.begun = self.ended = self.blind_s = 0.0
 
     def __iter__(self) -> Iterator[Step]:
@@ -167,34 +155,20 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """One change.
+    """One change."""
 
-    Attributes:
-        at: when it was seen, seconds since 1970.
-        step: the number of the step that showed it.
-        kind: what changed.
-        state: the group then.
-        name: the member or the topic that it is about; None for others.
-        before: what was before: a state, a strategy, or a number of partitions.
-        after: what is now.
-        source: who had the partitions, None for nobody.
-        target: who has them now, None for nobody.
-        partitions: the ones that moved.
-        least_s: how long at least nobody had them, or the group was not settled; None where that is nothing.
-        most_s: how long at most, as looks show no more; None where it began before the first.
-    """
-
-    at: float
-    step: int
+    at: float  # when it was seen, seconds since 1970
+    step: int  # the number of the step that showed it
     kind: Kind
-    state: GroupState
-    name: str | None = None
-    before: str | int | None = None
+    state: GroupState  # the group then
+    name: str | None = None  # the member or the topic that it is about
+    before: str | int | None = None  # a state, a strategy, or a number of partitions
     after: str | int | None = None
-    source: str | None = None
-    target: str | None = None
-    partitions: PartitionList = field(default_factory=lambda: NOTHING)
-    least_s: float | None = None
+    source: str | None = None  # who had the partitions, None for nobody
+    target: str | None = None  # who has them now, None for nobody
+    partitions: PartitionList = field(default_factory=lambda: NOTHING)  # the ones that moved
+    least_s: float | None = None  # how long at least nobody had them, or the group was not settled
+    # How long at most, as looks show no more; None where it began before the first.
     most_s: float | None = None
 
 
@@ -215,8 +189,8 @@ class Watch:
     """Follows a group; the same steps give the same changes.
 
     A rebalance of a classic group hides who has what. Until it ends, members that are still in are taken to
-    have what they had, but they may have given it up as soon as it began: the most that nobody can have had
-    a partition counts from when its owner was last shown.
+    have what they had, but they may have given it up as soon as it began: the most that nobody can have had a
+    partition counts from when its owner was last shown.
     """
 
     def __init__(self) -> None:

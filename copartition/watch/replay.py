@@ -40,17 +40,11 @@ NAMING_NOBODY = (Phase.PAUSED, Phase.COMPUTING)
 
 
 class NamedStep(NamedTuple):
-    """A step of a record.
-
-    Attributes:
-        step: the group and when it was so.
-        names: what its members are called, in their order.
-        changes: what it shows that is new.
-    """
+    """A step of a record."""
 
     step: Step
-    names: Sequence[str]
-    changes: Sequence[Change]
+    names: Sequence[str]  # what its members are called, in their order
+    changes: Sequence[Change]  # what it shows that is new
 
     @property
     def settled(self) -> bool:
@@ -68,15 +62,10 @@ class NamedStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What a record tells from one settled step to the next.
+    """What a record shows from one settled step to the next."""
 
-    Attributes:
-        first: number of the step before.
-        steps: that step, and the others up to the one after.
-    """
-
-    first: int
-    steps: Sequence[NamedStep]
+    first: int  # number of the step before
+    steps: Sequence[NamedStep]  # that step, and the others up to the one after
 
     @property
     def last(self) -> int:
@@ -250,26 +239,16 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compared:
-    """What happened from one settled state to the next, and what the model says of it.
+    """What happened from one settled state to the next, and what the model says of it."""
 
-    Attributes:
-        first: number of the step before.
-        last: number of the step after.
-        causes: who came and went, and what grew; empty where the record does not show it.
-        partitions: how many the group has after.
-        differing: partitions that others have than the model says.
-        recorded: the longest time that the coordinator named no owner of a partition that moved; None where
-            none did, or where its beginning is not known.
-        predicted: the same by the model; None where the record shows no cause.
-    """
-
-    first: int
-    last: int
-    causes: tuple[Change, ...]
-    partitions: int
-    differing: tuple[Differing, ...]
+    first: int  # number of the step before
+    last: int  # number of the step after
+    causes: tuple[Change, ...]  # who came and went, and what grew; empty where the record does not show it
+    partitions: int  # how many the group has after
+    differing: tuple[Differing, ...]  # partitions that others have than the model says
+    # Longest that a moved partition had no owner by the coordinator; None: none moved, or begin unknown.
     recorded: Bounds | None
-    predicted: Spread | None
+    predicted: Spread | None  # the same by the model; None where the record shows no cause
 
     @property
     def in_time(self) -> bool | None:
@@ -282,27 +261,16 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replay:
-    """A record beside the model.
+    """A record beside the model."""
 
-    Attributes:
-        group: its name, where the record tells.
-        assignor: the one that the model ran.
-        runs: how many the model had of each event.
-        steps: how many the record has.
-        seconds: from its first step to its last.
-        compared: each event, in the order of time.
-        assumed: what the record does not tell, and was taken for granted.
-        warnings: what of the record is missing, or was left out.
-    """
-
-    group: str | None
-    assignor: str
-    runs: int
-    steps: int
-    seconds: float
-    compared: tuple[Compared, ...]
-    assumed: tuple[str, ...]
-    warnings: tuple[str, ...]
+    group: str | None  # where the record shows it
+    assignor: str  # the one that the model ran
+    runs: int  # how many the model had of each event
+    steps: int  # how many the record has
+    seconds: float  # from its first step to its last
+    compared: tuple[Compared, ...]  # each event, in the order of time
+    assumed: tuple[str, ...]  # what the record does not show
+    warnings: tuple[str, ...]  # what of the record is missing, or was left out
 
     @property
     def agrees(self) -> bool:
@@ -325,9 +293,8 @@ def replay_record(
         seeds: one for each run of an event.
 
     Raises:
-        SourceError: the file is no whole record, shows no settled group, or tells no assignor.
+        SourceError: the file is no whole record, shows no settled group, or names no assignor.
         ScenarioError: a setting that does not exist, or cannot be.
-        UnknownStrategyError: no strategy of that name.
         AssignorError: the strategy cannot assign this group.
     """
     changes = changes or {}

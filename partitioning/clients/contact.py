@@ -37,12 +37,7 @@ _NO_TLS = ("UNEXPECTED_EOF", "WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 
 
 def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
-    """What librdkafka says, each fault once, with what it leaves out and the settings to look at.
-
-    Args:
-        faults: what it says.
-        config: the settings that it said it to.
-    """
+    """What librdkafka says, each fault once, with what it leaves out and the settings to look at."""
     errors = [*faults]
     reasons = [describe_errors(errors)]
     if any(each.name() == "_AUTHENTICATION" for each in errors):
@@ -58,7 +53,7 @@ def why_refused(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str:
 def protocol_fault(faults: Iterable[KafkaError], config: Mapping[str, Any]) -> str | None:
     """What `security.protocol` has to be where brokers expect TLS and we come without, or the reverse.
 
-    librdkafka hears in both cases that the broker hangs up, and takes it for one that is down.
+    librdkafka sees in both cases that the broker hangs up, and takes the broker for one that is down.
     """
     if all(each.name() != "_ALL_BROKERS_DOWN" for each in faults):
         return None
@@ -122,7 +117,7 @@ def _certificate_fault(config: Mapping[str, Any]) -> str | None:
 
 
 def _addresses(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Of the brokers that the settings name; of a few, for each that says nothing takes its time."""
+    """The addresses of a few brokers that the settings name: asking one that does not answer takes time."""
     for server in str(config.get("bootstrap.servers", "")).split(",")[:_ASKED]:
         host, _, port = server.strip().rpartition("://")[2].rpartition(":")
         if host and port.isdigit():
@@ -145,7 +140,7 @@ def cluster_metadata(
 ) -> Any:
     """The brokers and the topics that this client may see, or at once why it may not come in.
 
-    librdkafka tries again and again, whatever it hears, until the time is up; this listens in between.
+    librdkafka tries again and again until the time is up, whatever the error; this listens in between.
 
     Args:
         client: a producer, consumer or admin client, as yet unused.

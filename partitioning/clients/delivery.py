@@ -7,6 +7,7 @@ confluent-kafka's, which cannot be pickled.
 from __future__ import annotations
 
 import math
+import os
 import re
 import time
 from typing import TYPE_CHECKING
@@ -37,13 +38,8 @@ UNTOLD = "a fatal error of which Python lost the reason; librdkafka has logged i
 class Deliveries:
     """The records of one producer: how many were not acknowledged, and why.
 
-    Args:
-        config: librdkafka's configuration of the producer.
-        error: what to raise for lost records.
-        records: what the error calls them.
-
-    Raises:
-        ValueError: the configuration's delivery timeout has no meaning.
+    `error` is raised for lost records, and calls them `records`. ValueError where the configuration's
+    delivery timeout has no meaning.
     """
 
     def __init__(self, config: Mapping[str, Any], error: type[Exception], records: str = "records") -> None:
@@ -52,6 +48,7 @@ class Deliveries:
             default=_LIMIT_MS,
         )
         self._patience_s = limit_ms / 1000 + SLACK_S if limit_ms else math.inf
+        self._process = os.getpid()
         self._error = error
         self._records = records
         self._lost = 0
@@ -69,9 +66,8 @@ class Deliveries:
     ) -> Callable[[KafkaError | None, Message], None]:
         """A delivery callback that passes each report on, and counts what a fatal error cut off.
 
-        Args:
-            on_error: is called with the topic of a record that failed.
-            watcher: the callback that the report is for; None where nobody watches the record.
+        `on_error` is called with the topic of a record that failed. Nobody watches the record if `watcher` is
+        None.
         """
         receive = watcher or self.report
 
@@ -120,14 +116,9 @@ class Deliveries:
     ) -> Iterator[int]:
         """Serve a producer, a second at a time, until nothing is left; gives how many records are.
 
-        Args:
-            call: the producer's `poll` or `flush`.
-            left: how many records have no report yet.
-            within_s: when to give up waiting without an error.
-
-        Raises:
-            Exception: the `error` of this object; librdkafka gives records up in time, but has been seen,
-                once, never to do so after a broker went away.
+        `call` is the producer's `poll` or `flush`, `left` gives how many records have no report yet; after
+        `within_s` waiting ends without an error. Raises the `error` of this object: librdkafka gives records
+        up in time, but has been seen, once, never to do so after a broker went away.
         """
         since = time.monotonic()
         while True:
@@ -136,6 +127,11 @@ class Deliveries:
             yield (count := left())
             if not count or waited >= within_s:
                 return
+            if os.getpid() != self._process:  # librdkafka's threads stayed in that process
+                raise self._error(
+                    f"{count} records belong to process {self._process}, from which this one was forked and "
+                    "which sends them: make a producer of its own in each process"
+                )
             if waited > self._patience_s:
                 raise self._error(
                     f"{count} records were neither acknowledged nor given up within {self._patience_s:g} s, "
@@ -143,17 +139,11 @@ class Deliveries:
                 )
 
     def check(self, *, outstanding: int = 0, given_up: Exception | None = None) -> None:
-        """Raise for records that were lost since the last time.
+        """Raise for records that were lost since the last time, or a fatal error that was not raised before.
 
         What the caller purged is not lost. After a fatal error librdkafka purges, which no caller asked for;
-        and a report that came together with the error may never have reached its callback.
-
-        Args:
-            outstanding: how many records have no report yet.
-            given_up: why all that is outstanding was given up, if it was.
-
-        Raises:
-            Exception: the `error` of this object, or a fatal error that was not raised before.
+        and a report that came together with the error may never have reached its callback. `outstanding`
+        records have no report yet; `given_up` says why they were given up, if they were.
         """
         fatal = self._fatal
         lost, self._lost = self._lost, 0
@@ -180,15 +170,11 @@ class Deliveries:
 
 
 def _fatal_in(error: KafkaException | SystemError) -> KafkaException:
-    """The fatal error that a call met, where Python hides it behind a SystemError.
+    """The fatal error that a call met, where Python hides it behind a SystemError; raises any other error.
 
     confluent-kafka leaves a fatal error pending, and calls the callbacks of the records it took along. Python
     then makes it the cause of a SystemError; or, seldom, a callback clears it, and the call ends "without
     setting an exception". Only a fatal error can be lost so: an exception of a callback is kept apart.
-
-    Raises:
-        KafkaException: it is not fatal.
-        SystemError: nothing is known to hide behind it.
     """
     cause = error.__cause__ or error
     if isinstance(error, SystemError) and cause is error and "without" in str(error):
@@ -211,8 +197,8 @@ def why_failed(producer: Any, error: KafkaError) -> KafkaError:
     that moment tells of the state only; an attempt to begin another transaction fails with the reason.
 
     Args:
-        producer: the transaction is its, and is aborted next.
-        error: what a call on it raised.
+        producer: whose transaction failed; abort the transaction next.
+        error: what a call of the producer raised.
     """
     if error.name() != "_STATE":
         return error
@@ -242,11 +228,7 @@ def describe_errors(errors: Iterable[KafkaError]) -> str:
 
 
 def milliseconds(config: Mapping[str, Any], name: str, default: int, most: int, least: int = 0) -> int:
-    """A setting of librdkafka's that is a time.
-
-    Raises:
-        ValueError: it is no whole number within librdkafka's own bounds.
-    """
+    """A time among librdkafka's settings; ValueError unless a whole number within librdkafka's bounds."""
     value = config.get(name, default)
     try:
         number = int(value)

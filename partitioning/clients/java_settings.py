@@ -39,10 +39,8 @@ _OF_OIDC = {
 def librdkafka_security(config: Mapping[str, Any]) -> dict[str, Any]:
     """These settings, those of security that Java's clients have under the name that librdkafka wants.
 
-    What librdkafka knows under its own name wins over what is translated.
-
-    Raises:
-        InvalidConfigError: something that decides who we are or whom we trust cannot be translated.
+    What librdkafka knows under its own name wins over what is translated. Raises InvalidConfigError where
+    something that decides who we are or whom we trust cannot be translated.
     """
     rest = dict(config)
     settings = _login(rest) | _store(rest, "truststore") | _store(rest, "keystore")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from confluent_kafka import TopicPartition
 
 FORMAT = 1
-"""Of an entry, and of the digest in it."""
+"""The format of an entry, and of the digest in it."""
 
 PREFIX = "copartition/"
 """What the names of all ledgers' groups, and all transactional ids, begin with: grant permissions on it."""
@@ -41,12 +41,11 @@ class Entry:
     """What a partition holds of the version that was written to it last.
 
     Attributes:
-        version: which version.
-        records: how many of its records are in: the first so many.
+        records: how many of the version's records are in: the first so many.
         digest: of exactly these.
         done: whether that is all of them.
         partitions: the partition count that the version was placed for.
-        before: that of the version before; 0 where there was none.
+        before: the partition count of the version before; 0 where there was none.
         topic_id: the topic's id in the cluster, which a topic of the same name made later does not have.
         format: of this entry and its digest.
         since: where readers of committed records stood when the transaction with this entry began; -1 where
@@ -71,11 +70,7 @@ class Entry:
 
     @classmethod
     def parse(cls, offset: int, metadata: str | None) -> Entry | None:
-        """The entry of a committed offset; None where nothing is committed.
-
-        Raises:
-            ValueError: another application committed this offset.
-        """
+        """The entry of a committed offset, None where there is none; ValueError for another application's."""
         if offset < 0:
             return None
         try:
@@ -92,11 +87,7 @@ class Entry:
 
 
 def entries(committed: Iterable[TopicPartition]) -> dict[int, Entry | None]:
-    """The entries of one topic's partitions, as a consumer or an admin client found them.
-
-    Raises:
-        ValueError: another application committed one of the offsets; the message names the partition.
-    """
+    """The entries of one topic's partitions; ValueError names one that another application committed."""
     by_partition = {}
     for place in committed:
         try:

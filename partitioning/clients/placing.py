@@ -31,11 +31,7 @@ _LIBRDKAFKA = {
 
 
 def strategy(partitioner: str | Partitioner) -> Partitioner:
-    """A partitioner by its registered name, or itself.
-
-    Raises:
-        UnknownStrategyError: no strategy or profile has this name.
-    """
+    """A partitioner by its registered name, or itself; UnknownStrategyError where the name is of none."""
     return get_partitioner(partitioner) if isinstance(partitioner, str) else partitioner
 
 
@@ -50,11 +46,7 @@ def librdkafka_partitioner(partitioner: Partitioner) -> str | None:
 
 @lru_cache(maxsize=1024)
 def layout_of(topic: str, partitions: tuple[int, ...], available: tuple[int, ...]) -> TopicLayout:
-    """The layout of a topic with these partition numbers, of which some have a leader.
-
-    Raises:
-        InvalidLayoutError: the numbers are not 0 to n - 1, so that n is not the topic's partition count.
-    """
+    """The layout of a topic with these partitions; InvalidLayoutError unless their numbers are 0 to n - 1."""
     if sorted(partitions) != list(range(len(partitions))):
         raise InvalidLayoutError(
             f"topic {topic!r}: the client's metadata is incomplete; it has partitions {sorted(partitions)}, "
@@ -67,13 +59,8 @@ def layout_of(topic: str, partitions: tuple[int, ...], available: tuple[int, ...
 class TopicPlacer:
     """Where one topic's records go; several threads may ask.
 
-    Args:
-        topic: the topic's name.
-        partitioner: the strategy that decides.
-        batches_told: whether `batch_ended` will be called.
-
-    Raises:
-        InvalidConfigError: the strategy would stay with one partition, since it is not told of batches.
+    `batches_told`: whether `batch_ended` will be called. InvalidConfigError where it will not be and the
+    strategy would therefore stay with one partition.
     """
 
     def __init__(self, topic: str, partitioner: Partitioner, *, batches_told: bool = False) -> None:
@@ -96,11 +83,7 @@ class TopicPlacer:
         return self._bytes_aware is not None or self._batch_aware is not None
 
     def place(self, key: bytes | None, layout: TopicLayout) -> int:
-        """The partition of a record with this serialized key.
-
-        Raises:
-            MisplacedRecordError: the strategy chose a partition that the topic does not have.
-        """
+        """The partition of a record with this serialized key; MisplacedRecordError if the topic lacks it."""
         with self._lock:
             if self._time_aware is not None:
                 self._time_aware.advance(monotonic() * 1000)
@@ -119,17 +102,11 @@ class TopicPlacer:
     def appended(
         self, partition: int, key: bytes | None, value_size: int, layout: TopicLayout, *, enable_switch: bool
     ) -> None:
-        """A record went where `place` said; a strategy that counts bytes hears of its current partition's.
+        """A record went where `place` said; a strategy that counts bytes counts its current partition's.
 
-        Only the strategy knows whether it went by the key, so a keyed record counts too where its key leads
-        to the current partition.
-
-        Args:
-            partition: what `place` answered.
-            key: the record's serialized key.
-            value_size: bytes of the record's value, -1 for none; its headers, if any, go uncounted.
-            layout: the topic as it is now.
-            enable_switch: whether that partition's batches are all full or gone, or may be.
+        Only the strategy knows whether the key decided, so a keyed record counts too where its key leads
+        to the current partition. `value_size` is -1 for no value; headers, if any, go uncounted.
+        `enable_switch`: whether that partition's batches are all full or gone, or may be.
         """
         if self._bytes_aware is None:
             return
@@ -159,9 +136,6 @@ class TopicCallable:
         partitioner: a strategy, or the registered name of a strategy or profile.
         value_bytes: what a value takes on average, which such a client does not tell either. It matters to
             strategies that leave a partition after so many bytes.
-
-    Raises:
-        UnknownStrategyError: no strategy or profile has this name.
     """
 
     def __init__(
@@ -180,9 +154,8 @@ class TopicCallable:
     ) -> int:
         """The partition of a record.
 
-        Raises:
-            InvalidLayoutError: the client knows only some of the topic's partitions.
-            MisplacedRecordError: the strategy chose a partition that the topic does not have.
+        InvalidLayoutError where the client knows only some of the topic's partitions, MisplacedRecordError
+        where the strategy chose a partition that the topic does not have.
         """
         layout = layout_of(self._topic, tuple(all_partitions), tuple(available))
         partition = self._placer.place(key_bytes, layout)

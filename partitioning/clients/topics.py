@@ -49,11 +49,7 @@ def encoded(part: str | bytes | None) -> bytes | None:
 
 
 def deliveries_of(config: Mapping[str, Any], records: str) -> Deliveries:
-    """What will become of the records of a producer with this configuration; see `Deliveries`.
-
-    Raises:
-        InvalidConfigError: its delivery timeout has no meaning.
-    """
+    """The `Deliveries` of a producer; InvalidConfigError where its delivery timeout has no meaning."""
     try:
         return Deliveries(config, DeliveryError, records)
     except ValueError as error:
@@ -92,22 +88,15 @@ class Topic:
 class Topics:
     """The topics that records were placed in.
 
-    A layout is asked for when first needed, which may block, and in the background when it is too old. While
-    no broker answers, the old one serves on, and no other topic is asked for.
+    A layout is asked for when first needed, which may block for `max_block_ms`, and in the background when it
+    is older than `topic.metadata.refresh.interval.ms`. While no broker answers, the old one serves on, and no
+    other topic is asked for. InvalidConfigError where `config` has a partitioner or a setting without
+    meaning.
 
     Attributes:
         hashing: librdkafka's setting for a `partitioner` that places keyed records by the strategy's own
             hash; empty where it has none.
         hashed: the topics, known to the cluster, whose keyed records may be left to it.
-
-    Args:
-        config: librdkafka's; its `topic.metadata.refresh.interval.ms` says how old a layout may get.
-        partitioner: the strategy that places records, or its registered name.
-        max_block_ms: how long the first answer about a topic may take.
-
-    Raises:
-        InvalidConfigError: `config` has a partitioner of librdkafka's, or a setting that has no meaning.
-        UnknownStrategyError: no strategy or profile has this name.
     """
 
     def __init__(
@@ -151,11 +140,7 @@ class Topics:
         return topic
 
     def current(self, name: str, ask: Ask) -> Topic:
-        """A topic, after the cluster was asked for its layout if it has to be.
-
-        Args:
-            name: the topic.
-            ask: the cluster's metadata of a topic within so many seconds; `Producer.list_topics` is one.
+        """A topic, after the cluster was asked for its layout if it has to be (`Producer.list_topics`).
 
         Raises:
             UnknownTopicError: the cluster has no such topic, or hides it from us.
@@ -257,9 +242,9 @@ class Topics:
 
 
 def _refusals(config: Mapping[str, Any]) -> list[KafkaError]:
-    """Why brokers send us away, as a client of its own hears it.
+    """Why brokers send us away, by a client of its own.
 
-    The producer itself hears it when it is polled, which would call the delivery callbacks in mid-produce.
+    The producer itself learns it when it is polled, which would call the delivery callbacks in mid-produce.
     """
     errors: list[KafkaError] = []
     client = Producer({**config, "error_cb": errors.append, "log_level": 0})

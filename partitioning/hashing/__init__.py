@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
 
 class HashFunction(NamedTuple):
-    """A hash function's twins.
+    """A hash function's twins: the signed 32-bit hash of one key, and of each key of a column.
 
-    Attributes:
-        scalar: the signed 32-bit hash of one key.
-        column: the same, int32, of each key of a column given as offsets (n + 1) and bytes.
+    A column is n + 1 offsets, where each key begins and the last one ends, into the contiguous bytes of all
+    keys; its hashes are an int32 array of shape (n,).
     """
 
     scalar: Callable[[bytes], int]

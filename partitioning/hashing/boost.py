@@ -30,15 +30,7 @@ def boost_hash(key: bytes) -> int:
 
 
 def boost_hash_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """boost::hash of each key of a column.
-
-    Args:
-        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
-        data: the bytes of all keys; contiguous.
-
-    Returns:
-        int32 array of n hashes.
-    """
+    """boost::hash of each key of a column (see `hashing.HashFunction`), int32."""
     starts = np.asarray(offsets[:-1], dtype=np.int64)
     lengths = np.diff(offsets).astype(np.int64)
     out = np.empty(len(starts), dtype=np.int32)

@@ -26,15 +26,7 @@ def fnv1a(key: bytes) -> int:
 
 
 def fnv1a_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """FNV-1a of each key of a column.
-
-    Args:
-        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
-        data: the bytes of all keys; contiguous.
-
-    Returns:
-        int32 array of n hashes.
-    """
+    """FNV-1a of each key of a column (see `hashing.HashFunction`), int32."""
     return hash_words(_RULE, offsets, data).view(np.int32)
 
 

@@ -16,27 +16,12 @@ if TYPE_CHECKING:
 
 
 def java_string(key: bytes) -> int:
-    """`String.hashCode` of the text whose UTF-8 bytes the key is: signed 32-bit.
-
-    Raises:
-        UnicodeError: the key is not UTF-8.
-    """
+    """`String.hashCode` of the text whose UTF-8 bytes the key is: signed 32-bit; UnicodeError for others."""
     return hash_of_units(key.decode().encode("utf-16-le"))
 
 
 def java_string_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """`String.hashCode` of the texts whose UTF-8 bytes the keys of a column are.
-
-    Args:
-        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
-        data: the bytes of all keys; contiguous.
-
-    Returns:
-        int32 array of n hashes.
-
-    Raises:
-        UnicodeError: a key is not UTF-8.
-    """
+    """`java_string` of each key of a column (see `hashing.HashFunction`), int32; UnicodeError as there."""
     data = data[offsets[0] : offsets[-1]]
     bounds = np.subtract(offsets, offsets[0], dtype=np.int64)
     if data.max(initial=0) < 0x80:
@@ -59,15 +44,7 @@ def hash_of_units(units: bytes) -> int:
 
 
 def hash_units(units: NDArray[np.uint16], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
-    """`String.hashCode` of many strings, given as UTF-16 code units.
-
-    Args:
-        units: code units of all strings, one after the other; contiguous.
-        offsets: where each string begins, and where the last one ends; n + 1 entries.
-
-    Returns:
-        int32 array of n hashes.
-    """
+    """`String.hashCode` (int32) of strings of UTF-16 code units, contiguous and cut at n + 1 offsets."""
     return hash_words(_RULE, offsets * 2, units.astype("<u2", copy=False).view(np.uint8)).view(np.int32)
 
 

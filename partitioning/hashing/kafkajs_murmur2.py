@@ -34,15 +34,7 @@ def kafkajs_murmur2(key: bytes) -> int:
 
 
 def kafkajs_murmur2_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """The legacy murmur2 of kafkajs of each key of a column.
-
-    Args:
-        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
-        data: the bytes of all keys; contiguous.
-
-    Returns:
-        int32 array of n hashes.
-    """
+    """The legacy murmur2 of kafkajs of each key of a column (see `hashing.HashFunction`), int32."""
     return hash_words(_RULE, offsets, data).view(np.int32)
 
 

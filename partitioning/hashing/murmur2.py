@@ -38,15 +38,7 @@ def murmur2(key: bytes) -> int:
 
 
 def murmur2_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """murmur2 of each key of a column.
-
-    Args:
-        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
-        data: the bytes of all keys; contiguous.
-
-    Returns:
-        int32 array of n hashes.
-    """
+    """murmur2 of each key of a column (see `hashing.HashFunction`), int32."""
     return hash_words(_RULE, offsets, data).view(np.int32)
 
 

@@ -23,15 +23,7 @@ def murmur3(key: bytes) -> int:
 
 
 def murmur3_column(offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """murmur3_32 of each key of a column.
-
-    Args:
-        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
-        data: the bytes of all keys; contiguous.
-
-    Returns:
-        int32 array of n hashes.
-    """
+    """murmur3_32 of each key of a column (see `hashing.HashFunction`), int32."""
     return hash_words(_RULE, offsets, data).view(np.int32)
 
 

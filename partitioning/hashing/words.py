@@ -63,16 +63,7 @@ _FULL = constant(0xFFFFFFFF)
 
 
 def hash_words(rule: WordHash, offsets: NDArray[np.integer], data: NDArray[np.uint8]) -> Words:
-    """Hash every key of a column.
-
-    Args:
-        rule: the hash function.
-        offsets: where each key begins in `data`, and where the last one ends; n + 1 entries.
-        data: the bytes of all keys; contiguous.
-
-    Returns:
-        uint32 array of n hashes.
-    """
+    """Hash every key of a column (see `hashing.HashFunction`) by this rule: uint32 array of n hashes."""
     bounds = np.asarray(offsets, dtype=np.int64)
     out: Words = _aligned(1, len(bounds) - 1)[0]
     if _have_one_length(bounds):

@@ -104,12 +104,7 @@ E = TypeVar("E")
 
 
 class PriorityQueue(Generic[E]):
-    """`java.util.PriorityQueue`, filled by one `add` after the other.
-
-    Args:
-        key: what is compared; asked again at each comparison, as a `Comparator` is.
-        elements: added one by one.
-    """
+    """`java.util.PriorityQueue`, filled by one `add` after the other; `key` is asked at each comparison."""
 
     def __init__(self, key: Callable[[E], float], elements: Iterable[E] = ()) -> None:
         self._key = key

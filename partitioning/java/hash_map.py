@@ -132,10 +132,8 @@ class HashSet(MutableSet[K]):
 class HashTable(Generic[H]):
     """What a `HashMap` or `HashSet` keeps its keys in; here they can be anything that stands for Java's.
 
-    Args:
-        capacity: argument of `new HashMap(capacity)`.
-        hash_of: a key's hash as `HashMap` uses it, `h ^ (h >>> 16)`, signed.
-        rank_of: what orders keys with the same hash, as their `compareTo` does.
+    `hash_of` is a key's hash as `HashMap` uses it, `h ^ (h >>> 16)`, signed; `rank_of` orders keys with the
+    same hash, as their `compareTo` does.
     """
 
     def __init__(self, capacity: int, hash_of: Callable[[H], int], rank_of: Callable[[H], Rank]) -> None:

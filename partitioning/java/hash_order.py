@@ -52,11 +52,8 @@ class Growth(NamedTuple):
 class Tree(NamedTuple):
     """The keys of a bin that became a tree, also if it was split later.
 
-    Attributes:
-        rows: their positions among all keys of the map, in the order they were put.
-        spread: `HashMap.hash` of their hash codes, signed.
-        growth: how the map's table grew.
-        insert: as in `hash_map_order`.
+    `rows` are their positions among all keys of the map, in the order they were put; `spread` is
+    `HashMap.hash` of their hash codes, signed; `insert` is as in `hash_map_order`.
     """
 
     rows: list[int]
@@ -81,14 +78,9 @@ class Tree(NamedTuple):
         return list(table)
 
     def order_without_ranks(self, apart: Sequence[int] | None, *, sure: bool) -> list[int]:
-        """The same where Java cannot compare the keys, if their identity hashes make no difference.
+        """The order where Java cannot compare the keys; TreeBinError if their identity hashes decide it.
 
-        Args:
-            apart: as in `hash_map_order`.
-            sure: as in `hash_map_order`.
-
-        Raises:
-            TreeBinError: they do.
+        `apart` and `sure` are as in `hash_map_order`.
         """
         tied = self._tied()
         order = self.order([(row,) for row in self.rows])
@@ -209,9 +201,7 @@ def hash_map_order(
 def sized_map_order(hashes: NDArray[np.int32], length: int) -> tuple[NDArray[np.intp], bool]:
     """The order of a map that was made long enough, and whether so crowded that Java's may be another.
 
-    Args:
-        hashes: `spread` of each key's hash code, in the order the keys were put.
-        length: length of its table.
+    `hashes` are the `spread` hash codes, in the order the keys were put; `length` is that of its table.
     """
     buckets = hashes & (length - 1)
     return np.argsort(buckets, kind="stable"), int(np.bincount(buckets).max(initial=0)) > TREEIFY

@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 
 class Order(NamedTuple):
-    """The order of many tables' entries.
+    """The order of many tables' entries, table after table; `rows` None: they are in order as they are.
 
-    Attributes:
-        rows: the entries' rows, table after table; None where they are in order as they are.
-        crowded: tables with bins in which Java may have built trees; their part of `rows` may be wrong.
+    Java may have built trees in bins of the `crowded` tables; their part of `rows` may be wrong.
     """
 
     rows: NDArray[np.intp] | None
@@ -38,12 +36,9 @@ def iteration_order(
 ) -> Order:
     """The order in which tables give back their entries.
 
-    Args:
-        starts: first row of each table; rows of a table are in the order the entries were added at the tail.
-        sizes: rows of each table, 1 or more.
-        hashes: `spread` of each row's hash code.
-        first: length of each table to begin with.
-        last: length of each table in the end.
+    Table i has `sizes[i]` rows (1 or more) from `starts[i]`, in the order the entries were added at the tail.
+    Its length is `first[i]` to begin with and `last[i]` in the end. `hashes` are the rows' `spread` hash
+    codes.
     """
     none = np.empty(0, np.intp)
     several = np.flatnonzero(sizes > 1)
@@ -92,11 +87,9 @@ def map_order(
 ) -> NDArray[np.intp]:
     """Positions of keys in the order in which maps give them back, map after map.
 
-    Args:
-        maps: the map of each key. Keys that end up in one bin stay as they are; so the last one that
-            `computeIfAbsent` brought comes first.
-        hashes: `spread` of each key's hash code.
-        lengths: length of the table of each key's map in the end; 1 where a map's keys are in order.
+    `maps` is the map of each key. Keys that end up in one bin stay as they are; so the last one that
+    `computeIfAbsent` brought comes first. `hashes` are `spread` hash codes; `lengths` are those of the table
+    of each key's map in the end, 1 where a map's keys are in order.
     """
     return sort_positions(maps, hashes & (lengths - 1))
 
@@ -106,10 +99,8 @@ def crowded_maps(
 ) -> NDArray[np.intp]:
     """The maps in which Java may have built trees, however long their tables were to begin with.
 
-    Args:
-        maps: the map of each key that was ever in one, keys in the order in which they came.
-        hashes: `spread` of each key's hash code.
-        lengths: length of each map's table in the end.
+    `maps` is the map of each key that was ever in one, keys in the order in which they came; `hashes` are
+    `spread` hash codes; `lengths` are those of each map's table in the end.
     """
     # Keys that share a bin of a longer table share one of a short table.
     bins = np.bincount(maps * TREEIFY + (hashes & (TREEIFY - 1)), minlength=len(lengths) * TREEIFY)
@@ -137,16 +128,7 @@ def _crowded_while_growing(
     last: NDArray[np.int64],
     most: int,
 ) -> NDArray[np.bool_]:
-    """Which tables had, before they had their last length, a bin with more than `most` entries.
-
-    Args:
-        starts: first row of each table; its rows are in the order they were added.
-        sizes: rows of each table.
-        hashes: `spread` of each row's hash code.
-        first: length of each table to begin with.
-        last: length of each table in the end.
-        most: entries a bin may have.
-    """
+    """Which tables had, before they had their last length, a bin with more than `most` entries."""
     crowded = np.zeros(len(sizes), np.bool_)
     length = TREEIFY  # a shorter table has grown before a bin is crowded
     while length < last.max(initial=0):

@@ -19,15 +19,10 @@ H = TypeVar("H", bound="Hashable")
 
 
 class TreeBin(Generic[H]):
-    """A bin that is a tree.
+    """A bin that is a tree; `has_ties` says whether keys met that nothing orders.
 
-    Args:
-        hashes: what was in the bin before, in its order: each key's hash as `HashMap` uses it,
-            `h ^ (h >>> 16)`, signed.
-        rank_of: orders keys with the same hash.
-
-    Attributes:
-        has_ties: whether keys met that nothing orders.
+    `hashes` are of what was in the bin before, in its order: each key's hash as `HashMap` uses it,
+    `h ^ (h >>> 16)`, signed. `rank_of` orders keys with the same hash.
     """
 
     def __init__(self, hashes: Mapping[H, int], rank_of: Callable[[H], Rank]) -> None:

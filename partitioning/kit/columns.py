@@ -59,11 +59,9 @@ def ranks(column: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def group_rows(member: NDArray[np.integer], members: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Brings the rows of each member together.
+    """The rows grouped by member, and where each starts: member m has rows `starts[m]:starts[m + 1]`.
 
-    Returns:
-        The rows in their new order, which keeps the order inside a member, and where each member starts:
-        member m has rows `starts[m]:starts[m + 1]`.
+    Rows keep their order inside a member.
     """
     starts = bounds(np.bincount(member, minlength=members))
     if members <= 1 << 16:
@@ -114,12 +112,7 @@ def sort_positions(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArr
 
 
 def ranges(starts: NDArray[np.integer], sizes: NDArray[np.integer]) -> NDArray[Any]:
-    """The numbers of ranges, one after the other, in the type of both arguments.
-
-    Args:
-        starts: where each range begins.
-        sizes: how many numbers each has.
-    """
+    """The numbers of ranges, `sizes` from `starts`, one after the other, in the type of both arguments."""
     ends = np.cumsum(sizes, dtype=sizes.dtype)
     shifts: NDArray[Any] = np.repeat(starts - ends + sizes, sizes)
     shifts += np.arange(len(shifts), dtype=shifts.dtype)
@@ -131,13 +124,8 @@ def _packed(
 ) -> NDArray[np.int64] | None:
     """Each row as one integer that compares as it does, or None where it would need more than 63 bits.
 
-    A sort of these is ten times as fast as one by several keys.
-
-    Args:
-        columns: the columns, the most significant one first.
-        lowest: what to take off each column.
-        widths: how many bits the rest of each column needs.
-        spare: how many more bits the caller needs.
+    A sort of these is ten times as fast as one by several keys. Columns are the most significant one first;
+    `lowest` is taken off each, and its rest needs so many bits (`widths`); the caller needs `spare` more.
     """
     if sum(widths) + spare > 63:
         return None

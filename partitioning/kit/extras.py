@@ -13,11 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def needs(what: str, extra: str) -> Iterator[None]:
-    """Say which extra to install where an import inside the block fails.
-
-    Raises:
-        MissingDependencyError: a module of the block is not installed.
-    """
+    """Raise a MissingDependencyError that says which extra to install where an import in the block fails."""
     try:
         yield
     except ModuleNotFoundError as error:

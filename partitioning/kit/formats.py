@@ -29,20 +29,12 @@ _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+
 
 
 def decode_json(text: str) -> Any:
-    """The value that a JSON text says.
-
-    Raises:
-        ValueError: the text is no JSON.
-    """
+    """The value that a JSON text says; ValueError where the text is no JSON."""
     return _decode(msgspec.json.decode, text)
 
 
 def decode_toml(text: str) -> Any:
-    """The value that a TOML text says.
-
-    Raises:
-        ValueError: the text is no TOML.
-    """
+    """The value that a TOML text says; ValueError where the text is no TOML."""
     if key := _LONG_KEY.search(text):
         line = text.count("\n", 0, key.start()) + 1
         raise ValueError(f"line {line}: a key of more than 100 parts, {key[0][:40]!r}...")
@@ -50,12 +42,7 @@ def decode_toml(text: str) -> Any:
 
 
 def decode_yaml(text: str) -> Any:
-    """The value that a YAML text says.
-
-    Raises:
-        ValueError: the text is no YAML.
-        ModuleNotFoundError: PyYAML is not installed.
-    """
+    """The value that a YAML text says; ValueError for other text, ModuleNotFoundError without PyYAML."""
     import yaml  # noqa: PLC0415 - an optional package
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

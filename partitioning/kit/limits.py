@@ -50,11 +50,7 @@ MAX_FILE_BYTES = 2**28
 
 
 def check_partitions(count: int, error: Callable[[str], Exception], where: str) -> None:
-    """Refuse more partitions than a group may have.
-
-    Raises:
-        Exception: they are more; made by `error`.
-    """
+    """Raise an `error` for more partitions than a group may have."""
     if count > MAX_GROUP_PARTITIONS:
         raise error(
             f"{where} has {count:,} partitions; {MAX_GROUP_PARTITIONS:,} are the most that are worked on"
@@ -62,11 +58,7 @@ def check_partitions(count: int, error: Callable[[str], Exception], where: str) 
 
 
 def check_members(count: int, error: Callable[[str], Exception], where: str) -> None:
-    """Refuse more members than a group may have.
-
-    Raises:
-        Exception: they are more; made by `error`.
-    """
+    """Raise an `error` for more members than a group may have."""
     if count > MAX_GROUP_MEMBERS:
         raise error(f"{where} has {count:,} members; {MAX_GROUP_MEMBERS:,} are the most that are worked on")
 

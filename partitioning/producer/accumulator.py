@@ -20,15 +20,8 @@ if TYPE_CHECKING:
 class Batch:
     """A batch of one partition; it is full when closed or filled to its buffer.
 
-    Attributes:
-        partition: the partition.
-        buffer: bytes of memory it holds.
-        created_ms: when its first record came.
-        base_timestamp: timestamp of that record, ms.
-        number: its place among the batches sent, -1 before.
-        records: how many are in it.
-        size: its bytes.
-        closed: whether it takes no more.
+    `buffer` and `size` are bytes of memory it holds and fills; times are in ms; `number` is its place among
+    the batches sent, -1 before.
     """
 
     partition: int
@@ -68,7 +61,6 @@ class Appended(NamedTuple):
     """What became of a record.
 
     Attributes:
-        batch: where it is.
         added: bytes by which the batches grew.
         opened: whether the batch is new.
         full: whether its partition has a full batch now.
@@ -85,13 +77,10 @@ class Appended(NamedTuple):
 class Accumulator:
     """One queue of batches a partition.
 
-    Args:
-        settings: the producer's.
-        leaders: broker that leads each partition, None where none does.
-        layout: the topic; a broker's partitions are drained in the order of `available`.
-        strategy: chooses for unkeyed records; asked here where that depends on the bytes appended
-            (`BytesAware`), and told of the queues where it wants to hear of them (`LoadAware`).
-        allocate: takes memory for a new batch, and says when it had it; None where it timed out.
+    `leaders` are the brokers that lead each partition (None: nobody); a broker's are drained in the order of
+    `layout.available`. `strategy` chooses for unkeyed records; it is asked here where that depends on the
+    bytes appended (`BytesAware`), and sees the queues if it wants to (`LoadAware`). `allocate` takes memory
+    for a new batch, and says when it had it; None where it timed out.
     """
 
     def __init__(
@@ -122,10 +111,8 @@ class Accumulator:
     def append(self, placed: int, payload: int, now: float) -> Appended | None:
         """Puts a record into a batch; None where `max.block.ms` passed before there was memory for one.
 
-        Args:
-            placed: its partition; -1 leaves it to `strategy`.
-            payload: its `payload_size`.
-            now: ms.
+        `payload` is the record's `payload_size`; where `placed` is -1, `strategy` chooses the partition.
+        `now` is in ms.
         """
         timestamp = int(now)
         sticky = self._sticky if placed < 0 else None
@@ -159,7 +146,7 @@ class Accumulator:
     def ready(self, now: float, *, everything: bool = False) -> set[int]:
         """Brokers for which a batch can go: a full one, one that lingered, or with `everything` any.
 
-        The sender asks this before it sends; so the sticky partitioner hears of the queues here.
+        The sender asks this before it sends, so this is where the sticky partitioner learns of the queues.
         """
         if self._balancing is not None:
             self._balancing.update_load(self._load(), self._layout)

@@ -31,11 +31,9 @@ LIMIT_S = 600.0
 
 
 def in_time(check: Callable[[], None], limit_s: float) -> None:
-    """Call a check in a thread, which is left behind where it has not ended after so many seconds.
+    """Call a check in a thread; AssertionError says where the check is if it does not end in time.
 
-    Raises:
-        AssertionError: it has not; the message says where it is.
-        BaseException: what the check raises.
+    The thread is left behind then.
     """
     raised: list[BaseException] = []
 

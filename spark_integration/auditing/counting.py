@@ -74,13 +74,7 @@ Batches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 
 
 class Counted(NamedTuple):
-    """What all records of a topic say.
-
-    Attributes:
-        tally: under which writers.
-        forms: in which forms of keys.
-        rows: how many they are.
-    """
+    """What all records of a topic say: under which writers, in which forms of keys, and how many rows."""
 
     tally: Tally
     forms: FormCounts
@@ -95,11 +89,8 @@ def count_topics(
 ) -> dict[str, Counted]:
     """Count the records of each topic under the writers that explain them.
 
-    Args:
-        records: topic, partition (int), offset (bigint), timestamp_ms (bigint) and key (binary).
-        counts: partition counts to try.
-        profiles: whose rules to try.
-        size_of: the partition count of a topic; None for one more than its highest partition with a record.
+    `records` have topic, partition (int), offset (bigint), timestamp_ms (bigint) and key (binary). `size_of`
+    gives a topic's partition count; None for one more than its highest partition with a record.
     """
     records = records.select("*", sf.spark_partition_id().alias("task"))
     first_rows = _first_records(records).collect()

@@ -69,13 +69,9 @@ def audit_records(
     profiles: Sequence[str] | None = None,
     size_of: Callable[[str], int | None] = lambda _: None,
 ) -> list[TopicAudit]:
-    """The same as values, by topic.
+    """`audit` of what `checked_records` gave, as values, by topic.
 
-    Args:
-        records: what `checked_records` gave.
-        counts: partition counts to try.
-        profiles: whose rules to try.
-        size_of: the partition count of a topic; None for one more than its highest partition with a record.
+    `size_of` gives a topic's partition count; None for one more than its highest partition with a record.
     """
     audits = []
     for topic, counted in sorted(count_topics(records, counts, profiles, size_of).items()):
@@ -88,8 +84,7 @@ def audit_records(
 def checked_records(df: DataFrame) -> DataFrame:
     """Topic, partition, offset, timestamp_ms and key of each record; a task fails on a null place.
 
-    Raises:
-        ColumnError: a column is missing.
+    ColumnError where a column is missing.
     """
     missing = [name for name in ("key", "partition", "offset") if name not in df.columns]
     if missing:
@@ -233,7 +228,7 @@ def _sentence(rule: tuple[str, int], ranges: Sequence[Row]) -> str:
 
 
 def _keyless(ranges: Sequence[Row], turns: Sequence[tuple[str, int]]) -> list[str]:
-    """What the records without a key tell the profiles of one rule apart by."""
+    """How the partition of keyless records tells profiles that have the same rule for keys apart."""
     homes = {r.partition for r in ranges if r.keyless}
     profile, num_partitions = turns[-1]
     if len(homes) != 1 or sum(r.keyless for r in ranges) < 10:

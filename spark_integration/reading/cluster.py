@@ -37,11 +37,7 @@ class Range(NamedTuple):
 class Cluster:
     """The cluster as the driver asks it; nothing is created there, no group is joined. A context manager.
 
-    Args:
-        config: librdkafka's consumer configuration.
-
-    Raises:
-        InvalidConfigError: librdkafka refuses the configuration.
+    InvalidConfigError where librdkafka refuses the consumer configuration.
     """
 
     def __init__(self, config: Mapping[str, str]) -> None:

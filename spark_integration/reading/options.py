@@ -52,11 +52,9 @@ class ReadOptions:
 
     Attributes:
         config: librdkafka's consumer configuration.
-        topics: what to read.
         starting: EARLIEST or LATEST, or an offset for each partition, either of the two among them.
-        ending: the same.
+        ending: as `starting`.
         fail_on_data_loss: whether offsets that are gone end the read, or are passed over.
-        headers: whether there is a column of them.
         min_partitions: as many input partitions at least, where the records suffice; None for one for each
             Kafka partition.
         max_offsets: of a micro-batch; None for all there are.
@@ -73,14 +71,10 @@ class ReadOptions:
 
 
 def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> ReadOptions:
-    """The meaning of a read's options.
+    """The meaning of a read's options, in which `kafka.` marks a setting of librdkafka.
 
-    Args:
-        options: as Spark passes them; `kafka.` marks a setting of librdkafka.
-        environment: environment variables of the driver; an option wins over them.
-
-    Raises:
-        InvalidConfigError: an option is unknown or has no meaning, or the brokers or the topic are missing.
+    An option wins over the driver's environment variables. InvalidConfigError where one is unknown or has no
+    meaning, or the brokers or the topic are missing.
     """
     lowered = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
     own = {name: value for name, value in lowered.items() if not name.startswith("kafka.")}

@@ -71,11 +71,8 @@ def read_range(
 ) -> Iterator[pa.RecordBatch]:
     """The records of a range, in the order of their offsets, in batches of some megabytes.
 
-    Args:
-        wanted: what to read.
-        config: librdkafka's consumer configuration.
-        schema: the columns, from `ARROW_TYPES`.
-        fail_on_data_loss: whether offsets that are gone end it, or are passed over.
+    `schema` has columns from `ARROW_TYPES`; without `fail_on_data_loss` offsets that are gone are passed
+    over.
 
     Raises:
         DataLossError: offsets, the partition or its topic are gone.

@@ -20,12 +20,9 @@ if TYPE_CHECKING:
 
 
 class Axis(NamedTuple):
-    """Something a grid varies.
+    """Something a grid varies: the column, its type, and the types of its values.
 
-    Attributes:
-        column: its column; Spark would read a dot in the name as a field of a struct.
-        kind: the column's type.
-        takes: types of its values.
+    Spark would read a dot in the column's name as a field of a struct.
     """
 
     column: str
@@ -47,8 +44,7 @@ AXES = {
 def cells(grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     """Every combination of the grid's values, the last axis changing fastest.
 
-    Raises:
-        ScenarioError: no such axis, or its values are none, given twice or of another type.
+    ScenarioError where there is no such axis, or its values are none, given twice or of another type.
     """
     if not isinstance(grid, Mapping):
         raise ScenarioError(f"the grid is {grid!r}; give a mapping of names to lists of values")

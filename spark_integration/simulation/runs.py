@@ -21,7 +21,7 @@ def simulate_rebalances(
 ) -> DataFrame:
     """A row for each run of a scenario: `run`, and the fields of `copartition.simulation.RunSummary`.
 
-    It is `simulate_grid` with nothing to vary; see there.
+    It is `simulate_grid` with nothing to vary, where arguments and errors are described.
     """
     return simulate_grid(spark, scenario, {}, runs, tasks=tasks)
 
@@ -123,12 +123,7 @@ def _try_first_run(whole: Scenario, cell: Mapping[str, Any]) -> None:
 
 
 class _Fault(NamedTuple):
-    """What an executor could not do.
-
-    Attributes:
-        number: the number that it was tried with.
-        text: the error's class and message.
-    """
+    """What an executor could not do: the number that was tried, and the error's class and message."""
 
     number: int
     text: str
@@ -136,7 +131,8 @@ class _Fault(NamedTuple):
     def missing(self) -> MissingDependencyError:
         """The error where the driver itself can do it."""
         return MissingDependencyError(
-            f"executors cannot run this ({self.text}): send them this package with ship(spark), or install "
+            f"executors cannot run this ({self.text}): send them this package with "
+            "spark_integration.shipping.ship(spark), or install "
             "what is installed here on them, this package in its version and those of its plug-ins, with "
             "entry points in copartition.assignors"
         )

@@ -22,10 +22,6 @@ _ADDRESSES = ("bootstrap.servers", "metadata.broker.list")  # two names of one s
 def partition_counts(config: Mapping[str, str], *, timeout_s: float = ANSWER_WITHIN_S) -> dict[str, int]:
     """Partition count of every topic this client may see.
 
-    Args:
-        config: librdkafka's producer configuration.
-        timeout_s: how long to wait for a broker.
-
     Raises:
         InvalidConfigError: librdkafka refuses the configuration, or it names no broker.
         BrokerUnreachableError: no broker answers in time, or it refuses us.
@@ -72,11 +68,7 @@ def _topics(config: Mapping[str, str], timeout_s: float, topic: str | None) -> d
 
 
 def create_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors: "list[KafkaError]") -> Any:
-    """A client of librdkafka's that adds what it hears of errors to `errors`.
-
-    Raises:
-        InvalidConfigError: librdkafka refuses the configuration.
-    """
+    """A client of librdkafka's that adds its errors to `errors`; InvalidConfigError where it is refused."""
     try:
         return kind({**config, "error_cb": errors.append, "log_level": 0})
     except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
@@ -86,11 +78,7 @@ def create_client(kind: Callable[[Any], Any], config: Mapping[str, Any], errors:
 def first_answer(
     client: Any, config: Mapping[str, str], errors: "list[KafkaError]", *, timeout_s: float, topic: str | None
 ) -> Any:
-    """The metadata of all topics, or of one.
-
-    Raises:
-        BrokerUnreachableError: no broker answers in time, or it refuses us.
-    """
+    """The metadata of all topics, or of one; BrokerUnreachableError where no broker answers or lets us in."""
     try:
         return cluster_metadata(client, config, errors, timeout_s=timeout_s, topic=topic)
     except BrokerUnreachableError as error:
@@ -107,9 +95,7 @@ def _address(config: Mapping[str, str]) -> str:
 def checked_counts(options: "SinkOptions", computed_for: int | None) -> dict[str, int]:
     """Partition counts of the topics that `options` allow to be written.
 
-    Args:
-        options: where to write.
-        computed_for: the count of the rows' partition column; None where that is not known.
+    `computed_for` is the count of the rows' partition column; None where that is not known.
 
     Raises:
         UnknownTopicError: the cluster has no such topic.
@@ -124,16 +110,7 @@ def checked_counts(options: "SinkOptions", computed_for: int | None) -> dict[str
 
 
 def check_count(topic: str, actual: int, computed_for: int | None) -> None:
-    """Raise if partitions were computed for another count than the topic has.
-
-    Args:
-        topic: its name.
-        actual: its partition count.
-        computed_for: the count of the rows' partition column; None where that is not known.
-
-    Raises:
-        PartitionCountError: they differ.
-    """
+    """Raise PartitionCountError if partitions were computed for another (known) count than the topic has."""
     if computed_for not in {None, actual}:
         raise PartitionCountError(
             f"column 'partition' was computed for {computed_for} partitions, and topic {topic!r} has "
@@ -142,16 +119,7 @@ def check_count(topic: str, actual: int, computed_for: int | None) -> None:
 
 
 def check_unchanged(topic: str, before: int, now: int) -> None:
-    """Raise if a topic has another partition count than when the write of its rows began.
-
-    Args:
-        topic: its name.
-        before: its partition count then.
-        now: its partition count as a task begins or ends.
-
-    Raises:
-        PartitionCountError: they differ.
-    """
+    """Raise PartitionCountError if a topic's count has changed since the write of its rows began."""
     if now != before:
         raise PartitionCountError(
             f"topic {topic!r} had {before} partitions when this write began and has {now} now: compute "

@@ -35,9 +35,7 @@ KEPT = 4
 class Lease:
     """A producer while one task has it: no other gets it before it is given back.
 
-    Args:
-        config: librdkafka's configuration.
-        report: the delivery callback; called for failures only.
+    `report` is the delivery callback, called for failures only.
     """
 
     def __init__(
@@ -102,7 +100,8 @@ def deliver(
 ) -> None:
     """Produce every row and return once the broker has acknowledged all of them.
 
-    Memory is bounded by librdkafka's queue: while it is full, this waits.
+    Memory is bounded by librdkafka's queue: while it is full, this waits. After an error rows of earlier
+    batches may have been written; what was still queued is dropped.
 
     Args:
         batches: rows whose columns have been checked.
@@ -113,11 +112,11 @@ def deliver(
         rule: where keyed rows have to be; None where that is not known.
 
     Raises:
-        RecordError: a row that cannot be a record; rows of earlier batches may have been written.
-        RoutingError: a keyed row is elsewhere than `rule` says; likewise.
+        RecordError: a row that cannot be a record.
+        RoutingError: a keyed row is elsewhere than `rule` says.
         PartitionCountError: a row's topic has another count than its partition was computed for, or than
-            `counts` say; likewise.
-        DeliveryError: a record was not acknowledged; what was still queued is dropped.
+            `counts` say.
+        DeliveryError: a record was not acknowledged.
     """
     filled = (batch for batch in batches if batch.num_rows)
     first = next(filled, None)

@@ -59,12 +59,8 @@ NOT_IDEMPOTENT = frozenset(
 class SinkOptions:
     """What a write was asked to do.
 
-    Attributes:
-        config: librdkafka's producer configuration.
-        topic: topic of every record; None where the rows name their topics.
-        partitions: partition count for which the rows' partitions were computed, or None where not said.
-        profile: the profile by which they were computed, or None where not said.
-        once: what an exactly-once write is called; None for one that is at least once.
+    `topic` is None where the rows name their topics. `partitions` and `profile` are those by which the rows'
+    partitions were computed, None where not said. `once` is None for a write that is at least once.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
@@ -75,14 +71,10 @@ class SinkOptions:
 
 
 def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> SinkOptions:
-    """The meaning of a write's options.
+    """The meaning of a write's options, in which `kafka.` marks a setting of librdkafka.
 
-    Args:
-        options: as Spark passes them; `kafka.` marks a setting of librdkafka.
-        environment: environment variables of the driver; an option wins over them.
-
-    Raises:
-        InvalidConfigError: an option is unknown or has no meaning, or the brokers are missing.
+    An option wins over the driver's environment variables. InvalidConfigError where one is unknown or has no
+    meaning, or the brokers are missing.
     """
     lowered = {name.lower(): value for name, value in options.items() if name.lower() not in SPARK_OPTIONS}
     config = client_settings(lowered, environment)
@@ -121,12 +113,7 @@ def read_options(options: Mapping[str, str], environment: Mapping[str, str]) -> 
 def client_settings(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
     """Settings of librdkafka, which environment variables and the options stand for; the latter win.
 
-    Args:
-        settings: the options, by their names in lower case.
-        environment: environment variables of the driver.
-
-    Raises:
-        InvalidConfigError: one that is Java's has no counterpart.
+    Options are by their names in lower case. InvalidConfigError where a setting of Java's has no counterpart.
     """
     surrounding = {
         name.removeprefix("KAFKA_").replace("_", ".").lower(): value
@@ -138,10 +125,9 @@ def client_settings(settings: Mapping[str, str], environment: Mapping[str, str])
 
 
 def translate_security(config: Mapping[str, str]) -> dict[str, str]:
-    """These settings; those of security that Spark's own Kafka sink and source take as librdkafka takes them.
+    """These settings, with security settings of Spark's own Kafka sink and source translated to librdkafka's.
 
-    Raises:
-        InvalidConfigError: one of them has no counterpart.
+    InvalidConfigError where one has no counterpart.
     """
     try:
         return librdkafka_security(config)
@@ -186,7 +172,6 @@ class OnceOptions:
     """What an exactly-once write is called.
 
     Attributes:
-        app_id: the application.
         version: which version of its records; 0 for a stream, which has a micro-batch.
         first_version: the version that begins a ledger, whatever records there are; None where none is said
             to, so that version 0 begins one in partitions without records.
@@ -200,13 +185,9 @@ class OnceOptions:
 
 
 def read_once(own: Mapping[str, str]) -> OnceOptions | None:
-    """What the options say of exactly-once; None if nothing.
+    """What the sink's own options, by names in lower case, say of exactly-once; None if nothing.
 
-    Args:
-        own: the sink's own options, by their names in lower case.
-
-    Raises:
-        InvalidConfigError: one has no meaning, or needs another.
+    InvalidConfigError where one has no meaning, or needs another.
     """
     first = own.get("txnfirstversion")
     first_version = None if first is None else _version("txnFirstVersion", first)
@@ -238,11 +219,7 @@ def read_once(own: Mapping[str, str]) -> OnceOptions | None:
 
 
 def check_transactional(config: Mapping[str, str]) -> None:
-    """Raise unless a transactional producer can be had with these settings.
-
-    Raises:
-        InvalidConfigError: one of them does not go with transactions.
-    """
+    """Raise InvalidConfigError unless a transactional producer can be had with these settings."""
     for name, needed in _NEEDED.items():
         if config.get(name, needed[0]).lower() not in needed:
             raise InvalidConfigError(

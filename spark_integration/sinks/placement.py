@@ -34,11 +34,8 @@ class KeyRule:
     """A profile's rule, in a form that travels to executors.
 
     Attributes:
-        profile: its name.
         hashes: the hash of each key of a binary array.
-        sign: how a hash becomes a partition.
-        null: what the profile does with a null key, see `Profile`.
-        empty: likewise with an empty one.
+        null: what the profile does with a null key, see `Profile`; `empty` likewise.
         keyless: whether keyless rows may have a partition, which `nulls="spread"` gives them.
         column: what was hashed, for error messages.
     """
@@ -52,15 +49,10 @@ class KeyRule:
     column: str
 
     def check(self, key: pa.Array, partition: NDArray[np.int32], counts: NDArray[np.int32]) -> None:
-        """Raise unless every keyed row is in the partition of its key.
+        """Raise RoutingError if a row has another partition than its key, or one although its key has none.
 
-        Args:
-            key: the keys that are written, text or bytes.
-            partition: where each is to be written; negative: nowhere in particular.
-            counts: how many partitions the topic of each row has.
-
-        Raises:
-            RoutingError: a row is elsewhere, or has a partition although its key has none.
+        Keys are text or bytes; a negative partition means nowhere in particular; `counts` are the partition
+        counts of the topic of each row.
         """
         expected = self._places(key, counts)
         wrong = expected != partition
@@ -106,10 +98,7 @@ class KeyRule:
 def key_rule(profile_name: str | None, notes: Mapping[str, Any], columns: Collection[str]) -> KeyRule | None:
     """The rule by which rows are checked; None where nothing is known of one, or none is wanted.
 
-    Args:
-        profile_name: option `profile`.
-        notes: metadata of the partition column.
-        columns: the columns that are written.
+    `profile_name` is option `profile`; `notes` are the metadata of the partition column.
 
     Raises:
         InvalidConfigError: the option contradicts the notes, or there is no partition to check.

@@ -39,14 +39,9 @@ HELD_BYTES = 16 << 20
 
 
 def check_columns(columns: Mapping[str, str], *, topic: str | None) -> None:
-    """Raise unless rows with these columns are records.
+    """Raise ColumnError unless rows with these columns, by name and `simpleString`, are records.
 
-    Args:
-        columns: name and Spark type (`simpleString`) of each column.
-        topic: topic of every record; None where a column must name it.
-
-    Raises:
-        ColumnError: a column is unknown, missing or of the wrong type.
+    `topic` is that of every record; None where a column must name it.
     """
     for name, spark_type in columns.items():
         if name not in TYPES:
@@ -76,14 +71,7 @@ def records(
     headers, two without meaning follow, then timestamp in ms (0: now) and headers.
 
     Where each row names its partition the records come partition by partition, which costs librdkafka a third
-    less; those of a partition keep their order.
-
-    Args:
-        batch: rows whose columns `check_columns` has accepted.
-        counts: partition count of every topic that may be written.
-        topic: topic of every record; None where the rows name theirs.
-        computed_for: the count of the partition column; None where that is not known.
-        rule: where keyed rows have to be; None where that is not known.
+    less; those of a partition keep their order. Arguments as of `delivery.deliver`.
 
     Raises:
         RecordError: a row without a topic, with a topic or partition the cluster does not have, with a
@@ -134,10 +122,7 @@ def records(
 def as_batches(
     items: Iterator[Any], most_rows: int = 10_000, most_bytes: int = HELD_BYTES
 ) -> Iterator[pa.RecordBatch]:
-    """What Spark hands a writer, as record batches of about so many bytes at most.
-
-    Batches are cut, and rows are gathered into batches.
-    """
+    """What Spark hands a writer, as record batches of about so many bytes at most: cut and gathered rows."""
     for first in items:
         if isinstance(first, pa.RecordBatch):
             yield from _parts(first, most_bytes)

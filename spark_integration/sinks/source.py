@@ -168,14 +168,7 @@ class KafkaSink(datasource.DataSource):
 
 @dataclass(frozen=True)
 class _Destination:
-    """What tasks need to know.
-
-    Attributes:
-        sink: where to write.
-        noted: the count that the partition column was computed for; None where it does not say.
-        rule: where keyed rows have to be; None where that is not known.
-        counts: partition count of every topic that may be written, by the cluster's own account.
-    """
+    """What tasks need to know; None: the partition column does not say its count, or no rule is known."""
 
     sink: SinkOptions
     noted: int | None

@@ -81,8 +81,9 @@ def test_corrupt_bytes_are_read_or_refused(owned: Partitions, cut: int, noise: b
         for decode in (decode_subscription, decode_assignment):
             with contextlib.suppress(ProtocolError):
                 decode(damaged)
-        decode_sticky_user_data(damaged)
-        decode_cooperative_user_data(damaged)
+        _, generation = decode_sticky_user_data(damaged)
+        assert isinstance(generation, int | None)
+        assert isinstance(decode_cooperative_user_data(damaged), int | None)
 
 
 @pytest.mark.parametrize("length", [2**31 - 1, 1000, -1])

@@ -86,8 +86,9 @@ def life(strategy, inventor, highest, odd):
 )
 def test_the_columns_answer_as_the_rule(strategy, rng, names, size, highest, odd):
     for group, seen, answer in life(strategy, Inventor(rng, names, size), highest, odd):
-        if answer is not None:
-            assert everything(answer) == everything(decided(strategy.rule, group, seen)), (group, seen)
+        # How many groups the columns answer, the next test counts.
+        same = answer is None or everything(answer) == everything(decided(strategy.rule, group, seen))
+        assert same, (group, seen)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)

@@ -1,31 +1,22 @@
 """The examples of docs/delivery.md, as a reader would run them."""
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from copartition.cli.main import copartition
 from copartition.cli.model import delivery
+from tests.support.commands import printed
 
 PAGE = Path(__file__).parents[2] / "docs" / "delivery.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```console\n\$ copartition (.*?)\n(.*?)```", TEXT, re.DOTALL)
 
 
-def outcome(arguments):
-    """What a command line prints."""
-    result = CliRunner().invoke(copartition, [*shlex.split(arguments), "--width", "200"])
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize(("arguments", "output"), EXAMPLES, ids=range(len(EXAMPLES)))
 def test_an_example_prints_what_the_page_says(arguments, output):
-    assert outcome(arguments) == output
+    assert printed(arguments) == output
 
 
 def test_there_are_two_examples():
@@ -35,7 +26,7 @@ def test_there_are_two_examples():
 @pytest.mark.heavy
 @pytest.mark.parametrize("arguments", re.findall(r"^ +copartition (.+)$", delivery.epilog, re.MULTILINE))
 def test_an_example_of_help_runs(arguments):
-    assert outcome(arguments)
+    assert printed(arguments)
 
 
 @pytest.mark.heavy

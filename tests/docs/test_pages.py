@@ -52,16 +52,16 @@ def test_a_command_prints_what_the_page_shows(command, shown, tmp_path, monkeypa
 
 @pytest.mark.parametrize("page", EXAMPLES)
 def test_the_examples_of_a_page_run(page):
-    run(page)
+    check_examples(page)
 
 
 @pytest.mark.live
 @pytest.mark.parametrize("page", LIVE_EXAMPLES)
 def test_the_examples_of_a_page_run_on_a_mock_cluster(page):
-    run(page)
+    check_examples(page)
 
 
-def run(page):
+def check_examples(page):
     """Run a page's examples in their order, and the tests that they define."""
     names = {}
     for example in blocks(page, "python"):

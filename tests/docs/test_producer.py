@@ -1,27 +1,18 @@
 """The examples of docs/producer.md, as a reader would run them, and the defaults it tells."""
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from copartition.cli.main import copartition
 from copartition.cli.model import batching
 from partitioning.producer import BatchingSettings, Broker, LibrdkafkaSettings, simulate_librdkafka
+from tests.support.commands import printed
 
 PAGE = Path(__file__).parents[2] / "docs" / "producer.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```text (\S+)\n(.*?)```", TEXT, re.DOTALL))
 EXAMPLES = re.findall(r"```console\n\$ copartition (.*?)\n(.*?)```", TEXT, re.DOTALL)
-
-
-def outcome(arguments):
-    """What a command line prints."""
-    result = CliRunner().invoke(copartition, [*shlex.split(arguments), "--width", "200"])
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 @pytest.fixture
@@ -36,7 +27,7 @@ def _folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("arguments", "output"), EXAMPLES, ids=range(len(EXAMPLES)))
 @pytest.mark.usefixtures("_folder")
 def test_an_example_prints_what_the_page_says(arguments, output):
-    assert outcome(arguments) == output
+    assert printed(arguments) == output
 
 
 def test_there_are_two_examples():
@@ -47,7 +38,7 @@ def test_there_are_two_examples():
 @pytest.mark.parametrize("arguments", re.findall(r"^ +copartition (.+)$", batching.epilog, re.MULTILINE))
 @pytest.mark.usefixtures("_folder")
 def test_an_example_of_help_runs(arguments):
-    assert outcome(arguments)
+    assert printed(arguments)
 
 
 @pytest.mark.heavy

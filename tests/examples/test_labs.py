@@ -1,4 +1,4 @@
-"""Each lab agrees with a real broker, in its short form; all forms run in CI."""
+"""Each lab agrees with a real broker, in its short form; every night as a user runs it."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ def proxied() -> Iterator[Cluster]:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in PROXIED])
 def test_a_lab_agrees_with_the_broker(name: str, broker: Kafka) -> None:
-    check(name, Lab(Cluster(broker), short=True))
+    assert_agrees(name, Lab(Cluster(broker), short=True))
 
 
 @pytest.mark.jvm
 @pytest.mark.parametrize("name", PROXIED)
 def test_a_lab_of_faults_agrees_with_the_broker(name: str, proxied: Cluster) -> None:
-    check(name, Lab(proxied, short=True))
+    assert_agrees(name, Lab(proxied, short=True))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.jvm
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lab_as_a_user_runs_it_agrees_with_the_broker(name: str) -> None:
     module = load(name)
     with cluster(getattr(module, "NODES", 1), proxied=getattr(module, "PROXIED", False)) as own:
-        check(name, Lab(own))
+        assert_agrees(name, Lab(own))
 
 
-def check(name: str, lab: Lab) -> None:
+def assert_agrees(name: str, lab: Lab) -> None:
     load(name).run(lab)
     assert lab.agrees, [row for row in lab.rows() if not row[3]]
     assert lab.picture

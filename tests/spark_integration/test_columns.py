@@ -79,6 +79,7 @@ def test_every_profile_places_as_in_python(keys: DataFrame) -> None:
             assert [row[name] for row in placed] == [expected(row.binary, 97, name) for row in placed], name
 
 
+@pytest.mark.every_spark
 def test_keyless_rows_are_spread_evenly_and_the_same_each_time(spark: SparkSession) -> None:
     rows = spark.range(12_000).select(sf.lit(None).cast("string").alias("key"), "id")
     placed = rows.withColumn("partition", kafka_partition("key", 12))

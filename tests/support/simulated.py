@@ -1,4 +1,28 @@
-"""What a simulated run says, as tests ask for it."""
+"""A simulated group, and what its run says, as tests ask for it."""
+
+from assignors.group import Topic
+from copartition.simulation import Consumer, Costs, Scenario, Settings, simulate
+
+ORDERS = (Topic("orders", 12),)
+
+
+def group(count, **each):
+    """So many consumers, all alike."""
+    return tuple(Consumer(f"c{number}", **each) for number in range(count))
+
+
+def beating(*beats_ms, **each):
+    """Consumers whose first heartbeats are at these times."""
+    return tuple(Consumer(f"c{number}", beat_ms=beat_ms, **each) for number, beat_ms in enumerate(beats_ms))
+
+
+def run(consumers, *events, assignor, topics=ORDERS, costs=None, seed=0, **settings):
+    """A run of these consumers with these settings of theirs."""
+    return simulate(
+        Scenario(
+            topics, tuple(consumers), events, assignor, Settings(**settings), seed, costs=costs or Costs()
+        )
+    )
 
 
 def said(result, *kinds):

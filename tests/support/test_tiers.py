@@ -18,10 +18,14 @@ TESTS = """
 import os, subprocess, time
 import pytest
 from pathlib import Path
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient
 from partitioning.testing.mock_cluster import MockCluster
 
 FAULTS = {
     "sleep": lambda: time.sleep(0.01),
+    "consumer": lambda: Consumer({"group.id": "g"}),
+    "admin": lambda: AdminClient({}),
     "process": lambda: subprocess.run(["true"]),
     "mock cluster": lambda: MockCluster().close(),
 }
@@ -92,7 +96,7 @@ def test_a_tier_runs_what_it_is_for(tmp_path, tier, counted):
     assert re.search(rf"^{counted}, \d skipped", output, re.MULTILINE), output
 
 
-@pytest.mark.parametrize("fault", ["sleep", "process", "mock cluster"])
+@pytest.mark.parametrize("fault", ["sleep", "process", "mock cluster", "consumer", "admin"])
 def test_the_quick_tier_fails_what_leaves_its_process(tmp_path, fault):
     code, output = pytest_run(tmp_path, "--tier", "quick", FAULT=fault)
     assert code == 1

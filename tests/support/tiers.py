@@ -2,7 +2,7 @@
 
 quick: nothing but this Python process. No broker, mock cluster, JVM, Spark, network, other process, or sleep.
 test: what a user's machine should confirm, live servers included.
-ci: everything, also what is marked `slow`.
+ci: everything, also what is marked `slow`, and `nightly` where -m does not leave it out.
 
 What needs only Python but a second of it, and repeats on a larger scale what quicker tests find, is `heavy`:
 it runs from `test` on.
@@ -19,6 +19,7 @@ import sys
 import time
 from functools import wraps
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -36,7 +37,6 @@ LIVE_FIXTURES = {"broker", "secured", "encrypted", "mock_cluster", "spark"}
 LIVE_MARKERS = {"broker", "jvm", "spark"}
 FORBIDDEN = {"socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os.posix_spawn"}
 """Audit events of Python that a test of the quick tier may not raise."""
-
 _tier = "test"
 _guarded = False
 
@@ -78,6 +78,8 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.addaudithook(_audit)
         time.sleep = _guard("time.sleep", time.sleep)
         MockCluster.__init__ = _guard("MockCluster", MockCluster.__init__)  # type: ignore[method-assign]
+        if find_spec("confluent_kafka"):
+            _guard_clients()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest looks for the markers of -m
@@ -89,7 +91,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("live")
         if "spark" in fixtures:
             item.add_marker("shared_spark")
-    left_out = {"quick": ("live", "slow", "heavy"), "test": ("slow",), "ci": ()}[_tier]
+    left_out = {
+        "quick": ("live", "heavy", "slow", "nightly"),
+        "test": ("slow", "nightly"),
+        "ci": (),
+    }[_tier]
     dropped = [item for item in items if any(map(item.get_closest_marker, left_out))]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
@@ -123,15 +129,33 @@ def _audit(event: str, arguments: tuple[object, ...]) -> None:
         _refuse(event, arguments)
 
 
-def _guard(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of which Python tells no audit hook, and which no test of the quick tier may call."""
+def _guard(name: str, function: Callable[..., Any], *, after: bool = False) -> Callable[..., Any]:
+    """A function of which Python tells no audit hook, and which no test of the quick tier may call.
+
+    Args:
+        after: it may raise by itself, as the constructors of clients do for settings that they do not know.
+    """
 
     @wraps(function)
     def guarded(*arguments: Any, **settings: Any) -> Any:
-        _refuse(name, arguments)
-        return function(*arguments, **settings)
+        if not after:
+            _refuse(name, arguments)
+        returned = function(*arguments, **settings)
+        if after:
+            _refuse(name, arguments)
+        return returned
 
     return guarded
+
+
+def _guard_clients() -> None:
+    """Guard confluent-kafka's clients: no audit hook tells of the sockets and threads of librdkafka."""
+    package, admin = import_module("confluent_kafka"), import_module("confluent_kafka.admin").AdminClient
+    admin.__init__ = _guard("AdminClient", admin.__init__, after=True)
+    for name in ("Producer", "Consumer"):  # written in C, so their own constructors stay as they are
+        own = getattr(package, name)
+        members = {"__init__": _guard(name, own.__init__, after=True), "__slots__": ()}
+        setattr(package, name, type(name, (own,), members))
 
 
 def _refuse(what: str, arguments: tuple[object, ...]) -> None:

@@ -27,10 +27,6 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
     """A diff as GitHub Markdown: the verdict in bold, small tables, the long part folded.
 
     It fits into a comment: of what is too long, the rest is counted.
-
-    Args:
-        diff: the diff.
-        view: what of it to show.
     """
     shown = Shown(diff, view)
     page = Page()
@@ -57,7 +53,7 @@ def diff_markdown(diff: AssignmentDiff, view: View | None = None) -> str:
         page.add("\n", markdown_text(remark), "\n")
     if not diff.same:
         _TABLES[shown.view.by or "member"](shown, page)
-    return page.ended
+    return page.finished
 
 
 def _members(shown: Shown, page: Page) -> None:

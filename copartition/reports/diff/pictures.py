@@ -62,19 +62,12 @@ class Kind(IntEnum):
 
 
 class Groups(NamedTuple):
-    """Ranges of members, and nobody.
+    """Ranges of members, and nobody."""
 
-    Attributes:
-        names: what each is called; nobody comes last.
-        shared: the beginning of all names that "…" stands for; empty where they are whole.
-        size: members of the largest.
-        of: the group of each member, and that of nobody, which index -1 finds; 0 for those in none.
-    """
-
-    names: tuple[str, ...]
-    shared: str
-    size: int
-    of: NDArray[np.int64]
+    names: tuple[str, ...]  # nobody comes last
+    shared: str  # the beginning of all names that "…" stands for; empty where they are whole
+    size: int  # members of the largest
+    of: NDArray[np.int64]  # group of each member, and at index -1 of nobody; 0 for members in none
 
 
 def groups(diff: AssignmentDiff, which: NDArray[np.integer], most: int) -> Groups:
@@ -240,8 +233,8 @@ def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) ->
     """Ribbons leave each row in the order of their ends, and arrive in that of their beginnings."""
     kind, source, target = np.nonzero(went)
     thick = (went[kind, source, target] * unit).astype(np.float64)
-    leaves = _stacked(np.lexsort((kind, target, source)), source, thick) + tops[source]
-    arrives = _stacked(np.lexsort((kind, source, target)), target, thick) + tops[target]
+    leaves = _stack(np.lexsort((kind, target, source)), source, thick) + tops[source]
+    arrives = _stack(np.lexsort((kind, source, target)), target, thick) + tops[target]
     # What was kept is the ground for the rest, and the thin lie on the thick.
     drawn = np.lexsort((-thick, kind != Kind.KEPT))
     return [
@@ -256,9 +249,7 @@ def _ribbons(went: NDArray[np.int64], tops: NDArray[np.float64], unit: float) ->
     ]
 
 
-def _stacked(
-    order: NDArray[np.intp], row: NDArray[np.intp], thick: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _stack(order: NDArray[np.intp], row: NDArray[np.intp], thick: NDArray[np.float64]) -> NDArray[np.float64]:
     """How far below the top of its row each begins, one after the other in this order."""
     until = np.cumsum(thick[order])
     begins = until - thick[order]
@@ -372,21 +363,13 @@ class Share(NamedTuple):
 
 
 class Dots(NamedTuple):
-    """A member; its places are in pixels from the left, None where it is not in the group.
-
-    Attributes:
-        name: what it is called.
-        before: its place before.
-        after: its place after.
-        way: where the way from one to the other begins, and its length; None without one.
-        numbers: its partitions.
-    """
+    """A member; its places are in pixels from the left, None where it is not in the group."""
 
     name: str
     before: float | None
     after: float | None
-    way: tuple[float, float] | None
-    numbers: str
+    way: tuple[float, float] | None  # where the way from one to the other begins, and its length
+    numbers: str  # its partitions
 
 
 class Spread(NamedTuple):
@@ -400,23 +383,14 @@ class Spread(NamedTuple):
 
 
 class Load(NamedTuple):
-    """The picture: dots for each of a few members, else a histogram a side.
+    """The picture: dots for each of a few members, else a histogram a side."""
 
-    Attributes:
-        dots: members in the order of their names.
-        spreads: before and after.
-        band: where the fair share after begins, and its width; None where there is none.
-        ticks: numbers of partitions.
-        fair: what a fair share is, and what that rests on.
-        summary: how many members have it.
-    """
-
-    dots: tuple[Dots, ...]
-    spreads: tuple[Spread, ...]
-    band: tuple[float, float] | None
-    ticks: tuple[Tick, ...]
-    fair: str
-    summary: str
+    dots: tuple[Dots, ...]  # in the order of their names
+    spreads: tuple[Spread, ...]  # before and after
+    band: tuple[float, float] | None  # where the fair share after begins, and its width
+    ticks: tuple[Tick, ...]  # numbers of partitions
+    fair: str  # what a fair share is, and what that rests on
+    summary: str  # how many members have it
 
 
 def load(diff: AssignmentDiff) -> Load:

@@ -32,15 +32,7 @@ if TYPE_CHECKING:
 
 
 class ClassicGroup:
-    """A classic group on its broker.
-
-    Attributes:
-        state: what the group is doing.
-        cause: the number of what began the rebalance under way.
-        down_ms: until when it answers nobody.
-        generations: the leader, and what it decides.
-        metadata: who notices new partitions, and when.
-    """
+    """A classic group on its broker."""
 
     def __init__(
         self,
@@ -54,10 +46,12 @@ class ClassicGroup:
         # Called for a member that the barrier waits for no longer, with the cause of what is not read. A
         # static member stays in the group, and has what it was given when it joins again.
         self._on_expelled = on_expelled
-        self.state = State.EMPTY
-        self.cause = 0
-        self.down_ms = -math.inf
+        self.state = State.EMPTY  # what the group is doing
+        self.cause = 0  # the number of what began the rebalance under way
+        self.down_ms = -math.inf  # until when it answers nobody
+        # The leader, and what it decides.
         self.generations = Generations(world, members, notifier, Leader(world, decisions))
+        # Who notices new partitions, and when.
         self.metadata = Metadata(world, self, members, timers, notifier)
         self._world = world
         self._members = members
@@ -171,7 +165,7 @@ class ClassicGroup:
         self._delay_ms = None
         self._world.note("empty")
 
-    def silent(self, member: int, heard_ms: float, absence: int) -> None:
+    def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
         """A member says nothing any more; it is missed when its session is over.
 
         Args:
@@ -300,7 +294,7 @@ class ClassicGroup:
             elif members.alive[member]:
                 cause = self._world.partitions.cause(text)
                 self._on_expelled(member, cause)
-                self.silent(member, now_ms, cause)
+                self.fall_silent(member, now_ms, cause)
         if self.state is not State.PREPARING:
             return
         if len(late) and (members.joins_ms[members.rows] > now_ms).all():
@@ -483,7 +477,7 @@ class Metadata:
         self.forget()
         if not self._growth or self._coordinator.state is not State.STABLE:
             return
-        unseen = self._unseen()
+        unseen = self._unassigned_growth()
         noticed = [
             (at_ms, member)
             for member in self._watchers()
@@ -506,7 +500,7 @@ class Metadata:
     def _assigned_counts(self) -> list[int]:
         return self._coordinator.generations.brain.counts
 
-    def _unseen(self) -> list[_Growth]:
+    def _unassigned_growth(self) -> list[_Growth]:
         """What was not assigned yet, of the topics that some member subscribes to."""
         assigned, subscribed = self._assigned_counts(), self._coordinator.generations.topics()
         return [
@@ -560,7 +554,7 @@ class Metadata:
             self.watch()
             return
         world, partitions = self._world, self._world.partitions
-        unseen = dict.fromkeys(growth.topic for growth in self._unseen())
+        unseen = dict.fromkeys(growth.topic for growth in self._unassigned_growth())
         names = [f"{partitions.topics[topic]} to {partitions.counts[topic]}" for topic in unseen]
         text = f"partitions added ({', '.join(names)})"
         cause = partitions.cause(text)

@@ -32,11 +32,8 @@ if TYPE_CHECKING:
 class ClassicProtocol:
     """A classic group at a moment in time; see `copartition.simulation.group.world.Engine`.
 
-    Args:
-        world: the scenario at a moment in time.
-        decisions: what leaders decided.
-        upgrade: called when a consumer joins that speaks the consumer protocol (KIP-848), with the group as
-            it is, the consumer, and when its process started.
+    `upgrade` is called when a consumer joins that speaks the consumer protocol (KIP-848), with the group as
+    it is, the consumer, and when its process started.
     """
 
     def __init__(
@@ -92,7 +89,7 @@ class ClassicProtocol:
         )
         if not tells:
             heard_ms = now_ms if commits else self._members.last_heard_ms(member, now_ms, reads=reads)
-            self._group.silent(member, heard_ms, cause)
+            self._group.fall_silent(member, heard_ms, cause)
             return
         says_ms = now_ms + self._costs.network_ms / 2
         if reads:
@@ -128,7 +125,7 @@ class ClassicProtocol:
         cause = partitions.cause(f"session of {self._world.consumers[consumer].name} timed out")
         had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=None)
         heard_ms = self._members.last_heard_ms(member, now_ms, reads=len(had) > 0)
-        self._group.silent(member, heard_ms, cause)
+        self._group.fall_silent(member, heard_ms, cause)
         self._plan(consumer, until_ms, lambda: self._wake(consumer, member, had, cause))
 
     def duplicate(self, consumer: int, now_ms: float) -> None:
@@ -247,7 +244,7 @@ class ClassicProtocol:
         for process in processes:
             consumer, member = process.consumer, process.member
             if process.absence is not None:
-                self._group.silent(member, process.heard_ms, process.absence)
+                self._group.fall_silent(member, process.heard_ms, process.absence)
                 if process.wakes_ms < math.inf:
                     had, absence = world.partitions.owned(member), process.absence
                     self._plan(
@@ -360,14 +357,14 @@ class ClassicProtocol:
         cause = partitions.cause(f"session of {name} timed out")
         had = self._stand_still(member, now_ms, Phase.UNNOTICED, cause, committed=False)
         partitions.zombie(had, member, now_ms, fenced_ms, reads=True)
-        self._group.silent(member, now_ms, cause)
+        self._group.fall_silent(member, now_ms, cause)
         self._arrive(consumer, since_ms)
         partitions.causes[cause] = f"{name} was started twice"
         self._plan(consumer, fenced_ms, lambda: self._world.note("fenced", name))
 
     def _refuse(self, consumer: int, reason: str) -> None:
         self._world.note("refused", self._world.consumers[consumer].name, reason=reason)
-        self._world.stopped(consumer)
+        self._world.end_process(consumer)
 
     def _stand_still(
         self, member: int, now_ms: float, phase: Phase, cause: int, *, committed: bool | None
@@ -428,7 +425,7 @@ class ClassicProtocol:
             self._group.drop(member, text, cause)
         else:
             heard_ms = self._members.last_heard_ms(member, now_ms, reads=False)
-            self._group.silent(member, heard_ms, cause)
+            self._group.fall_silent(member, heard_ms, cause)
         self._plan(consumer, polls_ms, lambda: self._return(consumer, member))
 
     def _on_expelled(self, member: int, cause: int) -> None:

@@ -31,25 +31,9 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """One process, from its start to its end.
+    """One process, from its start to its end."""
 
-    Attributes:
-        classic: whether it speaks the classic protocol.
-        consumer: its number.
-        configured: how it is configured.
-        member: its membership.
-        every_ms: the time between two of its heartbeats.
-        session_ms: how long it may be silent.
-        owned: the partitions it has.
-        assigned: the partitions that the coordinator has assigned to it.
-        stands_ms: since when it waits for its first partitions; None where it does not.
-        busy_ms: until when its application does not poll.
-        wakes_ms: until when it stands still, or did.
-        joins_ms: when its request to join arrives at the coordinator, or did.
-        gone: whether the process has ended.
-    """
-
-    classic: ClassVar[bool] = False
+    classic: ClassVar[bool] = False  # whether it speaks the classic protocol
 
     def __init__(
         self,
@@ -59,16 +43,18 @@ class Client:
         consumer: int,
         member: int,
     ) -> None:
-        self.consumer = consumer
+        self.consumer = consumer  # its number
         self.configured = world.memberships.consumers[member]
-        self.member = member
+        self.member = member  # its membership
         self._profile = PROFILES[self.configured.client]
         self._settings = world.scenario.settings
         self.every_ms, self.session_ms = self._intervals(world.random)
+        # What it has, and what the coordinator has assigned to it.
         self.owned = self.assigned = NOTHING
-        self.stands_ms: float | None = None
+        self.stands_ms: float | None = None  # since when it waits for its first partitions
+        # Until when its application does not poll; until when it stands still or did; when it joins or did.
         self.busy_ms = self.wakes_ms = self.joins_ms = -math.inf
-        self.gone = False
+        self.gone = False  # whether the process has ended
         self._unacknowledged = False  # whether an assignment is not acknowledged yet
         self._life = 0  # how often it has begun anew, which tells old answers from new ones
         self._world = world
@@ -120,7 +106,7 @@ class Client:
             coordinator.beats.silence(self.member)
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave(self.member, text, cause))
             return
-        coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         if announced and not self.classic:
             self._timers.soon(says_ms, now_ms, lambda: coordinator.leave_for_a_while(self.member))
 
@@ -151,7 +137,7 @@ class Client:
         self._forget_plans()
         cause = partitions.cause(f"session of {self.configured.name} timed out")
         self._release(self.owned | self.assigned, Phase.UNNOTICED, cause, commits=None)
-        coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         self._plan(until_ms, self._wake)
 
     def on_expelled(self) -> None:
@@ -232,7 +218,7 @@ class Client:
             self.gone = True
             self._count_pause()
             world.note("refused", self.configured.name, reason=error.name)
-            world.stopped(self.consumer)
+            world.end_process(self.consumer)
         elif self.busy_ms <= world.now_ms:
             world.note("fenced", self.configured.name)
             self._reconciling = False
@@ -355,7 +341,7 @@ class Client:
             return
         cause = partitions.cause(f"session of {name} timed out")
         self._release(self.owned | self.assigned, Phase.UNNOTICED, cause, commits=False)
-        coordinator.silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
+        coordinator.fall_silent(self.member, coordinator.beats.last_ms(self.member, now_ms), cause)
         if tells and not self.classic:
             coordinator.leave_for_a_while(self.member)
             kept = coordinator.group.members[self.member].assigned
@@ -479,7 +465,7 @@ class ClassicClient(Client):
             self._slept_ms, self.wakes_ms = now_ms, process.wakes_ms
             if process.wakes_ms < math.inf:
                 self._plan(process.wakes_ms, self._wake)
-            coordinator.silent(self.member, process.heard_ms, process.absence)
+            coordinator.fall_silent(self.member, process.heard_ms, process.absence)
         elif self.busy_ms > now_ms:
             self._plan(self.busy_ms, self._resume)
         elif process.joining:
@@ -540,14 +526,14 @@ class ClassicClient(Client):
 
     def _arrive(self) -> None:
         self._reconciling = True
-        self._ask(lambda: self._coordinator.join(self, self.owned), self._joined, self._life)
+        self._ask(lambda: self._coordinator.join(self, self.owned), self._on_joined, self._life)
 
-    def _joined(self, _: Answer) -> None:
+    def _on_joined(self, _: Answer) -> None:
         self._forget_beat()
         self._coordinator.beats.restart(self.member, self._world.now_ms)
-        self._send(lambda: self._coordinator.sync(self), self._synced)
+        self._send(lambda: self._coordinator.sync(self), self._on_synced)
 
-    def _synced(self, answer: Answer) -> None:
+    def _on_synced(self, answer: Answer) -> None:
         self._reconciling = False
         if answer.partitions is None:
             self._join_again()

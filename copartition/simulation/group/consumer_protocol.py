@@ -31,11 +31,8 @@ if TYPE_CHECKING:
 class ConsumerProtocol:
     """A consumer group at a moment in time; see `copartition.simulation.group.world.Engine`.
 
-    Args:
-        world: the scenario at a moment in time.
-        decisions: what assignors decided.
-        downgrade: called when the group becomes a classic one, with the group as it is, and the reason to
-            rebalance, if any.
+    `downgrade` is called when the group becomes a classic one, with the group as it is, and the reason to
+    rebalance, if any.
     """
 
     def __init__(
@@ -63,7 +60,7 @@ class ConsumerProtocol:
         classic = not speaks_consumer_protocol(configured, self._world)
         if not classic and PROFILES[configured.client].consumer_late_ms is None:
             self._world.note("refused", configured.name, reason=_speaks_not(configured.client))
-            self._world.stopped(consumer)
+            self._world.end_process(consumer)
         elif classic and not self.members:
             self._hand_over_to_classic(None)
             self._world.engine.start(consumer, now_ms)

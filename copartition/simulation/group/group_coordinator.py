@@ -62,17 +62,7 @@ class Client(Protocol):
 
 
 class GroupCoordinator:
-    """A consumer group on its broker.
-
-    Attributes:
-        group: what it knows.
-        beats: when members send heartbeats.
-        epochs: the rebalances.
-        clients: the client behind each member.
-        down_ms: until when it answers nobody.
-        busy_ms: until when its assignor is at work.
-        member_pause_ms: how long running consumers waited for their first partitions, summed.
-    """
+    """A consumer group on its broker."""
 
     def __init__(
         self,
@@ -96,13 +86,13 @@ class GroupCoordinator:
             self._assign,
             self._matching,
             TimelineKeys(lambda number: string_hash(self._describe(number).id)),
-        )
-        self.beats = Beats()
-        self.epochs = Epochs(world, self.group, self.beats, timers)
-        self.clients: dict[int, Client] = {}
-        self.down_ms = 0.0
-        self.busy_ms = 0.0
-        self.member_pause_ms = 0.0
+        )  # what it knows
+        self.beats = Beats()  # when members send heartbeats
+        self.epochs = Epochs(world, self.group, self.beats, timers)  # the rebalances
+        self.clients: dict[int, Client] = {}  # the client behind each member
+        self.down_ms = 0.0  # until when it answers nobody
+        self.busy_ms = 0.0  # until when its assignor is at work
+        self.member_pause_ms = 0.0  # how long running consumers waited for their first partitions, summed
         self._computed = False
         self._epoch = self.group.epoch
         self._sessions: dict[
@@ -211,7 +201,7 @@ class GroupCoordinator:
         if self.group.only_classic:
             self._downgrade(Reason(text, cause))
             return
-        self.epochs.reached(member)
+        self.epochs.on_reached(member)
         self._follow(text, cause, member)
         if not self.group.members:
             self.epochs.on_empty()
@@ -222,7 +212,7 @@ class GroupCoordinator:
             self.group.leave_for_a_while(member)
             self._follow("", None, member)
 
-    def silent(self, member: int, heard_ms: float, absence: int) -> None:
+    def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
         """A member says nothing any more; it is missed when its session is over.
 
         Args:
@@ -231,7 +221,7 @@ class GroupCoordinator:
             absence: the cause of what it does not read.
         """
         self.beats.silence(member)
-        self.epochs.reached(member)
+        self.epochs.on_reached(member)
         self._watch_session(member, heard_ms, absence)
         self._look_ahead()
 
@@ -312,8 +302,8 @@ class GroupCoordinator:
                 self.epochs.request(text, self.epochs.cause)
         present = group.members.get(member)
         if present is not None:
-            if group.reconciled(present):
-                self.epochs.reached(member)
+            if group.is_reconciled(present):
+                self.epochs.on_reached(member)
             self._watch_deadline(member, min(present.deadline_ms, present.join_by_ms))
         news, group.news = group.news, set()
         for number in news & group.members.keys():

@@ -45,9 +45,6 @@ class Targets:
         first: the number of each topic's first partition, in the order of `names`, and the number of all.
         names: topic names.
         describe: gives a member's id, instance id and rack, by its number.
-
-    Attributes:
-        position: the place of each partition in its owner's list.
     """
 
     def __init__(
@@ -59,7 +56,7 @@ class Targets:
         names: Sequence[str],
         describe: Callable[[int], Member],
     ) -> None:
-        self.position = np.zeros(int(first[-1]), np.int32)
+        self.position = np.zeros(int(first[-1]), np.int32)  # the place of each partition in its owner's list
         self._decisions = decisions
         self._decision = decisions.start
         self._strategy = strategy
@@ -80,7 +77,7 @@ class Targets:
     def __call__(self, group: ConsumerGroup) -> NDArray[np.int64]:
         """The owner of every partition, -1 for nobody."""
         change = self._update(group)
-        numbers = group.listed
+        numbers = group.members_in_order
         topics = self._topics()
         self._decision = self._decisions.decide(
             self._decision,
@@ -219,14 +216,10 @@ class _Target:
 
 
 class Epochs:
-    """Rebalances, each from what first asked for its target until all members reached it or it was replaced.
-
-    Attributes:
-        cause: the number of what the present target is for.
-    """
+    """Rebalances, each from what first asked for its target until all members reached it or another came."""
 
     def __init__(self, world: World, group: ConsumerGroup, beats: Beats, timers: Timers) -> None:
-        self.cause = 0
+        self.cause = 0  # the number of what the present target is for
         self._world = world
         self._group = group
         self._beats = beats
@@ -261,7 +254,7 @@ class Epochs:
         self._look()
         return target.step.change
 
-    def reached(self, member: int) -> None:
+    def on_reached(self, member: int) -> None:
         """A member has reached the target, or is not waited for any more: it is gone, or says nothing."""
         if self._target is not None and member in self._target.waits_for:
             self._target.waits_for.remove(member)
@@ -306,7 +299,7 @@ class Epochs:
             group.target_epoch,
             tuple(text for text, _ in causes),
             self._started_ms,
-            partitions.moved(change),
+            partitions.count_moves(change),
             Step(
                 np.array(list(group.members), np.int32),
                 change,

@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields
 from functools import partial
 from inspect import getdoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assignors.files import read_text
 from assignors.group import Topic
@@ -61,12 +61,10 @@ _TEXT = kind_of(str)
 
 
 def read_scenario(path: str | PathLike[str], changes: Mapping[str, str] | None = None) -> Scenario:
-    """The scenario a file describes; see `Scenario.from_file`.
+    """The scenario of a file; see `Scenario.from_file`.
 
-    Args:
-        path: the file.
-        changes: what it says differently: settings by Kafka's names, or fields by their path (`load.rate`),
-            and their values as JSON; what is no JSON is text.
+    `changes` are what it says differently: settings by Kafka's names, or fields by their path (`load.rate`),
+    and their values as JSON; what is no JSON is text.
     """
     file = Path(path)
     decode = _DECODERS.get(file.suffix.lower())
@@ -91,14 +89,9 @@ def read_scenario(path: str | PathLike[str], changes: Mapping[str, str] | None =
 
 
 def scenario_from_dict(values: Any, name: str = "scenario") -> Scenario:
-    """The scenario that the values of a file describe.
+    """The scenario that values of a file, as `json.loads` gives them, describe; `name` where they have none.
 
-    Args:
-        values: what the file says, as `json.loads` gives it.
-        name: what the scenario is called where the values do not say.
-
-    Raises:
-        ScenarioError: they describe none; `path` leads to the fault as it is in the values.
+    In a `ScenarioError` `path` leads to the fault as it is in the values.
     """
     kinds = kinds_of(Scenario)
     _check_keys(values, [*kinds, "static"], ("topics", "consumers"), "$")
@@ -127,12 +120,8 @@ def scenario_from_dict(values: Any, name: str = "scenario") -> Scenario:
 def with_settings(scenario: Scenario, changes: Mapping[str, str]) -> Scenario:
     """The scenario with other settings and costs; all else is as it was.
 
-    Args:
-        scenario: what it is now.
-        changes: settings by Kafka's names, or costs as `costs.assign_ms`, and their values as JSON or text.
-
-    Raises:
-        ScenarioError: a name that is neither, or a value that cannot be.
+    `changes` are settings by Kafka's names, or costs as `costs.assign_ms`, and their values as JSON or text;
+    a name that is neither and an impossible value raise `ScenarioError`.
     """
     if not changes:
         return scenario
@@ -148,13 +137,15 @@ def scenario_to_dict(scenario: Scenario) -> dict[str, Any]:
     """The scenario as the values of a file, from which `scenario_from_dict` makes an equal one."""
     values = {
         "name": scenario.name,
-        "topics": {topic.name: _written_topic(topic) for topic in scenario.topics},
-        "consumers": [_written_consumer(consumer) for consumer in scenario.consumers],
-        **_written(scenario, skip={"name", "topics", "consumers", "events", "settings", "costs", "load"}),
-        "settings": {dotted(name): value for name, value in _written(scenario.settings).items()},
-        "costs": _written(scenario.costs),
-        "load": _written(scenario.load) if scenario.load else None,
-        "events": [_written_event(event) for event in scenario.events],
+        "topics": {topic.name: _topic_value(topic) for topic in scenario.topics},
+        "consumers": [_consumer_value(consumer) for consumer in scenario.consumers],
+        **_changed_fields(
+            scenario, skip={"name", "topics", "consumers", "events", "settings", "costs", "load"}
+        ),
+        "settings": {dotted(name): value for name, value in _changed_fields(scenario.settings).items()},
+        "costs": _changed_fields(scenario.costs),
+        "load": _changed_fields(scenario.load) if scenario.load else None,
+        "events": [_event_value(event) for event in scenario.events],
     }
     return {
         name: value
@@ -326,7 +317,7 @@ def _check_strategies(scenario: Scenario) -> None:
             checked.add(name)
 
 
-def _written(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:
+def _changed_fields(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:
     """The fields of a dataclass that are not as they are by default."""
     kinds = kinds_of(type(value))
     return {
@@ -336,7 +327,7 @@ def _written(value: Any, skip: Iterable[str] = ()) -> dict[str, Any]:
     }
 
 
-def _written_topic(topic: Topic) -> int | dict[str, Any]:
+def _topic_value(topic: Topic) -> int | dict[str, Any]:
     if topic.racks is None and topic.id is None:
         return int(topic.partitions)
     written: dict[str, Any] = {"partitions": int(topic.partitions)}
@@ -349,23 +340,44 @@ def _written_topic(topic: Topic) -> int | dict[str, Any]:
     return written
 
 
-def _written_consumer(consumer: Consumer) -> str | dict[str, Any]:
-    written = _written(consumer)
+def _consumer_value(consumer: Consumer) -> str | dict[str, Any]:
+    written = _changed_fields(consumer)
     return consumer.name if len(written) == 1 else written
 
 
-def _written_event(event: Event) -> dict[str, Any]:
+def _event_value(event: Event) -> dict[str, Any]:
     written: dict[str, Any] = {"event": EVENT_NAMES[type(event)]}
     if isinstance(event.at_ms, Condition):
         written["when"] = write_condition(event.at_ms)
     else:
         written["at_ms"] = kinds_of(type(event))["at_ms"].write(event.at_ms)
-    written |= _written(event, skip={"at_ms", "consumer"})
+    written |= _changed_fields(event, skip={"at_ms", "consumer"})
     if isinstance(event, Join):
-        written["consumer"] = _written_consumer(event.consumer)
+        written["consumer"] = _consumer_value(event.consumer)
     elif isinstance(event, ByName):
         written["consumer"] = event.consumer
     return written
+
+
+class ReadyScenario(NamedTuple):
+    """A scenario that comes with the package.
+
+    Attributes:
+        name: its name on the command line.
+        summary: the first line of the file.
+        path: the file, for `Scenario.from_file`.
+    """
+
+    name: str
+    summary: str
+    path: Path
+
+
+def ready_scenarios() -> dict[str, ReadyScenario]:
+    """Scenarios for what people ask, by name, in order of names."""
+    files = sorted((Path(__file__).parents[1] / "ready").glob("*.yaml"), key=lambda file: file.stem)
+    lines = (file.read_text(encoding="utf-8").partition("\n")[0].rstrip().lstrip("# ") for file in files)
+    return {file.stem: ReadyScenario(file.stem, line, file) for file, line in zip(files, lines, strict=True)}
 
 
 _TEXT_SCHEMA = kind_of(str).schema

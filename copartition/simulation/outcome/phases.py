@@ -367,23 +367,14 @@ class Phases:
 
 
 class Told(NamedTuple):
-    """A call of `Phases` that can be made together with others.
+    """A call of `Phases` that can be made together with others."""
 
-    Attributes:
-        what: the method.
-        partitions: which partitions, each once, in any order.
-        at_ms: when.
-        same: arguments that those of other calls must equal.
-        member: who opens the partitions ("hand" only).
-        begins_ms: when that one begins to read; None: at once ("hand" only).
-    """
-
-    what: Literal["halt", "wait", "hand"]
-    partitions: Collection[int]
+    what: Literal["halt", "wait", "hand"]  # the method
+    partitions: Collection[int]  # each once, in any order
     at_ms: float
-    same: tuple[Any, ...]
-    member: int = -1
-    begins_ms: float | None = None
+    same: tuple[Any, ...]  # arguments that must equal those of the other calls
+    member: int = -1  # who opens the partitions ("hand" only)
+    begins_ms: float | None = None  # when that one begins to read; None: at once ("hand" only)
 
 
 if TYPE_CHECKING:
@@ -421,7 +412,7 @@ def do_all(log: Sequence[Call], phases: Phases, flow: Flow | None) -> None:
 
 def _do_together(calls: Sequence[Told], phases: Phases, flow: Flow | None) -> None:
     with nullcontext() if flow is None else flow.out_of_turn() as turns:
-        for each in _merged(calls):
+        for each in _merge(calls):
             if turns is not None:
                 turns[each.partitions] = each.turn
             if each.what == "halt":
@@ -434,7 +425,7 @@ def _do_together(calls: Sequence[Told], phases: Phases, flow: Flow | None) -> No
                 phases.hand(each.partitions, each.at_ms, each.member, each.place, begins_ms)
 
 
-def _merged(calls: Sequence[Told]) -> Iterator[_Together]:
+def _merge(calls: Sequence[Told]) -> Iterator[_Together]:
     """Fewer calls that do the same, if made in this order."""
     sizes = np.array([len(call.partitions) for call in calls])
     turn = np.repeat(np.arange(len(calls)), sizes)

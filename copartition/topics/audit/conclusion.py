@@ -30,16 +30,14 @@ def conclude(
     *,
     compacted: bool | None = None,
 ) -> TopicAudit:
-    """Who wrote a topic, as far as the records tell that were counted.
-
-    Tallies of several tasks are merged first.
+    """Who wrote a topic, as far as the counted records show; tallies of several tasks are merged before.
 
     Args:
         topic: its name.
         tally: the counts of all records that were read.
         coverage: what was read.
         forms: forms of the keys, most frequent first.
-        compacted: whether `cleanup.policy` has "compact"; None where it was not asked.
+        compacted: whether `cleanup.policy` has "compact"; None where that is unknown.
     """
     tally.settle()
     rivals = _rivals(tally)

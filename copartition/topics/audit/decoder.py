@@ -34,10 +34,7 @@ _NOT_FOUND = 404
 
 
 def registry_client(config: Mapping[str, Any]) -> SchemaRegistryClient:
-    """A client of a schema registry.
-
-    Args:
-        config: settings of confluent-kafka's `SchemaRegistryClient`; `url` at least.
+    """A client of a schema registry with these settings, `url` at least.
 
     Raises:
         MissingDependencyError: confluent-kafka is there without what its registry client needs.
@@ -57,19 +54,10 @@ def registry_client(config: Mapping[str, Any]) -> SchemaRegistryClient:
 
 
 class KeyDecoder:
-    """What keys say, by one deserializer; takes the place of `logical_key`.
+    """What keys of a topic say, by one deserializer of `KEY_FORMATS`; takes the place of `logical_key`.
 
-    Args:
-        key_format: one of `KEY_FORMATS`.
-        topic: the topic of the keys.
-        registry: for "avro" and "json-schema", what `registry_client` gave.
-
-    Attributes:
-        undecoded: why keys could not be decoded, and how many; they say just their bytes.
-
-    Raises:
-        InvalidConfigError: no such format, or a registry that is missing.
-        MissingDependencyError: confluent-kafka is there without what the deserializer needs.
+    "avro" and "json-schema" need a `registry`, from `registry_client`; else `InvalidConfigError`. Where
+    confluent-kafka lacks what the deserializer needs, `MissingDependencyError` says so.
     """
 
     def __init__(self, key_format: str, topic: str, registry: SchemaRegistryClient | None = None) -> None:
@@ -82,14 +70,11 @@ class KeyDecoder:
         self._format = key_format
         self._context = SerializationContext(topic, MessageField.KEY)
         self._decode = PLAIN[key_format]() if key_format in PLAIN else _deserializer(key_format, registry)
+        # Why keys could not be decoded, and how many; they say just their bytes.
         self.undecoded: Counter[str] = Counter()
 
     def __call__(self, key: bytes, form: str) -> LogicalKey:  # noqa: ARG002 - the format is known
-        """What a key says.
-
-        Raises:
-            RegistryError: the registry does not answer, or refuses us.
-        """
+        """What a key says; `RegistryError` where the registry does not answer, or refuses us."""
         try:
             return logical_value(self._decode(key, self._context))
         except Exception as error:  # noqa: BLE001 - a deserializer raises what it likes on bytes of another kind

@@ -64,15 +64,10 @@ _SIZE[list(WIDTHS)] = list(WIDTHS)
 
 
 class Named(NamedTuple):
-    """What a shape of keys stands for.
+    """What a shape of keys stands for."""
 
-    Attributes:
-        form: a name as in `KeyForm`.
-        maybe: forms that fit as well.
-    """
-
-    form: str
-    maybe: tuple[str, ...] = ()
+    form: str  # a name as in `KeyForm`
+    maybe: tuple[str, ...] = ()  # forms that fit as well
 
 
 class FormCounts:
@@ -123,11 +118,7 @@ class FormCounts:
         self._sample.update(list(other._sample))
 
     def forms(self, decode: Callable[[bytes, str], LogicalKey] | None = None) -> tuple[KeyForm, ...]:
-        """The forms found, most frequent first.
-
-        Args:
-            decode: what a key of a form says, such as a `decoding.KeyDecoder`; None for `logical_key`.
-        """
+        """The forms, most frequent first; `decode` says what a key of a form says (`logical_key`)."""
         sampled = list(self._sample)
         named = dict(self._named(sampled))
         spans = spans_of(sampled)
@@ -222,13 +213,6 @@ class FormCounts:
         if marked <= others * CHANCE_OF_A_UUID:
             return Named("bytes")
         return Named("uuid" if shape == UUID or not others else "bytes")
-
-
-def count_forms(keys: KeyColumn) -> FormCounts:
-    """The counts of one column."""
-    counts = FormCounts()
-    counts.add(keys)
-    return counts
 
 
 def _chunks(keys: Spans) -> Iterator[Spans]:

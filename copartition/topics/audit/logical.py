@@ -65,13 +65,7 @@ _DIGITS = [at for at in range(36) if at not in _DASHES]
 
 
 class Spans(NamedTuple):
-    """Parts of a byte array.
-
-    Attributes:
-        starts: where each begins; int64.
-        sizes: its bytes; int64.
-        data: the array.
-    """
+    """Parts of a byte array: where each starts, and its bytes."""
 
     starts: NDArray[np.int64]
     sizes: NDArray[np.int64]
@@ -99,15 +93,12 @@ class Spans(NamedTuple):
 
 
 def look(keys: Spans) -> tuple[NDArray[np.int8], NDArray[np.uint64]]:
-    """The shape of each key, and a hash of what it says.
+    """The shape of each key, and a hash of what it says; keys are in the order of their bytes, none empty.
 
     All spellings of a logical key have one hash, and so may others. The text 42, the JSON 42, four and eight
     bytes that hold 42 have one; so have a UUID's text and its bytes; a text, that text in JSON and a frame
     whose payload it is; and JSON whose names come in another order or with other spaces: bytes that stand for
     themselves are summed up without their order.
-
-    Args:
-        keys: the keys in the order of their bytes, none empty.
     """
     if not len(keys.starts):
         return np.empty(0, np.int8), np.empty(0, np.uint64)
@@ -279,28 +270,19 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class Respelled(NamedTuple):
-    """Keys that say the same and differ in bytes, among the sampled keys of some topics.
+    """Keys that say the same and differ in bytes, among the sampled keys of some topics."""
 
-    Attributes:
-        compared: logical keys whose spellings were compared: of several topics, keys of two of them.
-        respelled: of them, how many are there in more than one spelling.
-        examples: a few of these: the logical key, and per topic the spellings it has there.
-    """
-
-    compared: int
-    respelled: int
+    compared: int  # logical keys whose spellings were compared: of several topics, keys of two of them
+    respelled: int  # how many of these have more than one spelling
+    # A few of these: the logical key, and per topic the spellings it has there.
     examples: tuple[tuple[LogicalKey, tuple[tuple[bytes, ...], ...]], ...]
 
 
 def logical_key(key: bytes, form: str) -> LogicalKey:
-    """What a key of a form says.
+    """What a key of a form of `KeyForm` says; a key that is not of this form says just its bytes.
 
     The schema id of a registry's frame is left out; of its payload JSON, a text and Avro's text are
     understood, and what else it may be stands as its bytes.
-
-    Args:
-        key: its bytes.
-        form: a name as in `KeyForm`. A key that is not of this form says just its bytes.
     """
     if form in {"int32", "int64"} and len(key) == int(form[3:]) // 8:
         return LogicalKey("number", str(int.from_bytes(key, "big", signed=True)))
@@ -318,9 +300,8 @@ def logical_key(key: bytes, form: str) -> LogicalKey:
 def respelled(*topics: Sequence[KeyForm]) -> Respelled:
     """Which keys say the same in other bytes: within one topic, or between several.
 
-    Args:
-        topics: of each topic, the forms that `FormCounts.forms` found. Their samples hold the keys with the
-            lowest hashes of what they say, so that of a logical key all spellings are there, or none.
+    Samples of the forms hold the keys with the lowest hashes of what they say, so that of a logical key all
+    spellings are there, or none.
     """
     spelled: dict[LogicalKey, list[set[bytes]]] = {}
     for number, forms in enumerate(topics):
@@ -365,13 +346,7 @@ class Sample:
         return chain.from_iterable(spellings for _, spellings in sorted(self._spellings.items()))
 
     def add(self, keys: Spans, shape: NDArray[np.int8], rank: NDArray[np.uint64]) -> None:
-        """Take from these keys what belongs into the sample.
-
-        Args:
-            keys: the keys in the order of their bytes, none empty.
-            shape: their shapes.
-            rank: hashes of what they say.
-        """
+        """Take from these keys, with hashes (`rank`) of what they say, what belongs into the sample."""
         rows = np.flatnonzero((rank <= self._limit) & (keys.sizes <= LONGEST))
         if len(rows) > LOGICAL_KEYS and len(lowest := np.unique(rank[rows])) > LOGICAL_KEYS:
             rows = rows[rank[rows] <= lowest[LOGICAL_KEYS - 1]]

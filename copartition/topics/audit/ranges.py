@@ -38,30 +38,18 @@ class Blocks(NamedTuple):
     """Counts of b blocks under c candidates, by partition and offset; all columns int64.
 
     A block is the rows of one partition whose `offset >> shift` is the same; the shift is kept beside this.
-
-    Attributes:
-        partition: the partition.
-        first: lowest offset.
-        last: highest offset.
-        rows: how many rows.
-        keyless: how many of them have no key, or an empty one, which no rule places.
-        explained: keyed rows that are where the candidate puts them; shape (b, c).
-        first_missed: lowest offset of a keyed row that is elsewhere; shape (b, c).
-        last_missed: highest offset of a keyed row that is elsewhere, -1 where none is; shape (b, c).
-        first_ms: lowest timestamp, `NEVER` where no row has one.
-        last_ms: highest timestamp, -1 where no row has one.
     """
 
     partition: NDArray[np.int64]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
+    first: NDArray[np.int64]  # lowest offset
+    last: NDArray[np.int64]  # highest offset
     rows: NDArray[np.int64]
-    keyless: NDArray[np.int64]
-    explained: NDArray[np.int64]
-    first_missed: NDArray[np.int64]
-    last_missed: NDArray[np.int64]
-    first_ms: NDArray[np.int64]
-    last_ms: NDArray[np.int64]
+    keyless: NDArray[np.int64]  # rows without a key, or with an empty one, which no rule places
+    explained: NDArray[np.int64]  # keyed rows that are where the candidate puts them; shape (b, c)
+    first_missed: NDArray[np.int64]  # lowest offset of a keyed row that is elsewhere; shape (b, c)
+    last_missed: NDArray[np.int64]  # highest offset of such a row, -1 where none is; shape (b, c)
+    first_ms: NDArray[np.int64]  # lowest timestamp, `NEVER` where no row has one
+    last_ms: NDArray[np.int64]  # highest timestamp, -1 where no row has one
 
     @property
     def missed(self) -> NDArray[np.int64]:
@@ -93,28 +81,18 @@ class Range(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Columns of n rows.
-
-    Attributes:
-        partition: where each is.
-        offset: at which offset.
-        timestamp_ms: when it was written, -1 where nobody knows.
-        keyed: whether it has a key of at least one byte.
-    """
+    """Columns of n rows."""
 
     partition: NDArray[np.integer]
     offset: NDArray[np.integer]
-    timestamp_ms: NDArray[np.integer]
-    keyed: NDArray[np.bool_]
+    timestamp_ms: NDArray[np.integer]  # -1 where unknown
+    keyed: NDArray[np.bool_]  # whether it has a key of at least one byte
 
 
 def count_hits(rows: Rows, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
-    """Rows as blocks: neighbours of one partition with the same `offset >> shift` are one.
+    """Rows, in any order, as blocks: neighbours of one partition with the same `offset >> shift` are one.
 
-    Args:
-        rows: the rows, in any order.
-        hits: whether each candidate explains each row; False without a key; shape (n, c).
-        shift: how many bits of an offset do not tell blocks apart.
+    `hits` says whether each candidate explains each row, False without a key; its shape is (n, c).
     """
     place, at = rows.partition.astype(np.int64), rows.offset.astype(np.int64)
     if not len(at):
@@ -151,11 +129,8 @@ def count_hits(rows: Rows, hits: NDArray[np.bool_], shift: int = 0) -> Blocks:
 def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Blocks, int]:
     """The blocks of all parts, at most `limit` of them, and their shift: the given one or a greater.
 
-    Args:
-        parts: blocks of that shift or of smaller ones.
-        shift: the greatest of the parts' shifts.
-        limit: at least the number of partitions; beyond that, blocks stay as they are when they cover all
-            offsets.
+    No part has a greater shift than the given one. `limit` is at least the number of partitions; beyond it,
+    blocks stay as they are when they cover all offsets.
     """
     blocks = Blocks(*map(np.concatenate, zip(*parts, strict=True)))
     while len(blocks.rows):
@@ -171,12 +146,7 @@ def merge_blocks(parts: Sequence[Blocks], shift: int, limit: int) -> tuple[Block
 
 
 def ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
-    """The ranges of every partition, in order.
-
-    Args:
-        blocks: all blocks of a topic, as `merged` gives them.
-        counts: the candidates' partition counts.
-    """
+    """The ranges of every partition, in order; `counts` are the candidates' partition counts."""
     # Where candidates explain a partition equally well, the one that explains more of the topic is right.
     total = blocks.explained.sum(axis=0)
     bias = (total.max() - total) / (total.max() + 1) / 2
@@ -201,14 +171,10 @@ def ranges(blocks: Blocks, counts: Sequence[int]) -> Iterator[Range]:
 
 
 def _cut(blocks: Blocks, bias: NDArray[np.float64], vague: NDArray[np.float64]) -> list[Range]:
-    """The cheapest ranges of one partition.
+    """The cheapest ranges of one partition: a missed row costs 1, a further range `SWITCH`.
 
-    A missed row costs 1, a further range `SWITCH`.
-
-    Args:
-        blocks: those of the partition.
-        bias: what a range by each candidate costs besides; shape (c,).
-        vague: what a row costs that each candidate explains; shape (c,).
+    A range by each candidate costs its `bias` besides, and a row that the candidate explains `vague`; shape
+    (c,).
     """
     missed = blocks.missed + vague * blocks.explained
     cost = missed[0] + bias

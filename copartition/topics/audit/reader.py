@@ -37,25 +37,14 @@ _TIMES = 64
 
 
 class Messages:
-    """Turns messages into columns, up to the ends of their partitions.
-
-    Args:
-        ends: of each partition of the topic, the offset after the last one to keep.
-
-    Attributes:
-        next_count: how many messages to ask for next.
-    """
+    """Turns messages into columns, up to `ends`: of each partition, the offset after the last one to keep."""
 
     def __init__(self, ends: NDArray[np.int64]) -> None:
         self._ends = ends
-        self.next_count = _FIRST_MESSAGES
+        self.next_count = _FIRST_MESSAGES  # how many messages to ask for next
 
     def columns(self, messages: Sequence[Message]) -> tuple[Records, set[int], list[tuple[KafkaError, int]]]:
-        """The records before the ends, the partitions that are at their end, and errors by partition.
-
-        Args:
-            messages: what `consume` gave; one at least.
-        """
+        """Of some messages the records before the ends, the partitions at their end, and their errors."""
         errors: list[tuple[KafkaError, int]] = []
         finished: set[int] = set()
         keys: list[Any] = list(map(Message.key, messages))
@@ -110,11 +99,9 @@ class Messages:
 
 
 def _offsets(messages: Sequence[Message], bounds: NDArray[np.intp]) -> NDArray[np.int64]:
-    """The offset of each message, asked of the ends of the runs where no offset of a partition is left out.
+    """The offset of each message; asked only of the ends of runs where a partition leaves out no offset.
 
-    Args:
-        messages: the messages.
-        bounds: the last message of each run of messages of one partition.
+    `bounds` are the last messages of each run of messages of one partition.
     """
     offset = np.empty(len(messages), np.int64)
     begin = 0
@@ -168,20 +155,13 @@ Bounds = dict[int, tuple[int, int]]
 class Selection:
     """Which records of a topic to read; of `full`, `last` and `since_ms` one at most, else a sample.
 
-    Attributes:
-        full: every record there is when reading begins.
-        last: so many offsets at the end of each partition.
-        since_ms: records from this time on, milliseconds since 1970.
-        partitions: these only; None for all.
-
-    Raises:
-        InvalidConfigError: more than one of them, or a number that selects nothing.
+    More than one of them, or a number that selects nothing, raises `InvalidConfigError`.
     """
 
-    full: bool = False
-    last: int | None = None
-    since_ms: int | None = None
-    partitions: tuple[int, ...] | None = None
+    full: bool = False  # every record there is when reading begins
+    last: int | None = None  # so many offsets at the end of each partition
+    since_ms: int | None = None  # records from this time on, milliseconds since 1970
+    partitions: tuple[int, ...] | None = None  # these only; None for all
 
     def __post_init__(self) -> None:
         if self.full + (self.last is not None) + (self.since_ms is not None) > 1:
@@ -195,25 +175,32 @@ class Selection:
 class Reading:
     """A topic that is being read; iterate once, then ask for `coverage`. A context manager.
 
-    Timestamps are taken of a part of the records, some of each run of a partition; the others have -1.
+    Keys, places and timestamps are read, values are dropped at once. Timestamps are taken of a part of the
+    records, some of each run of a partition; the others have -1. `selection` is a sample by default;
+    `committed` leaves out records of transactions that are open or were aborted.
 
-    Attributes:
-        topic: its name.
-        num_partitions: its partition count when reading began.
-        compacted: whether `cleanup.policy` has "compact"; None where the cluster does not let us ask.
-        remarks: what happened to the topic meanwhile, in sentences.
+    Raises:
+        UnknownTopicError: there is no such topic; the message proposes near names.
+        TopicAccessError: we may not read or describe it; the message names the missing ACL.
+        BrokerUnreachableError: no broker answers, and why.
+        InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
     """
 
     def __init__(
-        self, topic: str, config: Mapping[str, Any], selection: Selection, *, committed: bool
+        self,
+        topic: str,
+        config: Mapping[str, Any],
+        selection: Selection | None = None,
+        *,
+        committed: bool = False,
     ) -> None:
         self.topic = topic
-        self._selection = selection
+        self._selection = selection or Selection()
         self._committed = committed
         self._state = TopicState(topic, config)
-        self.num_partitions = self._state.num_partitions
-        self.compacted = self._state.compacted()
-        self.remarks: list[str] = []
+        self.num_partitions = self._state.num_partitions  # when reading began
+        self.compacted = self._state.compacted()  # whether `cleanup.policy` has "compact"; None where unknown
+        self.remarks: list[str] = []  # what happened to the topic meanwhile, in sentences
         self._partitions = self._chosen()
         self._whole = self._state.ends(self._partitions, committed=committed)
         self._bounds = self._selected(committed=committed)
@@ -427,23 +414,3 @@ class Reading:
             )
             if grown not in self.remarks:
                 self.remarks.append(grown)
-
-
-def read_records(
-    topic: str, config: Mapping[str, Any], selection: Selection | None = None, *, committed: bool = False
-) -> Reading:
-    """Open a topic to read keys, places and timestamps; values are dropped at once.
-
-    Args:
-        topic: its name.
-        config: librdkafka settings; `bootstrap.servers` at least.
-        selection: which records; a sample by default.
-        committed: leave out records of transactions that are open or were aborted.
-
-    Raises:
-        UnknownTopicError: there is no such topic; the message proposes near names.
-        TopicAccessError: we may not read or describe it; the message names the missing ACL.
-        BrokerUnreachableError: no broker answers, and why.
-        InvalidConfigError: a partition that the topic does not have, or settings that librdkafka refuses.
-    """
-    return Reading(topic, config, selection or Selection(), committed=committed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,7 +11,6 @@ from copartition.topics.audit.topic_audit import Writer, pick_keys
 from partitioning.errors import InvalidConfigError
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import partitions_of
-from partitioning.keys import key_column
 from partitioning.profiles import PROFILES, find_profile
 from partitioning.topic_partition import checked_partition_count
 
@@ -38,22 +36,10 @@ class Rule(NamedTuple):
 
 
 class Trials:
-    """The writers to try.
+    """The writers to try: rules of profiles, over partition counts.
 
-    Args:
-        num_partitions: the topic's partition count.
-        profiles: whose rules, names in `PROFILES`; all by default.
-        counts: partition counts; by default the topic's own and all smaller ones, of those above 2,000 the
-            multiples of 50 and 64.
-
-    Attributes:
-        num_partitions: the topic's partition count.
-        counts: partition counts, the largest first.
-
-    Raises:
-        InvalidPartitionCountError: a count is out of range.
-        UnknownStrategyError: no profile of that name.
-        InvalidConfigError: no profiles, or no counts.
+    By default all of `PROFILES`, over the topic's own count and all smaller ones, of those above 2,000 the
+    multiples of 50 and 64. No profiles or no counts raise `InvalidConfigError`.
     """
 
     def __init__(
@@ -62,7 +48,7 @@ class Trials:
         self.num_partitions = checked_partition_count(num_partitions)
         names = tuple(PROFILES if profiles is None else profiles)
         tried = _likely(self.num_partitions) if counts is None else map(checked_partition_count, counts)
-        self.counts: Sequence[int] = sorted({*tried}, reverse=True)
+        self.counts: Sequence[int] = sorted({*tried}, reverse=True)  # the largest first
         if not names or not self.counts:
             raise InvalidConfigError(
                 "an audit tries partition counts and profiles: give at least one of each"
@@ -138,37 +124,12 @@ def _same(rule: Rule, num_partitions: int) -> tuple[str, str]:
 RISK = 1e-6
 """How likely a writer may be named by chance, among all that are tried."""
 
-_KEYS = 1 << 14
-
-
-def agreement(one: Writer, other: Writer) -> float:
-    """The share of keys that two writers place alike, measured on 16,384 keys.
-
-    1 where no key shows a difference. Over counts of which one divides the other, clients of one rule
-    agree on the share that the smaller is of the larger; clients of unrelated rules on one key in as many as
-    the larger count.
-    """
-    places = [
-        partitions_of(_hashes(hash_name), writer.num_partitions, sign)
-        for writer in (one, other)
-        for hash_name, sign in [rule_of(writer)]
-    ]
-    return float(np.mean(places[0] == places[1]))
-
 
 def keys_needed(agreeing: float, tried: int = 1, risk: float = RISK) -> int | None:
-    """So many distinct keys must be where a writer puts them before it is believed.
+    """How many distinct keys must be where a writer puts them to believe in it; None: no number is enough.
 
-    With fewer, one of the others that were tried might have put all of them there by chance.
-
-    Args:
-        agreeing: the share of keys that the others place alike: `agreement`, or 1 / count for any unrelated
-            rule.
-        tried: how many others there are.
-        risk: how likely the mistake may be.
-
-    Returns:
-        The number of keys; None where no number is enough.
+    With fewer, one of the `tried` others might have put all of them there by chance, with a probability of
+    `risk`. `agreeing` is the share of keys that the others place alike: 1 / count for any unrelated rule.
     """
     if agreeing >= 1:
         return None
@@ -181,24 +142,13 @@ def surprise(hits: int, keys: int, chance: float) -> float:
     """How little chance explains so many hits: minus the natural logarithm of a bound on it.
 
     The bound is Chernoff's: `chance ** keys` where all keys are hits, 1 where there are no more hits than
-    chance gives.
-
-    Args:
-        hits: keys that are where a writer puts them.
-        keys: keys that could be there.
-        chance: how likely each is there by chance.
+    chance gives. `chance` is how likely each key is a hit by chance.
     """
     share = hits / keys
     if share <= chance or chance >= 1:
         return 0.0
     there = share * math.log(share / chance)
     return keys * (there + ((1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0))
-
-
-@lru_cache
-def _hashes(name: HashName) -> NDArray[np.int32]:
-    keys = key_column([b"key-%d" % number for number in range(_KEYS)])
-    return HASHES[name].column(keys.offsets, keys.data)
 
 
 MOST_TESTS = 1 << 24
@@ -212,34 +162,22 @@ _ROWS = 1 << 15
 
 
 class Found(NamedTuple):
-    """Writers that explain most of some records.
+    """Writers that explain most of some records."""
 
-    Attributes:
-        writers: the best one, then its rivals, which explain the same records as well; empty where none
-            explains more than chance.
-        keys: distinct keys that were looked at, each with its place.
-        explained: of them, how many the best one explains.
-        by_chance: whether chance might explain that, too: there are too few keys.
-    """
-
+    # The best, then rivals that explain the same records; empty where none beats chance.
     writers: tuple[Writer, ...]
-    keys: int
-    explained: int
-    by_chance: bool
+    keys: int  # distinct keys that were looked at, each with its place
+    explained: int  # of them, how many the best writer explains
+    by_chance: bool  # whether chance might explain that, too: there are too few keys
 
 
 def find_writer(keys: KeyColumn, places: NDArray[np.integer], trials: Trials, *, alone: bool = True) -> Found:
-    """The writer that explains these records best.
+    """The writer that explains the partitions (`places`) of these keys, of at least one byte each, best.
 
     The evidence for a writer is how little chance explains its hits: a random key is where a count of n puts
-    it with a probability of 1 / n, whatever the partition. Repeated keys are no further evidence.
-
-    Args:
-        keys: keys of at least one byte.
-        places: the partition of each.
-        trials: what is tried.
-        alone: whether records that are all in partition 0 may say that it was the only one. They do not
-            where no other partition was looked at.
+    it with a probability of 1 / n, whatever the partition. Repeated keys are no further evidence. With
+    `alone` records that are all in partition 0 may say that it was the only one; not so where no other
+    partition was read.
     """
     hashes, places = _distinct(keys, places, trials)
     highest = int(places.max(initial=0))

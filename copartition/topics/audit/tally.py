@@ -48,18 +48,11 @@ _PROOF = 64
 
 @dataclass
 class Group:
-    """Writers that were found together: the best one and its rivals.
+    """Writers that were found together: the best one and its rivals."""
 
-    Attributes:
-        writers: positions of the writers.
-        from_records: whether records asked for it; else it is counted for the case that it wrote, too.
-        rows: keyed rows that one of them explains, and no group before.
-        proof: hashes of a few distinct keys of these rows.
-    """
-
-    writers: list[int]
-    from_records: bool = True
-    rows: int = 0
+    writers: list[int]  # positions of the writers
+    from_records: bool = True  # False: counted for the case that it wrote, too
+    rows: int = 0  # keyed rows that a writer of it explains, and no group before
     proof: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
@@ -79,25 +72,7 @@ class Tally:
     The writers that explain the records are found on the way: whenever records turn up that none of those
     known explains, another one is looked for. Where parts of a topic are counted apart, as by tasks of a
     cluster, a growth to a multiple is best seen when each starts with the `writers` found in a sample of all
-    partitions, since the low partitions alone do not show it.
-
-    Args:
-        num_partitions: the topic's partition count.
-        profiles: whose rules to try, names in `partitioning.profiles.PROFILES`; all by default.
-        counts: partition counts to try; by default the topic's own and smaller ones, as `Trials` has them.
-        writers: writers to count from the start.
-
-    Attributes:
-        trials: what is tried.
-        writers: the writers that are counted.
-        groups: these by who was found together with whom, in the order in which they were found.
-        blocks: the counts by ranges of offsets.
-        in_vain: distinct keys for which a writer was looked for without success, at most.
-
-    Raises:
-        InvalidPartitionCountError: a count is out of range.
-        UnknownStrategyError: no profile of that name.
-        InvalidConfigError: no profiles, or no counts.
+    partitions, since the low partitions alone do not show it. Other arguments are those of `Trials`.
     """
 
     def __init__(
@@ -110,15 +85,16 @@ class Tally:
     ) -> None:
         self.trials = Trials(num_partitions, profiles, counts)
         self.writers: list[Writer] = []
-        self.groups: list[Group] = []
+        self.groups: list[Group] = []  # writers found together, in the order in which they were found
         none, empty = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
+        # The counts by ranges of offsets.
         self.blocks = Blocks(none, none, none, none, none, empty, empty, empty, none, none)
         self._shift = 0
         self._recent: list[_Batch] = []
         self._pending: list[Records] = []
         self._unexplained = 0
         self._next_try = FIRST_TRY
-        self.in_vain = 0
+        self.in_vain = 0  # distinct keys for which a writer was looked for without success, at most
         for writer in writers:
             self._grow_groups([writer], from_records=False)
         self.blocks = _widened(self.blocks, (), len(self.writers))
@@ -316,12 +292,10 @@ class Tally:
         self.blocks, self._shift = merge_blocks([self.blocks, part], self._shift, MOST_BLOCKS)
 
     def _look(self, *, vaguely: bool = False, last: bool = False) -> bool:
-        """Whether a writer is found of what nothing explains.
+        """Whether a writer is found of what nothing explains; `last`: records of all parts have been added.
 
-        Args:
-            vaguely: whether one will do that explains all of it, although by chance. A topic of three keys
-                never says more.
-            last: whether all records have been added, those of other parts of the topic, too.
+        With `vaguely` a writer will do that explains all of it, although by chance: a topic of three keys
+        never says more.
         """
         recent = [pick_records(batch.records, np.flatnonzero(batch.unexplained)) for batch in self._recent]
         unexplained = concatenate([*self._pending, *recent])
@@ -396,13 +370,7 @@ def _many(parts: Sequence[Records], rows: int, size: int) -> bool:
 
 
 def _widened(blocks: Blocks, numbers: Iterable[int], width: int) -> Blocks:
-    """The blocks under more candidates, which explain nothing there.
-
-    Args:
-        blocks: the blocks.
-        numbers: what the candidates they have are called from now on.
-        width: how many candidates there are then.
-    """
+    """The blocks under more candidates, which explain nothing there; `numbers` renumbers their own."""
     where = [*numbers]
     shape = (len(blocks.rows), width)
     keyed = (blocks.rows > blocks.keyless)[:, None]

@@ -17,32 +17,19 @@ if TYPE_CHECKING:
 
 
 class LogicalKey(NamedTuple):
-    """What a key says, whatever its bytes.
+    """What a key says, whatever its bytes."""
 
-    Attributes:
-        kind: "number", "uuid", "text", "json", or "bytes".
-        value: the number in decimal, the UUID in lower case, the text, JSON with its names sorted and without
-            spaces, or bytes in hexadecimal.
-    """
-
-    kind: str
-    value: str
+    kind: str  # "number", "uuid", "text", "json", or "bytes"
+    value: str  # decimal, lower-case UUID, text, JSON with sorted names and no spaces, or hexadecimal
 
 
 class Records(NamedTuple):
-    """Columns of n records of one topic, in the order in which they were read.
-
-    Attributes:
-        partition: where each record is; shape (n,).
-        offset: at which offset; shape (n,).
-        timestamp_ms: Kafka's timestamp, -1 where the record has none; shape (n,).
-        keys: the keys as they are in the topic; null and empty are different.
-    """
+    """Columns of n records of one topic, in the order in which they were read; shape (n,)."""
 
     partition: NDArray[np.int32]
     offset: NDArray[np.int64]
-    timestamp_ms: NDArray[np.int64]
-    keys: KeyColumn
+    timestamp_ms: NDArray[np.int64]  # Kafka's, -1 where the record has none
+    keys: KeyColumn  # as they are in the topic; null and empty are different
 
 
 @dataclass(frozen=True, order=True)

@@ -40,15 +40,6 @@ _NO_TIMES = -1
 class TopicState:
     """A topic as its cluster describes it; only questions are asked.
 
-    Args:
-        topic: its name.
-        config: librdkafka settings; `bootstrap.servers` at least.
-
-    Attributes:
-        topic: its name.
-        num_partitions: its partition count.
-        id: what tells it from a later topic of that name; None where the cluster does not say.
-
     Raises:
         UnknownTopicError: there is no such topic; the message proposes near names.
         TopicAccessError: we may not describe it.
@@ -69,19 +60,11 @@ class TopicState:
         except (KafkaException, ValueError, TypeError) as error:
             raise InvalidConfigError(f"librdkafka refuses the settings: {refusal(error)}") from error
         self.num_partitions = self.count(first=True)
+        # What differs from a later topic of that name; None where the cluster has none.
         self.id = self._topic_id()
 
     def count(self, *, first: bool = False) -> int:
-        """The partition count as of now.
-
-        Args:
-            first: whether nobody has answered yet, so that they may be down.
-
-        Raises:
-            UnknownTopicError: there is no such topic (any more).
-            TopicAccessError: we may not describe it.
-            BrokerUnreachableError: no broker answers, and why.
-        """
+        """The partition count as of now; `first` before anybody has answered, so that brokers may be down."""
         try:
             metadata = cluster_metadata(
                 self._admin,
@@ -118,16 +101,9 @@ class TopicState:
     def ends(
         self, partitions: Iterable[int], *, committed: bool, since_ms: int | None = None
     ) -> dict[int, tuple[int, int]]:
-        """The first offset of each partition that there is, or from that time on, and the one after the last.
+        """The first offset of each partition, or the first from `since_ms` on, and the one after the last.
 
-        Args:
-            partitions: which ones.
-            committed: whether open transactions are beyond the end.
-            since_ms: milliseconds since 1970.
-
-        Raises:
-            TopicAccessError: we may not ask.
-            BrokerUnreachableError: a partition has no leader that answers.
+        With `committed` open transactions are beyond the end.
         """
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         numbers = [*partitions]
@@ -155,13 +131,7 @@ class TopicState:
         return offsets
 
     def error_of(self, error: KafkaError, right: str, partition: int | None = None) -> Exception:
-        """The typed error for what the cluster refuses.
-
-        Args:
-            error: what it said.
-            right: which right is missing if one is.
-            partition: which partition was asked for.
-        """
+        """The typed error for what the cluster refuses; `right` is what is missing if it is a right."""
         where = f"topic {self.topic!r}" + ("" if partition is None else f" partition {partition}")
         if error.name() == "TOPIC_AUTHORIZATION_FAILED":
             return self._no_right(right)

@@ -126,14 +126,10 @@ _AS_BEFORE = "writers go on as they did: later records are placed by the same ru
 
 
 def judge(audits: Sequence[TopicAudit], proof: KeyProof | None = None) -> JoinVerdict:
-    """Whether topics can be joined partition by partition.
+    """Whether audited topics can be joined partition by partition.
 
-    Args:
-        audits: who wrote each topic; two or more of different names.
-        proof: what their keys say, in the order of the audits; None where they were not compared.
-
-    Raises:
-        InvalidConfigError: fewer than two topics, one of them twice, or a proof of other topics.
+    `proof` is what their keys say, in the order of the audits; None where they were not compared. Fewer than
+    two topics, one of them twice, or a proof of other topics raise `InvalidConfigError`.
     """
     names = checked_topics(audit.topic for audit in audits)
     if proof is not None and len(proof.keys) != len(names):
@@ -280,7 +276,7 @@ def _writers(topic: Topic, alone: int | None, *, convinced: bool) -> Iterator[Re
     Args:
         topic: the topic.
         alone: how many of its keys are not in every topic; None where that was not counted.
-        convinced: whether the keys that are agree, and are enough.
+        convinced: whether the keys in every topic agree, and are enough.
     """
     name = (topic.name,)
     if not topic.rows:

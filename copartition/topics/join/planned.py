@@ -38,11 +38,9 @@ _MANY_PARTITIONS = "the topics have more than one partition"
 
 
 def judge_writers(writers: Sequence[ClientWriter], counts: Mapping[str, int] | None = None) -> JoinVerdict:
-    """Whether topics that these clients write can be joined partition by partition.
+    """Whether topics that these clients write, one or more each, can be joined partition by partition.
 
-    Args:
-        writers: the clients, one or more of each topic.
-        counts: the partition counts that are known, by topic; those of other topics are not looked at.
+    Only counts of these topics, where known, are looked at.
 
     Raises:
         InvalidConfigError: writers of fewer than two topics.
@@ -77,10 +75,6 @@ def invented_pairs(
 
     There are none where a topic has several writers, or one that does not look at keys. A topic whose count
     is not known has as many partitions as another one, or twelve.
-
-    Args:
-        writers: the clients.
-        counts: the partition counts that are known, by topic.
     """
     profiles = {writer.topic: writer.profile for writer in writers}
     if len(profiles) < len(writers) or None in profiles.values():
@@ -204,16 +198,11 @@ class MustGrow:
 
 @dataclass(frozen=True)
 class GrowthPlan:
-    """What growing topics does to the joins of a set.
+    """What growing topics does to the joins of a set."""
 
-    Attributes:
-        plan: the new partition counts, by topic.
-        joins: every join of the set.
-        grow: all topics that have to grow, those of the plan too, with the count that keeps every join.
-    """
-
-    plan: Mapping[str, int]
-    joins: tuple[PlannedJoin, ...]
+    plan: Mapping[str, int]  # the new partition counts
+    joins: tuple[PlannedJoin, ...]  # every join of the set
+    # All topics that have to grow, those of the plan too, with the count that keeps every join.
     grow: tuple[MustGrow, ...]
 
     @property
@@ -225,12 +214,7 @@ class GrowthPlan:
 def plan_growth(
     joins: Sequence[Sequence[str]], counts: Mapping[str, int], plan: Mapping[str, int]
 ) -> GrowthPlan:
-    """Which joins break when topics grow, and what must grow with them.
-
-    Args:
-        joins: of each join, its topics.
-        counts: partition counts now, by topic.
-        plan: partition counts then, of the topics that grow.
+    """Which joins break when topics grow from `counts` to `plan`, and what must grow with them.
 
     Raises:
         InvalidConfigError: a join of fewer than two topics, a topic of which no count is given, or a plan for

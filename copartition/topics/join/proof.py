@@ -48,17 +48,11 @@ def key_hashes(keys: KeyColumn) -> NDArray[np.uint64]:
 
 
 class KeyPlaces(NamedTuple):
-    """Distinct keys of a topic, by ascending hash.
-
-    Attributes:
-        hashes: of each key; uint64 of shape (n,).
-        low: the lowest partition that has it; int32 of shape (n,).
-        high: the highest one; another than the lowest where the topic itself has the key twice.
-    """
+    """Distinct keys of a topic, by ascending hash; shape (n,)."""
 
     hashes: NDArray[np.uint64]
-    low: NDArray[np.int32]
-    high: NDArray[np.int32]
+    low: NDArray[np.int32]  # the lowest partition that has it
+    high: NDArray[np.int32]  # the highest; another than the lowest where the topic itself has the key twice
 
     def locate(self, hashes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Where each of some ascending hashes is in these places, and whether it is there at all."""
@@ -92,16 +86,11 @@ class KeyPlaces(NamedTuple):
 
 
 class KeyPairs(NamedTuple):
-    """Keys that two topics share, by their partitions; columns of n pairs of partitions, most keys first.
+    """Keys that two topics share, by their partitions; columns of n pairs of partitions, most keys first."""
 
-    Attributes:
-        one: the partition in the first topic.
-        other: the partition in the second.
-        keys: how many keys; one that has several places in a topic counts at its lowest and its highest.
-    """
-
-    one: NDArray[np.int64]
-    other: NDArray[np.int64]
+    one: NDArray[np.int64]  # the partition in the first topic
+    other: NDArray[np.int64]  # the partition in the second
+    # How many; a key at several places of a topic counts at the lowest and the highest.
     keys: NDArray[np.int64]
 
 
@@ -122,18 +111,10 @@ class _Shared(NamedTuple):
 
 
 class KeyComparison:
-    """The keys of several topics, added a batch at a time, in any order.
-
-    Args:
-        topics: how many topics.
-        most_keys: keys to keep of all topics together.
-
-    Attributes:
-        ceiling: the greatest hash that is kept; lower than all once keys had to be left out.
-    """
+    """The keys of several topics, added a batch at a time, in any order; at most `most_keys` are kept."""
 
     def __init__(self, topics: int, *, most_keys: int = MOST_KEYS) -> None:
-        self.ceiling = _EVERY
+        self.ceiling = _EVERY  # the greatest hash that is kept; lower than all once keys had to be left out
         self._most = most_keys // topics
         nothing = KeyPlaces(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.int32))
         self._places = [nothing] * topics
@@ -141,12 +122,7 @@ class KeyComparison:
         self._examples: dict[int, bytes] = {}
 
     def add(self, topic: int, records: Records) -> None:
-        """Count records of a topic; those without a key do not join, an empty key is a key.
-
-        Args:
-            topic: the topic's number, 0 for the first.
-            records: a batch of them.
-        """
+        """Count records of a topic, by its number; those without a key do not join, an empty key is a key."""
         keys = records.keys
         hashes = key_hashes(keys)
         wanted = hashes <= self.ceiling
@@ -177,11 +153,7 @@ class KeyComparison:
         self._bound()
 
     def proof(self, *, complete: bool) -> KeyProof:
-        """What the keys say.
-
-        Args:
-            complete: whether every record of every topic was added.
-        """
+        """What the keys say; `complete`: every record of every topic was added."""
         for topic in range(len(self._places)):
             self._count(topic)
         common = apart = everywhere = 0
@@ -216,12 +188,7 @@ class KeyComparison:
         )
 
     def pairs(self, one: int, other: int) -> KeyPairs:
-        """Where the keys are that two topics share.
-
-        Args:
-            one: the number of the first topic.
-            other: the number of the second.
-        """
+        """Where the keys are that two topics, by number, share."""
         self._count(one)
         self._count(other)
         first, second = self._places[one], self._places[other]
@@ -268,10 +235,8 @@ class KeyComparison:
     ) -> None:
         """Bytes of keys that are apart by now.
 
-        Args:
-            hashes: of the keys just counted, ascending.
-            rows: a record of each, a number in all that waited.
-            waiting: the batches that waited.
+        `hashes`, ascending, are of the keys just counted; `rows` have a record of each, by number in all that
+        waited.
         """
         bounds = np.cumsum([len(batch.rows) for batch in waiting])
         apart = np.flatnonzero(self._shared(hashes).apart)

@@ -17,42 +17,25 @@ if TYPE_CHECKING:
 
 
 class KeyApart(NamedTuple):
-    """A key that is in two topics, at different partition numbers.
-
-    Attributes:
-        key: its bytes.
-        places: its partition in each topic, in their order; None where a topic does not have the key.
-    """
+    """A key that is in two topics, at different partition numbers."""
 
     key: bytes
-    places: tuple[int | None, ...]
+    places: tuple[int | None, ...]  # its partition in each topic; None where a topic does not have the key
 
 
 @dataclass(frozen=True)
 class KeyProof:
-    """What the keys themselves say.
+    """What the keys themselves say."""
 
-    Attributes:
-        keys: distinct keys of each topic, in the order of the topics.
-        common: distinct keys that are in more than one topic.
-        apart: of them, how many are at different partition numbers.
-        examples: a few of them.
-        scattered: per topic, distinct keys that are in more than one of its own partitions.
-        complete: whether every record of every topic was read, so that no key was missed.
-        hashed: whether keys were compared by 64-bit hashes only, so that "apart" may count a collision.
-        everywhere: distinct keys that are in every topic; None where they were not counted.
-        share: of all keys, the share that was compared, chosen by hash and so alike in every topic.
-    """
-
-    keys: tuple[int, ...]
-    common: int
-    apart: int
-    examples: tuple[KeyApart, ...]
-    scattered: tuple[int, ...]
-    complete: bool
-    hashed: bool
-    everywhere: int | None = None
-    share: float = 1.0
+    keys: tuple[int, ...]  # distinct keys of each topic
+    common: int  # distinct keys that are in more than one topic
+    apart: int  # of them, how many are at different partition numbers
+    examples: tuple[KeyApart, ...]  # a few of them
+    scattered: tuple[int, ...]  # per topic, distinct keys that are in more than one of its own partitions
+    complete: bool  # whether every record of every topic was read, so that no key was missed
+    hashed: bool  # compared by 64-bit hashes only, so that "apart" may count a collision
+    everywhere: int | None = None  # distinct keys that are in every topic; None where they were not counted
+    share: float = 1.0  # of all keys, the share that was compared, chosen by hash and so alike in every topic
 
 
 @dataclass(frozen=True)
@@ -108,32 +91,18 @@ def answer_of(reasons: Iterable[Reason]) -> Literal["yes", "no", "unknown"]:
 
 @dataclass(frozen=True)
 class JoinVerdict:
-    """Whether topics can be joined by partition.
-
-    Attributes:
-        topics: their names.
-        answer: "yes" only where nothing that could break the join was left open; "no" with at least one
-            proof; else "unknown".
-        reasons: facts, the deciding ones first.
-        remedies: ways out, the cheapest first; empty for "yes".
-        assumed: what the answer takes for granted, in sentences.
-        proof: what the keys say; None where none were read.
-    """
+    """Whether topics can be joined by partition."""
 
     topics: tuple[str, ...]
-    answer: Literal["yes", "no", "unknown"]
-    reasons: tuple[Reason, ...]
-    remedies: tuple[Remedy, ...]
-    assumed: tuple[str, ...]
-    proof: KeyProof | None
+    answer: Literal["yes", "no", "unknown"]  # "yes": nothing is left open; "no": a proof
+    reasons: tuple[Reason, ...]  # the deciding ones first
+    remedies: tuple[Remedy, ...]  # the cheapest first; empty for "yes"
+    assumed: tuple[str, ...]  # what the answer takes for granted, in sentences
+    proof: KeyProof | None  # None where no keys were read
 
 
 class Topic:
-    """What an audit says of a whole topic.
-
-    Args:
-        audit: the audit.
-    """
+    """What an audit says of a whole topic."""
 
     def __init__(self, audit: TopicAudit) -> None:
         self.audit = audit
@@ -194,11 +163,7 @@ class Topic:
 
 
 def checked_topics(names: Iterable[str]) -> tuple[str, ...]:
-    """The topics of a join.
-
-    Raises:
-        InvalidConfigError: fewer than two, or one of them twice.
-    """
+    """The topics of a join; fewer than two, or one of them twice, raise `InvalidConfigError`."""
     topics = tuple(names)
     if len(topics) < 2 or len({*topics}) < len(topics):
         raise InvalidConfigError(

@@ -15,17 +15,11 @@ if TYPE_CHECKING:
 
 
 class Placement(NamedTuple):
-    """A rule over a partition count, named so that equal ones place every key alike.
+    """A rule over a partition count, named so that equal ones place every key alike."""
 
-    Attributes:
-        hash: the hash function; "any" for a single partition.
-        sign: the sign rule; "any" where it makes no difference.
-        num_partitions: the partition count; None where it is not known.
-    """
-
-    hash: str
-    sign: str
-    num_partitions: int | None
+    hash: str  # the hash function; "any" for a single partition
+    sign: str  # the sign rule; "any" where it makes no difference
+    num_partitions: int | None  # None where unknown
 
     def __str__(self) -> str:
         """The rule as people know it: by the first client that has it."""
@@ -65,31 +59,19 @@ def seniority(rule: Placement) -> int:
 
 
 class Setting(NamedTuple):
-    """One way in which a client places keyed records.
+    """One way in which a client places keyed records."""
 
-    Attributes:
-        settings: names and values, none for the client's default.
-        profile: the profile's name; None where the client does not look at keys.
-    """
-
-    settings: Mapping[str, str]
-    profile: str | None
+    settings: Mapping[str, str]  # names and values, none for the client's default
+    profile: str | None  # None where the client does not look at keys
 
 
 class ClientWriter(NamedTuple):
-    """A client that writes a topic.
-
-    Attributes:
-        topic: the topic.
-        client: its name, one of `CLIENTS`.
-        settings: the ones that decide where a record goes.
-        profile: how it places keyed records; None where it does not look at keys.
-    """
+    """A client that writes a topic."""
 
     topic: str
-    client: str
-    settings: Mapping[str, str]
-    profile: Profile | None
+    client: str  # one of `CLIENTS`
+    settings: Mapping[str, str]  # the ones that decide where a record goes
+    profile: Profile | None  # how it places keyed records; None where it does not look at keys
 
     def __str__(self) -> str:
         """The client, and how it is set."""
@@ -204,9 +186,7 @@ CLIENTS: dict[str, tuple[Setting, ...]] = {
 
 
 def parse_writer(text: str) -> ClientWriter:
-    """A writer from TOPIC=CLIENT[,SETTING=VALUE...].
-
-    A value may be a class with its package, of which the last name counts.
+    """A writer from TOPIC=CLIENT[,SETTING=VALUE...]; of a class with its package the last name counts.
 
     Raises:
         InvalidConfigError: the text is no such thing, or the client has no such setting or value; the message

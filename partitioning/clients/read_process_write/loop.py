@@ -142,11 +142,9 @@ def _run(
     outputs_of: Callable[[Message], list[ProducerRecord]],
     stopping: Event,
 ) -> None:
-    """Go round until `stopping` is set.
+    """Go round until `stopping` is set; after any error the process has to end.
 
-    Raises:
-        CopartitionError: end this process; the next one finishes or aborts what was left open.
-        KafkaException: likewise.
+    The next process finishes or aborts what was left open.
     """
     member = Member(consumer, settings.topics, settings.batch)
     aborts = 0
@@ -181,8 +179,7 @@ def _process(
 ) -> tuple[list[ProducerRecord], int]:
     """The outputs of the first records, and of how many: of what half the group's patience is enough for.
 
-    Raises:
-        GaveUpError: a record took longer than the group waits.
+    GaveUpError where a record took longer than the group waits.
     """
     begun = before = watched = time.monotonic()
     _watch(settings.poll_s)
@@ -210,8 +207,7 @@ def _write(
 ) -> None:
     """Write outputs and offsets together, or neither.
 
-    Raises:
-        KafkaException: with `txn_requires_abort()`: neither is there, abort. Otherwise end the process.
+    After a KafkaException with `txn_requires_abort()` neither is there: abort. After another end the process.
     """
     deadline = time.monotonic() + within_s
     producer.begin_transaction()

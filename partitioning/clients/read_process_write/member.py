@@ -146,11 +146,7 @@ def _numbers(places: Iterable[TopicPartition]) -> list[str]:
 
 
 def _usable(message: Message) -> bool:
-    """Whether this is a record; False for an error after which reading goes on.
-
-    Raises:
-        KafkaException: it does not go on.
-    """
+    """Whether this is a record; False for an error after which reading goes on, others are raised."""
     error = message.error()
     if error is None:
         return True

@@ -47,14 +47,7 @@ _PRODUCER_MUST = {
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """The settings of one process of a loop.
-
-    Attributes:
-        topics: to read.
-        consumer: of librdkafka, whole.
-        producer: likewise.
-        batch: records of a transaction, at most.
-    """
+    """The settings of one process of a loop: librdkafka's, whole, and the most records of a transaction."""
 
     topics: tuple[str, ...]
     consumer: Mapping[str, Any] = field(repr=False)  # passwords are in both
@@ -65,11 +58,7 @@ class LoopSettings:
     def of(
         cls, topics: Sequence[str], consumer: Mapping[str, Any], producer: Mapping[str, Any], batch: int
     ) -> LoopSettings:
-        """The settings, completed by what the guarantee rests on.
-
-        Raises:
-            InvalidConfigError: one is missing, has no meaning, or contradicts them.
-        """
+        """The settings, with what the guarantee depends on; InvalidConfigError where they contradict that."""
         names: Iterable[object] = () if isinstance(topics, str) else topics
         if not names or not all(isinstance(each, str) and each for each in names):
             raise InvalidConfigError(f"topics is {topics!r}: give a list of names of topics to read")
@@ -162,12 +151,9 @@ _TOO_LARGE = (
 def meaning(
     error: KafkaError, settings: LoopSettings, written: Iterable[str] = ()
 ) -> CopartitionError | None:
-    """The error that names what to do; None where there is nothing to add, or another try may mend it.
+    """The error that names what to do; None where there is nothing to add, or another try may succeed.
 
-    Args:
-        error: what librdkafka says.
-        settings: of the loop.
-        written: the topics of the transaction that it says it of, if it is about one.
+    `written` are the topics of the transaction that failed, if the error is about a transaction.
     """
     if (explained := _right(error, settings, written) or _fenced_member(error, settings)) is not None:
         return explained

@@ -53,12 +53,10 @@ def look_up(target: Target) -> Target:
 
 
 def prepare(target: Target) -> Target:
-    """The same as `look_up`, of a version that may be written now.
+    """The same as `look_up`, of a version that may be written now; errors as of `look_up`, and these.
 
     Raises:
-        InvalidConfigError: librdkafka refuses the configuration, or the brokers so long a transaction.
-        BrokerUnreachableError: no broker answers in time, or it refuses us.
-        UnknownTopicError: the cluster has no such topic.
+        InvalidConfigError: the brokers refuse so long a transaction.
         PartitionCountError: rows were placed for another count than the topic has.
         ExactlyOnceError: a subclass says why it may not.
         DeliveryError: the cluster does not say what a partition holds.
@@ -93,11 +91,8 @@ def prepare(target: Target) -> Target:
 def place_for(target: Target) -> int:
     """For how many partitions the rows have to be placed: as before if this version is there already.
 
-    Raises:
-        InvalidConfigError: librdkafka refuses the configuration.
-        BrokerUnreachableError: no broker answers in time, or it refuses us.
-        UnknownTopicError: the cluster has no such topic.
-        ExactlyOnceError: the cluster refuses the ledger, or somebody else has written to it.
+    Errors as of `look_up`; ExactlyOnceError where the cluster refuses the ledger, or somebody else has
+    written to it.
     """
     admin = _admin(target)
     target = _look_up(admin, target)
@@ -107,11 +102,9 @@ def place_for(target: Target) -> int:
 
 
 def check_after(target: Target) -> None:
-    """Raise unless the ledger says that this version is in every partition.
+    """Raise HalfWrittenError unless the ledger says that this version is in every partition.
 
-    Raises:
-        HalfWrittenError: it is not.
-        LedgerInUseError: another application has committed to the ledger.
+    LedgerInUseError where another application has committed to the ledger.
     """
     ledger = _ledger(_admin(target), target, target.partitions)
     lacking = [
@@ -127,21 +120,15 @@ def check_after(target: Target) -> None:
 
 
 def check_alone(target: Target) -> None:
-    """Raise if consumers are in the ledger's group; of a stream it is known only once tasks have run.
+    """Raise LedgerInUseError if consumers are in the ledger's group, AccessError if we may not use it.
 
-    Raises:
-        LedgerInUseError: there are some.
-        AccessError: this user may not use the group.
+    Of a stream this is known only once tasks have run.
     """
     _check_group(_admin(target), target)
 
 
 def check_all_written(target: Target, written: Collection[int]) -> None:
-    """Raise unless there was a task for each partition.
-
-    Raises:
-        RoutingError: some partition had none, so whoever placed the rows did not route them.
-    """
+    """Raise RoutingError if some partition had no task: whoever placed the rows did not route them."""
     if missing := sorted(set(range(target.partitions)) - set(written)):
         raise RoutingError(
             f"{target}: no task wrote partition {_listed(missing)}; the rows came in {len(written)} Spark "
@@ -164,7 +151,7 @@ def _look_up(admin: AdminClient, target: Target) -> Target:
 
 
 def _check_replicas(admin: AdminClient, target: Target, in_sync: Mapping[int, int]) -> None:
-    """Raise if brokers would refuse records now; a user who may not see the topic's settings is not told."""
+    """Raise if brokers would refuse records now; not for a user who may not see the topic's settings."""
     resource = _admin_api.ConfigResource(_admin_api.ConfigResource.Type.TOPIC, target.topic)
     try:
         settings = patiently(

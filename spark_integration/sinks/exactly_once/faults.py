@@ -38,8 +38,7 @@ _FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PROD
 def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any:
     """The result of a call, which gets the seconds it may take, once the cluster can answer it.
 
-    Raises:
-        KafkaException: it failed for good, or for too long.
+    KafkaException where it failed for good, or for too long.
     """
     deadline = time.monotonic() + within_s
     while True:
@@ -52,13 +51,10 @@ def patiently(call: Callable[[float], Any], within_s: float = PATIENCE_S) -> Any
 
 
 def call_within(call: Callable[[], Any], within_s: float) -> Any:
-    """The result of a call that may not return although it got a timeout.
+    """The result of a call that may not return although it got a timeout; TimeoutError where it has not.
 
     librdkafka may wait without end for a group's coordinator that went away (confluentinc/librdkafka issues
     5456 and 5511). The call is left behind, and what it holds.
-
-    Raises:
-        TimeoutError: it has not come back.
     """
     ended: list[tuple[Any, BaseException | None]] = []
 
@@ -81,14 +77,7 @@ def call_within(call: Callable[[], Any], within_s: float) -> Any:
 
 
 def begin(producer: Producer, topic: str) -> int:
-    """Fence who had this transactional id before, and end what that left open.
-
-    Returns:
-        How many partitions the topic has.
-
-    Raises:
-        KafkaException: the cluster refuses, or does not answer.
-    """
+    """Fence who had this transactional id before, and end what that left open; the partition count."""
     # Without a connection a producer tries again after 500 ms. The first answer comes by one that librdkafka
     # gives up as soon as it knows the broker's name, the second by one that stays.
     for _ in range(2):
@@ -102,8 +91,7 @@ def begin(producer: Producer, topic: str) -> int:
 def check_readable(places: Sequence[TopicPartition]) -> Sequence[TopicPartition]:
     """Committed offsets, each of which could be read.
 
-    Raises:
-        KafkaException: one could not, as while a transaction is open that would change it.
+    KafkaException where one could not, as while a transaction is open that would change it.
     """
     for place in places:
         if place.error is not None:

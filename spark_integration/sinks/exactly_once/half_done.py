@@ -45,13 +45,8 @@ def fence(target: Target, partitions: Sequence[int], *, within_s: float | None =
     """End the transactions that dead tasks have left in these partitions: no reader shall wait for them.
 
     In waves of 16 partitions. A wave takes a quarter of a second where the brokers answer (160 partitions of
-    a local broker 2.2 s), and minutes where they do not.
-
-    Args:
-        target: what is written where.
-        partitions: which.
-        within_s: when the last wave begins, unless it is the first; None for no limit. After
-            `target.longest_transaction_s` the brokers have ended themselves what was open.
+    a local broker 2.2 s), and minutes where they do not. After `within_s` (None: no limit) no wave begins but
+    the first. After `target.longest_transaction_s` the brokers have ended themselves what was open.
     """
     began = time.monotonic()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -67,9 +62,6 @@ def end_elsewhere(target: Target, partition: int) -> None:
     """End a half-done transaction of another partition, unless its own task ends it in a moment.
 
     That task may be waiting for the slot that the caller has.
-
-    Raises:
-        KafkaException: the cluster refuses, or does not answer.
     """
     admin = admin_client(target)
     place = confluent_kafka.TopicPartition(target.topic, partition)
@@ -82,16 +74,9 @@ def end_elsewhere(target: Target, partition: int) -> None:
 
 
 def fence_one(target: Target, partition: int, *, mend: bool = False) -> None:
-    """End what tasks have left in a partition.
+    """End what tasks have left in a partition, and with `mend` what restarted brokers have left half done.
 
-    Args:
-        target: what is written where.
-        partition: the partition.
-        mend: whether to end what restarted brokers have left half done, too.
-
-    Raises:
-        ExactlyOnceError: the cluster refuses.
-        DeliveryError: the cluster does not answer.
+    ExactlyOnceError where the cluster refuses, DeliveryError where it does not answer.
     """
     name = transactional_id(target.app_id, target.topic, partition)
     producer = confluent_kafka.Producer({**target.config, "transactional.id": name})
@@ -107,20 +92,12 @@ def fence_one(target: Target, partition: int, *, mend: bool = False) -> None:
 
 
 def end_half_done(target: Target, partition: int, producer: Producer) -> None:
-    """Abort what is left of a transaction that its ledger was not told the end of, where nobody has read it.
+    """Abort what is left of a transaction whose end its ledger does not record, where nobody has read it.
 
-    Nobody has where the partition was not told the end either, or holds just the committed records that the
-    ledger's last entry knows of. Its rows are written again. Else nothing is done: records may be in that
-    would be written twice.
-
-    Args:
-        target: what is written where.
-        partition: the partition.
-        producer: the one with this partition's transactional id, initialised and without a transaction, so
-            that every earlier transaction of the id has ended as far as the coordinator knows.
-
-    Raises:
-        KafkaException: the cluster refuses, or does not answer.
+    Nobody has where the partition does not record the end either, or holds just the committed records that
+    the ledger's last entry knows of. Its rows are written again. Else nothing is done: records may be in that
+    would be written twice. `producer` has this partition's transactional id, is initialised and without a
+    transaction, so that every earlier transaction of the id has ended as far as the coordinator knows.
     """
     admin = admin_client(target)
     place = confluent_kafka.TopicPartition(target.topic, partition, 0)
@@ -146,18 +123,9 @@ def end_half_done(target: Target, partition: int, producer: Producer) -> None:
 def end_dropped(target: Target, partition: int, producer: Producer, last: Entry | None) -> None:
     """Abort what is left in a partition of a transaction whose abort its ledger records.
 
-    The producer's next transaction there would commit it, beside the same rows written again. One whose
-    commit the ledger records is not touched: its records are in the last entry, and the
-    next transaction does commit them.
-
-    Args:
-        target: what is written where.
-        partition: the partition.
-        producer: as for `end_half_done`.
-        last: the ledger's entry.
-
-    Raises:
-        KafkaException: the cluster refuses, or does not answer.
+    The next transaction of `producer` (as for `end_half_done`) there would commit it, beside the same rows
+    written again. A transaction whose commit the ledger records is not touched: its records are in the last
+    entry, and the next transaction does commit them.
     """
     admin = admin_client(target)
     place = confluent_kafka.TopicPartition(target.topic, partition)

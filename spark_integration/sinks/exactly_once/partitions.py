@@ -47,21 +47,13 @@ def committed_reader(target: Target) -> Iterator[confluent_kafka.Consumer]:
 
 
 def end_of(admin: AdminClient, place: confluent_kafka.TopicPartition, *, committed: bool) -> int:
-    """The end of a partition, as readers of committed records see it or as it is.
-
-    Raises:
-        KafkaException: the cluster refuses, or does not answer.
-    """
+    """The end of a partition, as readers of committed records see it or as it is."""
     latest: Any = _admin_api.OffsetSpec.latest()
     return _offsets(admin, [place], latest, committed=committed)[0]
 
 
 def with_offsets(admin: AdminClient, target: Target, partitions: Sequence[int]) -> list[int]:
-    """Those of the partitions to which anybody has ever written, be it in vain.
-
-    Raises:
-        KafkaException: the cluster refuses, or does not answer.
-    """
+    """Those of the partitions to which anybody has ever written, be it in vain."""
     latest: Any = _admin_api.OffsetSpec.latest()
     places = [confluent_kafka.TopicPartition(target.topic, partition) for partition in partitions]
     ends = _offsets(admin, places, latest, committed=False)
@@ -71,17 +63,8 @@ def with_offsets(admin: AdminClient, target: Target, partitions: Sequence[int]) 
 def may_hold_records(admin: AdminClient, target: Target, partition: int, *, fenced: bool) -> bool:
     """Whether committed records are in a partition, or were, or may come to be by an open transaction.
 
-    Records of aborted transactions do not count: an attempt may have died in its first one.
-
-    Args:
-        admin: a client.
-        target: what is written where.
-        partition: the partition.
-        fenced: whether this application has no transaction open there any more, so that one that is open is
-            somebody else's.
-
-    Raises:
-        KafkaException: the cluster refuses, or does not answer.
+    Records of aborted transactions do not count: an attempt may have died in its first one. If `fenced`, this
+    application has no transaction open there any more, so that one that is open is somebody else's.
     """
     place = confluent_kafka.TopicPartition(target.topic, partition)
     end = end_of(admin, place, committed=False)

@@ -58,7 +58,7 @@ class Content:
         self.records += batch.num_rows
 
     def digest(self) -> str:
-        """Of the records so far."""
+        """The digest of the records so far."""
         whole = sha256()
         for name in sorted(self._streams):
             whole.update(name.encode() + b"=" + self._streams[name].digest())
@@ -93,14 +93,10 @@ class Target:
     """One version of an application's records, on its way to a topic.
 
     Attributes:
-        config: librdkafka's producer configuration.
-        topic: its name.
-        topic_id: its id in the cluster.
+        topic_id: the topic's id in the cluster.
         actual: how many partitions it has.
         partitions: for how many the rows were placed.
         rule: where keyed rows have to be; None where that is not known.
-        app_id: the application.
-        version: the version.
         first_version: the version that begins a ledger, whatever records there are; None where none is said
             to, so that version 0 begins one in partitions without records.
     """
@@ -125,16 +121,9 @@ class Target:
 
 
 def target_of(options: SinkOptions, placed_for: int | None, rule: KeyRule | None, *, stream: bool) -> Target:
-    """What was asked for, before the cluster is.
+    """What was asked for, before the cluster is; `placed_for` is the rows' partition count, if known.
 
-    Args:
-        options: the options.
-        placed_for: for how many partitions the rows were placed; None where that is not known.
-        rule: where keyed rows have to be; None where that is not known.
-        stream: whether a stream asks.
-
-    Raises:
-        InvalidConfigError: no topic, no name for what is written, or no `placed_for`.
+    InvalidConfigError where there is no topic, no name for what is written, or no `placed_for`.
     """
     once = options.once
     if once is None or once.stream != stream:
@@ -164,13 +153,9 @@ def target_of(options: SinkOptions, placed_for: int | None, rule: KeyRule | None
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where to go on in a partition.
+    """Where to go on in a partition: behind so many of the version's `records`, unless all are (`done`).
 
-    Attributes:
-        records: how many of the version's records are in.
-        digest: of exactly these.
-        done: whether that is all of them.
-        before: the partition count that the version before was placed for.
+    `digest` is of exactly these; `before` is the partition count that the version before was placed for.
     """
 
     records: int = 0
@@ -180,17 +165,11 @@ class Standing:
 
 
 def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry | None) -> Standing:
-    """Where to go on in a partition, by what the ledger says of it.
+    """Where to go on in a partition, by what the ledger says of it and of partition 0 (`anchor`).
 
     A version may follow any lower one that is done, and may be run again until a higher one begins. The first
     version finds no ledger; after that only a partition that the topic has grown by has none. Either asks
     that no records are in such a partition: `check_begins`.
-
-    Args:
-        target: what is to be written.
-        partition: where.
-        entry: what the ledger says of this partition.
-        anchor: what it says of partition 0; needed where `entry` is None.
 
     Raises:
         ExactlyOnceError: a subclass that names why this version cannot be written now.
@@ -211,15 +190,9 @@ def standing(target: Target, partition: int, entry: Entry | None, anchor: Entry 
 
 
 def check_begins(target: Target, partition: int, holds_records: Callable[[], bool]) -> None:
-    """Raise if a version may be in a partition of which the ledger says nothing.
+    """Raise LedgerMissingError if a version may be in a partition of which the ledger says nothing.
 
-    Args:
-        target: what is to be written.
-        partition: where.
-        holds_records: whether there may be records; asked where nobody said that this is the first version.
-
-    Raises:
-        LedgerMissingError: there may be.
+    Whether it holds records is asked where nobody said that this is the first version.
     """
     if target.version != target.first_version and holds_records():
         raise LedgerMissingError(
@@ -301,11 +274,7 @@ def _before(target: Target, partition: int, anchor: Entry | None) -> int:
 
 
 def check_same(target: Target, partition: int, held: Standing, content: Content) -> None:
-    """Raise unless a rerun begins with the records that are in.
-
-    Raises:
-        RerunDiffersError: they are others.
-    """
+    """Raise RerunDiffersError unless a rerun begins with the records that are in."""
     if content.records == held.records and (not held.records or content.digest() == held.digest):
         return
     if content.records != held.records:

@@ -72,12 +72,8 @@ def write_partition(batches: Iterable[pa.RecordBatch], target: Target, partition
     """Put this task's records into its partition, unless they are there, and go on where an attempt ended.
 
     An attempt that another one has fenced reads its rows to their end, too, waits for the other, and succeeds
-    if exactly these rows are in.
-
-    Args:
-        batches: all records of the partition, in the order that they shall have there.
-        target: what is written where.
-        partition: the partition, which is the number of the task.
+    if exactly these rows are in. The partition is the number of the task; `batches` have all of its records,
+    in the order that they shall have there.
 
     Raises:
         RoutingError: a row belongs to another partition; nothing of its transaction is written.
@@ -221,7 +217,7 @@ class _Attempt:
         self._stop_timer()
 
     def give_up(self, error: Exception) -> KafkaError | None:
-        """Leave nothing open; gives why the transaction failed, which is not always what was heard first.
+        """Leave nothing open; gives why the transaction failed, which is not always the first error.
 
         None where `error` says all there is to say.
         """

@@ -40,5 +40,6 @@ def test_a_leader_takes_up_what_came_between_two_polls(broker: Kafka, assignor: 
         time.sleep(ANSWERED_S)
         finish_rejoin(consumer)
         poll_until(lambda: len(consumer.assignment()) == 2, timeout_ms=1000)
+        assert sorted(each.partition for each in consumer.assignment()) == [0, 1]
     finally:
         consumer.close()

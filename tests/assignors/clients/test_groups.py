@@ -31,7 +31,7 @@ def first(how: signal.Signals) -> Step:
     return lambda group: group.end(0, how)
 
 
-def follow(group: RealGroup, steps: Sequence[Step]) -> None:
+def assert_follows_plans(group: RealGroup, steps: Sequence[Step]) -> None:
     """After each step the group must be assigned as our assignor plans it."""
     before: dict[str, list[tuple[str, int]]] = {}
     for number, step in enumerate(steps):
@@ -46,7 +46,7 @@ def follow(group: RealGroup, steps: Sequence[Step]) -> None:
 def test_a_group_is_assigned_as_planned(broker: Kafka, client: str, assignor: str) -> None:
     topic = broker.create_topic(partitions=PARTITIONS)
     with RealGroup(broker.bootstrap_servers, topic, PARTITIONS, assignor) as group:
-        follow(group, [*[joins(client)] * 3, first(signal.SIGTERM), first(signal.SIGKILL)])
+        assert_follows_plans(group, [*[joins(client)] * 3, first(signal.SIGTERM), first(signal.SIGKILL)])
 
 
 @pytest.mark.jvm
@@ -60,7 +60,7 @@ def test_it_shares_a_group_with_java_whoever_leads(broker: Kafka, client: str, a
         ours_leads = [joins(client), joins("java")]
         java_leads = [first(signal.SIGTERM), joins(client)]
         ours_leads_again = [first(signal.SIGTERM), joins("java")]
-        follow(group, [*ours_leads, *java_leads, *ours_leads_again])
+        assert_follows_plans(group, [*ours_leads, *java_leads, *ours_leads_again])
 
 
 def test_kafka_python_orders_static_members_by_instance_id(broker: Kafka) -> None:
@@ -78,7 +78,7 @@ def test_a_cooperative_optimal_group_never_has_a_partition_twice(broker: Kafka) 
     leaves, killed = first(signal.SIGTERM), first(signal.SIGKILL)
     with RealGroup(broker.bootstrap_servers, topic, PARTITIONS, "cooperative-optimal") as group:
         join = joins("kafka-python")
-        follow(group, [join, join, join, leaves, join, killed])
+        assert_follows_plans(group, [join, join, join, leaves, join, killed])
         assert group.owned_twice() == set()
 
 
@@ -86,7 +86,7 @@ def test_an_optimal_group_falls_back_for_a_member_that_cannot_and_comes_back(bro
     topic = broker.create_topic(partitions=PARTITIONS)
     names = "cooperative-optimal,cooperative-sticky"
     with RealGroup(broker.bootstrap_servers, topic, PARTITIONS, names) as group:
-        follow(group, [joins("kafka-python")] * 2)
+        assert_follows_plans(group, [joins("kafka-python")] * 2)
         ours = group.consumers[:]
         group.start("librdkafka", assignor="cooperative-sticky")
         before = group.settled()

@@ -148,12 +148,13 @@ def test_ranges_are_ranges_where_nothing_is_near(assignor: str) -> None:
 
 
 def test_turns_go_round_the_whole_group_where_subscriptions_are_equal() -> None:
-    for decision in decisions("roundrobin"):
-        if decision.subscriptions_are_equal:
-            turns = [member for _, _, member in decision.steps]
-            circle = len(decision.group.members)
-            assert len(set(turns[:circle])) == len(turns[:circle])
-            assert turns[circle:] == turns[:-circle]
+    equal = [decision for decision in decisions("roundrobin") if decision.subscriptions_are_equal]
+    assert equal
+    for decision in equal:
+        turns = [member for _, _, member in decision.steps]
+        circle = len(decision.group.members)
+        assert len(set(turns[:circle])) == len(turns[:circle])
+        assert turns[circle:] == turns[:-circle]
 
 
 def test_what_fills_a_member_was_free_and_the_member_had_fewest_or_too_few() -> None:

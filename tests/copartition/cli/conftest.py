@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from copartition.cli.main import copartition
 from tests.copartition.groups.conftest import workers
+from tests.support.commands import invoker
 from tests.support.recording import strangers
 
 __all__ = ["strangers", "workers"]
@@ -20,11 +20,7 @@ CAPTURES = Path(__file__).parents[1] / "groups" / "captures"
 @pytest.fixture
 def run():
     """Run `copartition ARGUMENTS` in this process."""
-
-    def invoke(*arguments, **kwargs):
-        return CliRunner().invoke(copartition, [str(each) for each in arguments], **kwargs)
-
-    return invoke
+    return invoker(copartition)
 
 
 @pytest.fixture

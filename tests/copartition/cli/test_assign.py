@@ -3,21 +3,18 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from assignors import Group, Member, Topic, get_assignor, list_assignors
 from copartition.cli.assign import assign
 from partitioning.kit.limits import MAX_GROUP_PARTITIONS as MANY
+from tests.support.commands import invoker
 
 TWO = ("--topic", "pay=3", "--topic", "orders=4", "--member", "a@orders", "--member", "b")
 
 
 @pytest.fixture
 def run():
-    def invoke(*arguments, **kwargs):
-        return CliRunner().invoke(assign, [str(each) for each in arguments], **kwargs)
-
-    return invoke
+    return invoker(assign)
 
 
 def test_the_examples_of_help_run(run, tmp_path, monkeypatch):

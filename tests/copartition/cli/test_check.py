@@ -46,7 +46,7 @@ def cluster(monkeypatch):
         assert not committed
         yield Reading(TOPICS[topic], selection)
 
-    monkeypatch.setattr("copartition.topics.cluster.read_records", read)
+    monkeypatch.setattr("copartition.topics.cluster.Reading", read)
     return "-b", "localhost:9092"
 
 
@@ -164,9 +164,9 @@ def documents(run, cluster):
 
 
 def test_json_is_as_the_schema_says(run, cluster):
-    valid = fastjsonschema.compile(json.loads(run("check", "--schema").stdout))
+    validate = fastjsonschema.compile(json.loads(run("check", "--schema").stdout))
     for document in documents(run, cluster):
-        valid(json.loads(document))
+        validate(json.loads(document))
 
 
 def test_the_schema_says_what_each_field_is(run):

@@ -4,17 +4,14 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from click.testing import CliRunner
 
 from copartition.cli.coordinator import coordinator
+from tests.support.commands import invoker
 
 
 @pytest.fixture
 def run():
-    def invoke(*arguments):
-        return CliRunner().invoke(coordinator, [str(each) for each in arguments])
-
-    return invoke
+    return invoker(coordinator)
 
 
 @pytest.fixture
@@ -55,6 +52,7 @@ def test_several_groups_are_a_table(run):
     ]
 
 
+@pytest.mark.live  # a client is made, which looks for its cluster
 def test_a_cluster_tells_the_partitions_and_the_brokers(run, cluster):
     rows = json.loads(run("a", "b", "c", "-b", "kafka:9092", "-X", "client.id=me", "-o", "json").stdout)
     assert [(row["partition"], row["coordinator"]) for row in rows] == [
@@ -64,6 +62,7 @@ def test_a_cluster_tells_the_partitions_and_the_brokers(run, cluster):
     ]
 
 
+@pytest.mark.live  # a client is made, which looks for its cluster
 def test_text_names_the_broker(run, cluster):
     lines = run("b", "c", "-b", "kafka:9092", "--transactional-id").stdout.splitlines()
     assert lines[0].split("  ")[0] == "TRANSACTIONAL ID"
@@ -86,6 +85,7 @@ def test_bad_input_is_2(run, cluster, arguments, fault):
     assert fault in result.stderr
 
 
+@pytest.mark.live  # a client is made, which looks for its cluster
 def test_a_cluster_that_keeps_no_group_yet_is_said(run):
     """A cluster inside librdkafka, which has no internal topics."""
     result = run("g", "-b", "localhost:1", "-X", "test.mock.num.brokers=1")

@@ -3,18 +3,15 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from copartition.cli.migrate import migrate
 from copartition.migration import CLIENTS
+from tests.support.commands import invoker
 
 
 @pytest.fixture
 def run():
-    def invoke(*arguments):
-        return CliRunner().invoke(migrate, [str(each) for each in arguments])
-
-    return invoke
+    return invoker(migrate)
 
 
 def test_eager_to_cooperative_takes_two_bounces(run):

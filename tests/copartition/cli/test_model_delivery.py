@@ -1,24 +1,21 @@
 """`copartition model delivery`."""
 
-import json
-
 import pytest
 from click.testing import CliRunner
 
 from copartition.cli.model import delivery
+from tests.support.commands import invoker, json_of
 
 FEW = ["--batches", "50", "--runs", "4"]
 NOTHING = {"batches": 0, "runs": 0, "most": 0}
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(delivery, [*map(str, arguments), *FEW])
+    return invoker(delivery)(*arguments, *FEW)
 
 
 def read(*arguments):
-    result = invoke(*arguments, "-o", "json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    return json_of(invoke, *arguments)
 
 
 def happens(*arguments):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from copartition.groups.snapshot import Step, record_line
-from copartition.simulation.ready import ready_scenarios
+from copartition.simulation.inputs.file import ready_scenarios
 from tests.copartition.watch.groups import group
 
 

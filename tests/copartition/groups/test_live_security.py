@@ -24,7 +24,7 @@ pytestmark = pytest.mark.broker
 
 
 @contextmanager
-def told_soon(fault):
+def assert_fails_soon(fault):
     """The error, and before the ten seconds that a question may take are over."""
     begun = time.monotonic()
     with pytest.raises(SourceError, match=fault):
@@ -57,22 +57,22 @@ def test_what_does_not_fit_in_tls_is_named_at_once(encrypted, tmp_path, listener
     config = encrypted.listeners[listener] | {
         name: other if value == "OTHER" else value for name, value in change.items()
     }
-    with told_soon(fault):
+    with assert_fails_soon(fault):
         read(tmp_path, config)
 
 
 def test_a_wrong_password_is_named_at_once(secured):
-    with told_soon("Invalid username or password"):
+    with assert_fails_soon("Invalid username or password"):
         read_live("billing", settings(secured, password="hunter2"))
 
 
 def test_a_mechanism_that_the_cluster_does_not_have_is_named_at_once(secured):
-    with told_soon("Unsupported SASL mechanism"):
+    with assert_fails_soon("Unsupported SASL mechanism"):
         read_live("billing", settings(secured) | {"sasl.mechanism": "SCRAM-SHA-256"})
 
 
 def test_a_group_that_the_user_may_not_see_is_said_with_the_right_that_is_missing(secured):
-    with told_soon("Group authorization failed; this user needs DESCRIBE on the group"):
+    with assert_fails_soon("Group authorization failed; this user needs DESCRIBE on the group"):
         read_live("billing", settings(secured))
 
 

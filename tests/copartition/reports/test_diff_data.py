@@ -16,7 +16,7 @@ from copartition.reports.diff.model import View
 
 
 @pytest.fixture(scope="session")
-def valid():
+def validate():
     return fastjsonschema.compile(document.diff_schema())
 
 
@@ -95,8 +95,8 @@ def test_nothing_depends_on_the_moment(grown):
     assert diff_json(grown) == diff_json(grown)
 
 
-def test_every_report_is_as_the_schema_says(any_diff, valid):
-    valid(json.loads(diff_json(any_diff, View(every=True), [parse_check("moved<=1")])))
+def test_every_report_is_as_the_schema_says(any_diff, validate):
+    validate(json.loads(diff_json(any_diff, View(every=True), [parse_check("moved<=1")])))
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,11 @@ def test_an_object_has_the_keys_of_its_definition_and_no_others(odd, type_, plac
 
 
 @pytest.mark.parametrize("field", ["summary", "members", "stops"])
-def test_a_report_without_a_field_is_not_as_the_schema_says(grown, valid, field):
+def test_a_report_without_a_field_is_not_as_the_schema_says(grown, validate, field):
     report = json.loads(diff_json(grown))
     del report[field]
     with pytest.raises(fastjsonschema.JsonSchemaValueException):
-        valid(report)
+        validate(report)
 
 
 def test_the_schema_describes_every_field_of_its_objects():

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from copartition.cli.main import copartition
 from copartition.simulation import RunSummary, Scenario, simulate, simulate_seeds
-from copartition.simulation.inputs.file import read_scenario
-from copartition.simulation.ready import ready_scenarios
+from copartition.simulation.inputs.file import read_scenario, ready_scenarios
 from tests.support.tiers import sample
 
 READY = ready_scenarios()

@@ -56,6 +56,7 @@ def test_asking_leaves_the_transaction_to_be_aborted(failed: Producer) -> None:
     failed.abort_transaction(WAIT_S)
     failed.begin_transaction()
     failed.abort_transaction(WAIT_S)
+    assert len(failed) == 0
 
 
 def test_what_a_call_told_itself_stands(failed: Producer) -> None:

@@ -101,7 +101,7 @@ def test_a_topic_made_again_with_fewer_partitions_is_asked_for_at_once(broker: K
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     admin.delete_topics([topic])[topic].result(10)
     admin.create_topics([NewTopic(topic, 2, -1)])[topic].result(10)
-    time.sleep(0.5)
+    broker.wait_for_leaders(topic, 2)
     produce()
     assert len(gone) == 1
     produce()

@@ -122,9 +122,8 @@ def has_ties(case: Json) -> bool:
 
 @pytest.mark.parametrize("kind", sorted({case["kind"] for case in CASES.values()}))
 def test_hash_codes(kind: str) -> None:
-    for name, case in CASES.items():
-        if case["kind"] == kind:
-            assert hashes_of(case) == case["hashes"], name
+    cases = [case for case in CASES.values() if case["kind"] == kind]
+    assert_all(cases, lambda case: hashes_of(case) == case["hashes"])
 
 
 def assert_all(cases: Sequence[Json], holds: Callable[[Json], object]) -> None:

@@ -274,7 +274,9 @@ def test_no_producer_outlives_a_task_that_fails(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_task_without_rows_asks_no_broker() -> None:
-    deliver(iter([batch()]), {"bootstrap.servers": "127.0.0.1:1"}, {"t": 2}, "t")
+    batches = iter([batch()])
+    deliver(batches, {"bootstrap.servers": "127.0.0.1:1"}, {"t": 2}, "t")
+    assert list(batches) == []
 
 
 def test_an_error_of_the_input_is_passed_on_and_what_was_queued_is_dropped(cluster: MockCluster) -> None:

@@ -21,20 +21,20 @@ def routed(df: DataFrame) -> DataFrame:
     return route(df.withColumn("partition", kafka_partition("key", PARTITIONS)), PARTITIONS)
 
 
-def check(broker: Kafka, topic: str) -> None:
+def assert_complete(broker: Kafka, topic: str) -> None:
     written = Written.read(broker.bootstrap_servers, topic)
     assert np.array_equal(written.copies(), np.ones(ROWS))
     assert written.misplaced(PARTITIONS) == 0
     assert written.inversions() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_through_sparks_connector(spark: SparkSession, connector: None, broker: Kafka) -> None:
     topic, servers = broker.create_topic(PARTITIONS), broker.bootstrap_servers
     rows = routed(numbered(spark, ROWS)).sortWithinPartitions("id").drop("id")
     checked = checked_for_topic(rows, topic, {"bootstrap.servers": servers})
     checked.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", topic).save()
-    check(broker, topic)
+    assert_complete(broker, topic)
 
 
 @pytest.mark.slow
@@ -45,7 +45,7 @@ def test_through_the_pip_only_sink(spark: SparkSession, broker: Kafka) -> None:
     rows = routed(numbered(spark, ROWS)).sortWithinPartitions("id").drop("id")
     writer = rows.write.format("copartition").option("kafka.bootstrap.servers", servers)
     writer.option("topic", topic).mode("append").save()
-    check(broker, topic)
+    assert_complete(broker, topic)
 
 
 @pytest.mark.slow
@@ -57,4 +57,4 @@ def test_through_the_pip_only_sink_of_a_stream(spark: SparkSession, broker: Kafk
     numbered(spark, ROWS, slices=1).drop("id").write.parquet(folder)
     stream = spark.readStream.schema("key string, value string").parquet(folder)
     write_stream(routed(stream), broker.bootstrap_servers, topic, tmp_path / "checkpoint")
-    check(broker, topic)
+    assert_complete(broker, topic)

@@ -25,7 +25,9 @@ def rule_of(profile: str, nulls: str = "spread") -> KeyRule:
     return rule
 
 
-def check(rule: KeyRule, keys: list[Any], partitions: list[int], kind: pa.DataType | None = None) -> None:
+def assert_placed(
+    rule: KeyRule, keys: list[Any], partitions: list[int], kind: pa.DataType | None = None
+) -> None:
     key, counts = pa.array(keys, kind or pa.binary()), np.full(len(keys), COUNT, np.int32)
     rule.check(key, np.array(partitions, np.int32), counts)
 
@@ -33,14 +35,14 @@ def check(rule: KeyRule, keys: list[Any], partitions: list[int], kind: pa.DataTy
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_profile_finds_its_own_rows_at_home_and_keyed_ones_nowhere_else(profile: str) -> None:
     places = [partition_for_key(key, COUNT, profile=profile) for key in KEYS]
-    check(rule_of(profile, "null"), KEYS, [-1 if place is None else place for place in places])
+    assert_placed(rule_of(profile, "null"), KEYS, [-1 if place is None else place for place in places])
     for key, place in zip(KEYS, places, strict=True):
         elsewhere = [(0 if place is None else place + 1) % COUNT]
         if place is None:
-            check(rule_of(profile), [key], elsewhere)
+            assert_placed(rule_of(profile), [key], elsewhere)
         else:
             with pytest.raises(RoutingError, match=f"profile '{profile}' puts this key into {place}:"):
-                check(rule_of(profile), [key], elsewhere)
+                assert_placed(rule_of(profile), [key], elsewhere)
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.string(), pa.large_string()])
@@ -55,19 +57,19 @@ def test_a_keyless_row_with_a_partition_lost_its_key_where_none_was_spread(nulls
     with pytest.raises(
         RoutingError, match="key None has partition 3 of 97, and profile 'java' hashes no such"
     ):
-        check(rule_of("java", nulls), [None], [3])
+        assert_placed(rule_of("java", nulls), [None], [3])
 
 
 def test_a_keyed_row_has_to_have_a_partition() -> None:
     with pytest.raises(
         RoutingError, match="key b'a' has no partition, and profile 'java' puts this key into"
     ):
-        check(rule_of("java"), [b"a"], [-1])
+        assert_placed(rule_of("java"), [b"a"], [-1])
 
 
 def test_a_key_that_the_profile_cannot_hash_is_told() -> None:
     with pytest.raises(RoutingError, match="profile 'pulsar-java' cannot hash a key that is written"):
-        check(rule_of("pulsar-java"), [b"\xff"], [3])
+        assert_placed(rule_of("pulsar-java"), [b"\xff"], [3])
 
 
 def test_the_error_names_the_row_the_column_and_the_way_out() -> None:
@@ -76,7 +78,7 @@ def test_the_error_names_the_row_the_column_and_the_way_out() -> None:
         r"computed from column 'user', .* kafka_partition\('key', 97, profile='sarama'\), or give the option"
     )
     with pytest.raises(RoutingError, match=said):
-        check(rule_of("sarama"), [b"user-1"], [3])
+        assert_placed(rule_of("sarama"), [b"user-1"], [3])
 
 
 def test_rows_of_several_topics_are_placed_by_the_count_of_their_own() -> None:

@@ -74,8 +74,10 @@ class Registered:
 
     def __init__(self, spark: SparkSession) -> None:
         self.read, self.dataSource = spark.read, self
+        self.asked = 0
 
     def register(self, source: type) -> None:
+        self.asked += 1
         raise ExistingError(source.__name__)
 
 
@@ -84,7 +86,9 @@ class Registered:
 def test_what_spark_has_found_itself_needs_no_registering(spark: SparkSession) -> None:
     register(spark)
     register(spark)
-    register(Registered(spark))
+    session = Registered(spark)
+    register(session)
+    assert session.asked == 1
 
 
 @pytest.mark.needs("data sources")

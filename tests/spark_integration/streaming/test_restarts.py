@@ -26,6 +26,7 @@ from tests.support.broker import Kafka
 from tests.support.spark import start_spark
 
 WIDE = pytest.mark.slow
+NIGHTLY = pytest.mark.nightly
 
 ROOT = Path(__file__).parents[3]
 PARTITIONS, ROWS = 4, 4000  # of the topic, of a batch
@@ -104,7 +105,7 @@ def _small_arrow_batches(spark: SparkSession) -> Iterator[None]:
     "way",
     [
         pytest.param("foreachBatch kafka", marks=WIDE),
-        pytest.param("foreachBatch copartition", marks=[WIDE, pytest.mark.needs("data sources")]),
+        pytest.param("foreachBatch copartition", marks=[NIGHTLY, pytest.mark.needs("data sources")]),
         pytest.param("copartition", marks=pytest.mark.needs("data sources")),
     ],
 )

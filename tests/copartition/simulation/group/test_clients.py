@@ -1,6 +1,7 @@
 """What befalls processes: batches that take long, stalls, second instances, brokers that go."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +19,6 @@ from copartition.simulation import (
     Phase,
     Restart,
     Scenario,
-    Settings,
     SlowPoll,
     Stall,
     Uniform,
@@ -27,21 +27,10 @@ from copartition.simulation import (
 )
 from copartition.simulation.group.clients import draw_batches
 from partitioning.errors import ScenarioError
-from tests.support.simulated import said
+from tests.support import simulated
+from tests.support.simulated import ORDERS, group, said
 
-ORDERS = (Topic("orders", 12),)
-
-
-def group(count, *, static=False, client="java"):
-    return tuple(Consumer(f"c{number}", static, client=client) for number in range(count))
-
-
-def run(consumers, *events, assignor="sticky", costs=None, seed=0, **settings):
-    return simulate(
-        Scenario(
-            ORDERS, tuple(consumers), events, assignor, Settings(**settings), seed, costs=costs or Costs()
-        )
-    )
+run = partial(simulated.run, assignor="sticky")
 
 
 def when(result, what):

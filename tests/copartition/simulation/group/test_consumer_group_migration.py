@@ -1,8 +1,9 @@
 """Groups that become consumer groups (KIP-848) while they run, and classic ones again."""
 
+from functools import partial
+
 import pytest
 
-from assignors.group import Topic
 from copartition.simulation import (
     Consumer,
     Costs,
@@ -11,27 +12,16 @@ from copartition.simulation import (
     Leave,
     Phase,
     Restart,
-    Scenario,
-    Settings,
     SlowPoll,
     Stall,
-    simulate,
 )
+from tests.support import simulated
+from tests.support.simulated import beating as group
 from tests.support.simulated import said, when
 
-ORDERS = (Topic("orders", 12),)
+run = partial(simulated.run, assignor="range")
 MODERN = ("uniform",)
 LATE_MS = 2
-
-
-def group(*beats_ms, **more):
-    return [Consumer(f"c{number}", beat_ms=beat_ms, **more) for number, beat_ms in enumerate(beats_ms)]
-
-
-def run(consumers, *events, assignor="range", costs=None, **settings):
-    return simulate(
-        Scenario(ORDERS, tuple(consumers), events, assignor, Settings(**settings), costs=costs or Costs())
-    )
 
 
 def pauses(result):

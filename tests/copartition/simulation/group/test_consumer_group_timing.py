@@ -3,6 +3,8 @@
 Heartbeats are at known times where a test says so: `beats` gives the time of each consumer's first one.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -20,30 +22,18 @@ from copartition.simulation import (
     Phase,
     Restart,
     Scenario,
-    Settings,
     SlowPoll,
     Stall,
-    simulate,
     simulate_seeds,
 )
 from partitioning.errors import ScenarioError
-from tests.support.simulated import said, when
+from tests.support import simulated
+from tests.support.simulated import ORDERS, said, when
+from tests.support.simulated import beating as group
 
-ORDERS = (Topic("orders", 12),)
+run = partial(simulated.run, assignor="uniform")
 EVERY_MS = 5_000
 LATE_MS = 1  # what a heartbeat is late at the most
-
-
-def group(*beats_ms, **more):
-    return [Consumer(f"c{number}", beat_ms=beat_ms, **more) for number, beat_ms in enumerate(beats_ms)]
-
-
-def run(consumers, *events, topics=ORDERS, costs=None, seed=0, assignor="uniform", **settings):
-    return simulate(
-        Scenario(
-            topics, tuple(consumers), events, assignor, Settings(**settings), seed, costs=costs or Costs()
-        )
-    )
 
 
 def pauses(result):

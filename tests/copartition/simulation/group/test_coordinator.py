@@ -1,6 +1,7 @@
 """What the group coordinator does, one rule a test."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -14,22 +15,15 @@ from copartition.simulation import (
     Phase,
     Restart,
     Scenario,
-    Settings,
     SlowPoll,
     Stall,
     simulate,
 )
 from partitioning.errors import CopartitionError
+from tests.support import simulated
+from tests.support.simulated import ORDERS, group
 
-ORDERS = (Topic("orders", 12),)
-
-
-def group(count, *, static=False):
-    return tuple(Consumer(f"c{number}", static) for number in range(count))
-
-
-def run(consumers, *events, topics=ORDERS, assignor="cooperative-sticky", seed=0, **settings):
-    return simulate(Scenario(topics, tuple(consumers), events, assignor, Settings(**settings), seed))
+run = partial(simulated.run, assignor="cooperative-sticky")
 
 
 def test_a_group_without_events_only_consumes():

@@ -21,6 +21,7 @@ from copartition.simulation import (
     Stall,
     simulate,
 )
+from tests.support.simulated import group
 
 ORDERS = (Topic("orders", 4),)
 ALL = ["range", "cooperative-sticky", "uniform"]
@@ -28,10 +29,6 @@ ALL = ["range", "cooperative-sticky", "uniform"]
 
 def run(consumers, *events, topics=ORDERS, assignor="range", **scenario):
     return simulate(Scenario(topics, tuple(consumers), events, assignor, **scenario))
-
-
-def group(count, **consumer):
-    return tuple(Consumer(f"c{number}", **consumer) for number in range(count))
 
 
 @pytest.mark.parametrize("assignor", ALL)

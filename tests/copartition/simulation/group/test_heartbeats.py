@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assignors.group import Topic
 from copartition.simulation import (
     Consumer,
     Crash,
@@ -21,14 +20,8 @@ from copartition.simulation.group.clients import PROFILES
 from copartition.simulation.group.timers import first_after, first_after_each
 from copartition.simulation.inputs.durations import LATEST_MS
 from copartition.simulation.timing import mean_barrier
-from tests.support.simulated import when
+from tests.support.simulated import ORDERS, group, when
 from tests.support.tiers import examples
-
-ORDERS = (Topic("orders", 12),)
-
-
-def group(count, client="java"):
-    return tuple(Consumer(f"c{number}", client=client) for number in range(count))
 
 
 def starts_of_pauses(result, rebalance):
@@ -40,7 +33,7 @@ def starts_of_pauses(result, rebalance):
 
 @pytest.mark.parametrize("client", PROFILES)
 def test_a_group_that_has_just_been_formed_is_in_step_but_for_how_late_beats_are(client):
-    scenario = Scenario(ORDERS, group(5, client), (Leave(10_000, "c1"),), "sticky", settled_ms=0)
+    scenario = Scenario(ORDERS, group(5, client=client), (Leave(10_000, "c1"),), "sticky", settled_ms=0)
     result = simulate(scenario)
     (rebalance,) = result.rebalances
     least, most = PROFILES[client].late_ms

@@ -1,3 +1,5 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,7 @@ class Topic:
         self.partition: list[int] = []
         self.offset: list[int] = []
         self.key: list[bytes] = []
+        self._ends: Counter[int] = Counter()
 
     def write(self, profile: str, num_partitions: int, rows: int) -> "Topic":
         keys = [b"user-%d" % number for number in self._random.integers(0, 5000, rows)]
@@ -28,7 +31,8 @@ class Topic:
 
     def write_at(self, keys: list[bytes], partitions: list[int]) -> "Topic":
         for key, partition in zip(keys, partitions, strict=True):
-            self.offset.append(self.partition.count(partition))
+            self.offset.append(self._ends[partition])
+            self._ends[partition] += 1
             self.partition.append(partition)
             self.key.append(key)
         return self
@@ -77,8 +81,8 @@ def test_one_writer_is_one_range_a_partition(profile: str, num_partitions: int, 
 
 
 # To a count that is no multiple, to one that has a divisor in common, and to multiples.
-@pytest.mark.parametrize(("before", "after"), sample([(6, 8), (6, 12), (8, 12), (4, 12)], 4))
-@pytest.mark.parametrize("limit", sample([100, 1000, 100_000], 3))
+@pytest.mark.parametrize(("before", "after"), sample([(6, 8), (6, 12), (8, 12), (4, 12)], 2))
+@pytest.mark.parametrize("limit", sample([100, 1000, 100_000], 2))
 def test_growth_is_found_at_its_offset(limit: int, before: int, after: int) -> None:
     topic = Topic().write("java", before, 3000)
     grown_at = [topic.partition.count(partition) for partition in range(before)]

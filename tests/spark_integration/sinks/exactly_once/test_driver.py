@@ -169,6 +169,7 @@ def test_a_topic_with_too_few_replicas_in_sync_is_named(broker: Kafka) -> None:
         target(broker.bootstrap_servers, topic)
 
 
+@pytest.mark.live
 def test_brokers_that_are_not_there_are_named() -> None:
     with pytest.raises(BrokerUnreachableError, match=r"'nobody\.invalid:9092'"):
         target("nobody.invalid:9092", "t")
@@ -190,18 +191,18 @@ def test_each_permission_that_is_missing_is_named(secured: Secured) -> None:
     topic = Kafka(secured.admin_servers).create_topic(2)
     allow(secured, ResourceType.TOPIC, topic, AclOperation.WRITE)
 
-    def refused(message: str, call: Callable[[Target], object] = prepare) -> None:
+    def assert_refused(message: str, call: Callable[[Target], object] = prepare) -> None:
         with pytest.raises(AccessError, match=message):
             call(target(secured.servers, topic, app_id=app_id, **user))
 
-    refused("allow Write, Read and Describe on it")
+    assert_refused("allow Write, Read and Describe on it")
     allow(secured, ResourceType.TOPIC, topic, AclOperation.READ)
-    refused(f"allow Read and Describe on group 'copartition/{app_id}'")
+    assert_refused(f"allow Read and Describe on group 'copartition/{app_id}'")
     allow(secured, ResourceType.GROUP, f"copartition/{app_id}", AclOperation.DESCRIBE)
-    refused(f"allow Read and Describe on group 'copartition/{app_id}'")
+    assert_refused(f"allow Read and Describe on group 'copartition/{app_id}'")
     allow(secured, ResourceType.GROUP, f"copartition/{app_id}", AclOperation.READ)
-    refused(f"transactional ids with the prefix 'copartition/{app_id}/'")
-    refused("allow Write and Describe on transactional ids", lambda found: write(found, 0))
+    assert_refused(f"transactional ids with the prefix 'copartition/{app_id}/'")
+    assert_refused("allow Write and Describe on transactional ids", lambda found: write(found, 0))
     operations = AclOperation.WRITE, AclOperation.DESCRIBE
     allow(secured, ResourceType.TRANSACTIONAL_ID, f"copartition/{app_id}/", *operations)
     allowed = prepare(target(secured.servers, topic, app_id=app_id, **user))

@@ -279,16 +279,17 @@ def test_a_half_version_of_another_format_is_refused(first: Target, monkeypatch:
 
 
 def test_a_fenced_attempt_succeeds_if_its_records_are_in(first: Target) -> None:
-    replaced = Event()
+    begun, replaced = Event(), Event()
 
     def waits() -> Iterator[pa.RecordBatch]:
         yield from batches(range(50))
+        begun.set()
         replaced.wait(60)
         yield from batches(range(50, 100))
 
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(write_partition, waits(), first, 0)
-        time.sleep(0.5)
+        assert begun.wait(60)
         write_partition(batches(range(100)), first, 0)
         replaced.set()
         slow.result(60)

@@ -1,25 +1,18 @@
 """`copartition model batching`."""
 
-import json
-
 import pytest
-from click.testing import CliRunner
 
 from copartition.cli.model import batching
+from tests.support.commands import invoker, json_of
 
 RATE = ["--rate", "2000", "--value-bytes", "512", "--partitions", "12", "--limit", "20"]
 HEAD = "time_ms,value_bytes,key\n"
+invoke = invoker(batching)
 RECORDS = HEAD + "".join(f"{1000 + number},100,user-{number % 9}\n" for number in range(300))
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(batching, [str(each) for each in arguments])
-
-
 def read(*arguments):
-    result = invoke(*arguments, "-o", "json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    return json_of(invoke, *arguments)
 
 
 @pytest.fixture
