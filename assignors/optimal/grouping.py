@@ -33,9 +33,9 @@ def in_order(rows: NDArray[np.intp], key: NDArray[np.intp]) -> NDArray[np.intp]:
 def groups(
     rows: NDArray[np.intp], *keys: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """These ascending rows, alike in all keys next to each other; where each group begins; how large it is.
+    """Rows grouped and sorted by all keys (the least significant one first), where groups begin, and sizes.
 
-    `keys` are of all rows there are, the least significant one first.
+    The rows are ascending; keys are of all rows there are.
     """
     begins = np.zeros(len(rows), np.bool_)
     begins[:1] = True

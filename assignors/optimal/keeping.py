@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 class Claims(NamedTuple):
     """What members would rather not lose: partitions of a topic, in rows of equal ones.
 
-    Attributes:
-        amount: how many of the topic's partitions.
-        cost: what it costs to take one of them away, whoever gets it.
-        heir: the member for whom it costs one less, -1 for nobody.
+    `amount` is how many of the topic's partitions; `cost` is what it costs to take one of them away, whoever
+    gets it; `heir` is the member for whom it costs one less, -1 for nobody.
     """
 
     member: Ints
@@ -35,11 +33,9 @@ class Claims(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """How much of each claim stays, and where the rest goes.
+    """How much of each claim stays, how much of each goes to its heir (`inherited`), and where the rest goes.
 
-    Attributes:
-        inherited: how much of each claim goes to its heir.
-        placed: how many of the other partitions go to each row of the readers: a topic's to a class.
+    `placed` is how many of the other partitions go to each row of the readers: a topic's to a class.
     """
 
     amount: NDArray[np.int64]

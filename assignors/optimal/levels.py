@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 class Levels(NamedTuple):
     """How the best loads part a group.
 
-    Attributes:
-        of_kind: the level of each class: its members get that many partitions, or one less.
-        readers: who may get what, as far as loads allow: topics go to readers of one part only.
-        complete: whether all classes of a part read all of its topics.
+    The members of a class get `of_kind` partitions, or one less. Topics go to readers of one part only, as
+    far as loads allow. A part is complete if all its classes read all of its topics.
     """
 
     of_kind: NDArray[np.int64]

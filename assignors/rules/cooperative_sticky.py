@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 def assign_cooperative_sticky(
     group: Group, highest: int = DEFAULT_GENERATION, record: Recorder = unrecorded
 ) -> tuple[Assignment, int]:
-    """This round's assignment, what waits in its `transferring`, and the leader's next `maxGeneration`.
-
-    Raises AssignorError where the JVM throws, or never ends.
-    """
+    """The assignment and the leader's next `maxGeneration`; AssignorError if the JVM throws or never ends."""
     assignment, transferring, max_generation = assign_partitions(group, member_data, highest, record)
     if transferring is None:
         transferring = compute_partitions_transferring_ownership(group, assignment)

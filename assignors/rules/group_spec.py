@@ -79,10 +79,7 @@ def from_record(record: Mapping[uuid.UUID, Collection[int]]) -> TargetAssignment
 
 
 def deep_copy_assignment(assignment: TargetAssignment) -> TargetAssignment:
-    """A copy that may be changed (`AssignorHelpers.deepCopyAssignment`).
-
-    Quirk: Java sizes the tables of a copy anew, so its order can be another.
-    """
+    """A copy (`AssignorHelpers.deepCopyAssignment`). Quirk: tables are sized anew, so order may differ."""
     copy: TargetAssignment = HashMap(capacity=len(assignment))
     for topic, partitions in assignment.items():
         copy[topic] = HashSet(partitions)

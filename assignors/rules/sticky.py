@@ -59,10 +59,7 @@ class Decision(NamedTuple):
 def assign_sticky(
     group: Group, highest: int = DEFAULT_GENERATION, record: Recorder = unrecorded
 ) -> tuple[Assignment, int]:
-    """The assignment, and the leader's `maxGeneration` after it; `highest` is that before it.
-
-    Raises AssignorError where the JVM throws, or never ends.
-    """
+    """The assignment and the leader's next `maxGeneration`; AssignorError if the JVM throws or never ends."""
     decision = assign_partitions(group, member_data, highest, record)
     return Assignment.for_group(group, decision.assignment), decision.max_generation
 
@@ -72,8 +69,8 @@ def assign_partitions(
 ) -> Decision:
     """`assignPartitions`, for both sticky strategies, which `recall` (`memberData`) from different places.
 
-    `highest` is the highest generation that the leader has seen. Raises AssignorError where the JVM throws,
-    or never ends.
+    `highest` is the highest generation that the leader has seen. AssignorError where the JVM throws or never
+    ends.
     """
     sticky_group = StickyGroup(group, record)
     subscriptions = sticky_group.subscriptions

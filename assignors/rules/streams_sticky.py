@@ -182,10 +182,7 @@ class _Process:
 
 
 def assign_streams_sticky(group: StreamsGroup) -> _Answer:
-    """Who runs what, and who stands by; members and subtopologies are in the order of the coordinator's map.
-
-    Raises AssignorError where the JVM throws: tasks, but no members.
-    """
+    """Who runs what, and who stands by; AssignorError where the JVM throws: tasks, but no members."""
     return _Sticky(group).run()
 
 

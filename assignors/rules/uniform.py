@@ -193,10 +193,7 @@ class UniformHomogeneousAssignmentBuilder:
                 self.remaining_members_to_get_an_extra_partition -= 1
 
     def _keep(self, member: str, quota: int) -> int:
-        """Step 2.1 for one member; what is left of its quota.
-
-        Quirk: it keeps what its maps list first, which need not be the lowest numbers.
-        """
+        """Step 2.1 for one member; what is left of its quota. Quirk: it keeps what its maps list first."""
         old_assignment = new_assignment = self._spec.member_assignment[member]
         for topic, partitions in old_assignment.items():
             for partition in partitions:
@@ -394,10 +391,7 @@ class UniformHeterogeneousAssignmentBuilder:
         self._record(self._spec.topic_partition(topic, partition), reason, self._spec.member_ids[member])
 
     def _changeable(self, member: int) -> TargetAssignment:
-        """The member's target, copied before its first change.
-
-        Quirk: a target that does not change keeps its order, and a copy can have another.
-        """
+        """The member's target, copied before its first change. Quirk: a copy can have another order."""
         target = self.target_assignment[member]
         if target is self._spec.member_assignment[self._spec.member_ids[member]]:
             target = self.target_assignment[member] = deep_copy_assignment(target)

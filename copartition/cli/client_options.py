@@ -1,9 +1,10 @@
-"""The options -b, -X and --command-config: settings of a Kafka client, never shown as they may be secret."""
+"""The options -b, -X, --command-config and --cluster: a client's settings, never shown."""
 
 from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
+CLUSTERS = "~/.config/copartition/clusters.properties"
 
 # Java's Properties: the key ends at the first "=", ":" or blank that no backslash precedes.
 _PAIR = re.compile(r"((?:\\.|[^\\=:\s])+)(?:\s*[=:]\s*|\s+(?=\S))(.*)", re.DOTALL)
@@ -27,7 +29,7 @@ _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def client_options(cluster: str) -> Decorator:
-    """The options -b, whose help names `cluster`, -X and --command-config, as one argument named `config`."""
+    """The options -b, whose help names `cluster`, -X, --command-config, --cluster: one argument `config`."""
     return one_argument(
         "config",
         client_settings,
@@ -45,18 +47,28 @@ def client_options(cluster: str) -> Decorator:
             type=click.Path(exists=True, dir_okay=False),
             help="A file of such settings, Java's or librdkafka's.",
         ),
+        click.option(
+            "--cluster",
+            metavar="NAME",
+            help=f"The settings NAME.bootstrap.servers, NAME.* in {CLUSTERS}.",
+        ),
     )
 
 
 def client_settings(
-    bootstrap_server: str | None, settings: tuple[str, ...], command_config: str | None
+    bootstrap_server: str | None,
+    settings: tuple[str, ...],
+    command_config: str | None,
+    cluster: str | None = None,
 ) -> dict[str, str]:
-    """The settings of a file, then those of `-X`, then the server, as librdkafka names them; the last wins.
+    """The settings of a named cluster, a file, `-X`, the server, as librdkafka names them; the last wins.
 
     Without a server among them KAFKA_BOOTSTRAP_SERVERS of the environment counts. Settings of Java's clients
     are translated as far as librdkafka can do the same; others raise `click.BadParameter`.
     """
-    config = {} if command_config is None else _from_file(command_config)
+    config = {} if cluster is None else _of_cluster(cluster)
+    if command_config is not None:
+        config |= _from_file(command_config, "--command-config")
     for number, setting in enumerate(settings, 1):
         key, separator, value = setting.partition("=")
         if not separator or not key.strip():
@@ -71,20 +83,33 @@ def client_settings(
     return librdkafka_settings(config)
 
 
-def _from_file(path: str) -> dict[str, str]:
+def _of_cluster(name: str) -> dict[str, str]:
+    """What follows `NAME.`, as MirrorMaker has the settings of its clusters in one file."""
+    settings = _from_file(str(Path(CLUSTERS).expanduser()), "--cluster")
+    own = {key.removeprefix(f"{name}."): text for key, text in settings.items() if key.startswith(f"{name}.")}
+    if not own:
+        others = ", ".join(sorted({key.partition(".")[0] for key in settings})) or "none"
+        raise click.BadParameter(
+            f"{CLUSTERS} has no line {name}.bootstrap.servers=HOST:PORT; clusters there: {others}",
+            param_hint="--cluster",
+        )
+    return own
+
+
+def _from_file(path: str, option: str) -> dict[str, str]:
     from assignors.files import read_text  # noqa: PLC0415 - help and completion do without
 
     try:
         text = read_text(path).replace("\r\n", "\n").replace("\r", "\n")
     except SourceError as error:
-        raise click.BadParameter(f"{path}: {error}", param_hint="--command-config") from None
+        raise click.BadParameter(f"{path}: {error}", param_hint=option) from None
     config = {}
     for number, line in _logical_lines(text):
         pair = _PAIR.fullmatch(line)
         if pair is None:
             raise click.BadParameter(
                 f"{path}: line {number} is not KEY=VALUE or KEY: VALUE (not shown, it may hold a password)",
-                param_hint="--command-config",
+                param_hint=option,
             )
         config[_unescape(pair[1])] = _unescape(pair[2])
     return config

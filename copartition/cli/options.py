@@ -33,7 +33,7 @@ class FiniteRange(click.FloatRange):
 
 
 def one_argument(name: str, build: Callable[..., Any], *options: Decorator) -> Decorator:
-    """Several click options as the one argument `name`: what `build` makes of parameters with their names."""
+    """Several click options as the one argument `name`: what `build` returns for parameters so named."""
     parameters = signature(build).parameters
 
     def decorate(command: Command) -> Command:

@@ -275,11 +275,6 @@ class Action(IntEnum):
         """The word in JSON and CSV."""
         return self.name.lower()
 
-    @property
-    def marker(self) -> str:
-        """One character for text."""
-        return "=~+-+-!"[self]
-
 
 class Change(NamedTuple):
     """One partition; members by the name the diff gives them.

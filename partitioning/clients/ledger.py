@@ -87,10 +87,7 @@ class Entry:
 
 
 def entries(committed: Iterable[TopicPartition]) -> dict[int, Entry | None]:
-    """The entries of one topic's partitions, as a consumer or an admin client found them.
-
-    ValueError names the partition whose offset another application committed.
-    """
+    """The entries of one topic's partitions; ValueError names one that another application committed."""
     by_partition = {}
     for place in committed:
         try:

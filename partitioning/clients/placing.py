@@ -46,10 +46,7 @@ def librdkafka_partitioner(partitioner: Partitioner) -> str | None:
 
 @lru_cache(maxsize=1024)
 def layout_of(topic: str, partitions: tuple[int, ...], available: tuple[int, ...]) -> TopicLayout:
-    """The layout of a topic with these partition numbers, of which some have a leader.
-
-    InvalidLayoutError unless the numbers are 0 to n - 1: else n is not the topic's partition count.
-    """
+    """The layout of a topic with these partitions; InvalidLayoutError unless their numbers are 0 to n - 1."""
     if sorted(partitions) != list(range(len(partitions))):
         raise InvalidLayoutError(
             f"topic {topic!r}: the client's metadata is incomplete; it has partitions {sorted(partitions)}, "

@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 
 class Order(NamedTuple):
-    """The order of many tables' entries.
+    """The order of many tables' entries, table after table; `rows` None: they are in order as they are.
 
-    Attributes:
-        rows: the entries' rows, table after table; None where they are in order as they are.
-        crowded: tables with bins in which Java may have built trees; their part of `rows` may be wrong.
+    Java may have built trees in bins of the `crowded` tables; their part of `rows` may be wrong.
     """
 
     rows: NDArray[np.intp] | None

@@ -16,13 +16,9 @@ if TYPE_CHECKING:
 
 
 class Stream(NamedTuple):
-    """Records in the order of their times, each column of shape (records,).
+    """Records in the order of their `times` (ms), each column of shape (records,).
 
-    Attributes:
-        times: when the application sends each, ms.
-        placed: its partition, -1 where the producer chooses.
-        keys: bytes of its key, -1 for null.
-        values: bytes of its value, -1 for null.
+    `placed` is the partition, -1 where the producer chooses; `keys` and `values` are bytes, -1 for null.
     """
 
     times: NDArray[np.float64]

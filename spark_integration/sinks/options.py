@@ -59,11 +59,8 @@ NOT_IDEMPOTENT = frozenset(
 class SinkOptions:
     """What a write was asked to do.
 
-    Attributes:
-        topic: topic of every record; None where the rows name their topics.
-        partitions: partition count for which the rows' partitions were computed, or None where not said.
-        profile: the profile by which they were computed, or None where not said.
-        once: what an exactly-once write is called; None for one that is at least once.
+    `topic` is None where the rows name their topics. `partitions` and `profile` are those by which the rows'
+    partitions were computed, None where not said. `once` is None for a write that is at least once.
     """
 
     config: Mapping[str, str] = field(repr=False)  # it may hold a password
@@ -128,7 +125,7 @@ def client_settings(settings: Mapping[str, str], environment: Mapping[str, str])
 
 
 def translate_security(config: Mapping[str, str]) -> dict[str, str]:
-    """These settings; security settings of Spark's own Kafka sink and source as librdkafka takes them.
+    """These settings, with security settings of Spark's own Kafka sink and source translated to librdkafka's.
 
     InvalidConfigError where one has no counterpart.
     """

@@ -1,10 +1,10 @@
 """Mistakes in `copartition.topics.join`: path, text, what replaces it, and the tests that notice."""
 
 TESTS = "tests/copartition/topics/join"
-JUDGING = f"{TESTS}/test_judging.py"
+JUDGING = f"{TESTS}/test_judge.py"
 PROOF = f"{TESTS}/test_proof.py"
 SETTINGS = f"{TESTS}/test_by_settings.py"
-PLANNING = f"{TESTS}/test_planning.py"
+PLANNING = f"{TESTS}/test_planned.py"
 HERE = "copartition/topics/join"
 
 ROWS = [

@@ -6,15 +6,15 @@ PROFILES = "tests/partitioning/test_profiles.py"
 HASHING = "tests/partitioning/test_hashing.py"
 STICKY_PARTITIONER = "tests/partitioning/test_sticky.py"
 JAVA = "tests/partitioning/java"
-AUDITING = "tests/copartition/topics/audit/test_auditing.py"
-POWER = "tests/copartition/topics/audit/test_power.py"
+AUDITING = "tests/copartition/topics/audit/test_tally.py"
+POWER = "tests/copartition/topics/audit/test_search.py"
 BY_KEY = "tests/partitioning/test_by_key.py"
 CONFORMANCE = "tests/partitioning/testing/test_conformance.py::test_a_broken_rule_is_named"
 LAYOUTS = "tests/partitioning/clients/test_layouts.py"
 LOOP = "tests/partitioning/clients/test_read_process_write.py"
 LOOP_SETTINGS = "tests/partitioning/clients/test_read_process_write_settings.py"
 SERIALIZING = "tests/partitioning/clients/test_confluent_serializing.py"
-READING = "tests/copartition/topics/audit/test_reading.py"
+READING = "tests/copartition/topics/audit/test_reader.py"
 
 ROWS = [
     # Hashes, their signs, and what null and empty keys do.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,7 +11,6 @@ from copartition.topics.audit.topic_audit import Writer, pick_keys
 from partitioning.errors import InvalidConfigError
 from partitioning.hashing import HASHES
 from partitioning.hashing.modulo import partitions_of
-from partitioning.keys import key_column
 from partitioning.profiles import PROFILES, find_profile
 from partitioning.topic_partition import checked_partition_count
 
@@ -126,29 +124,12 @@ def _same(rule: Rule, num_partitions: int) -> tuple[str, str]:
 RISK = 1e-6
 """How likely a writer may be named by chance, among all that are tried."""
 
-_KEYS = 1 << 14
-
-
-def agreement(one: Writer, other: Writer) -> float:
-    """The share of keys that two writers place alike, measured on 16,384 keys; 1 where no key differs.
-
-    Over counts of which one divides the other, clients of one rule agree on the share that the smaller is of
-    the larger; clients of unrelated rules on one key in as many as the larger count.
-    """
-    places = [
-        partitions_of(_hashes(hash_name), writer.num_partitions, sign)
-        for writer in (one, other)
-        for hash_name, sign in [rule_of(writer)]
-    ]
-    return float(np.mean(places[0] == places[1]))
-
 
 def keys_needed(agreeing: float, tried: int = 1, risk: float = RISK) -> int | None:
     """How many distinct keys must be where a writer puts them to believe in it; None: no number is enough.
 
     With fewer, one of the `tried` others might have put all of them there by chance, with a probability of
-    `risk`. `agreeing` is the share of keys that the others place alike: `agreement`, or 1 / count for any
-    unrelated rule.
+    `risk`. `agreeing` is the share of keys that the others place alike: 1 / count for any unrelated rule.
     """
     if agreeing >= 1:
         return None
@@ -168,12 +149,6 @@ def surprise(hits: int, keys: int, chance: float) -> float:
         return 0.0
     there = share * math.log(share / chance)
     return keys * (there + ((1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0))
-
-
-@lru_cache
-def _hashes(name: HashName) -> NDArray[np.int32]:
-    keys = key_column([b"key-%d" % number for number in range(_KEYS)])
-    return HASHES[name].column(keys.offsets, keys.data)
 
 
 MOST_TESTS = 1 << 24

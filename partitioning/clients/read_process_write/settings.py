@@ -58,10 +58,7 @@ class LoopSettings:
     def of(
         cls, topics: Sequence[str], consumer: Mapping[str, Any], producer: Mapping[str, Any], batch: int
     ) -> LoopSettings:
-        """The settings, completed by what the guarantee depends on.
-
-        InvalidConfigError where a setting is missing, has no meaning, or contradicts the guarantee.
-        """
+        """The settings, with what the guarantee depends on; InvalidConfigError where they contradict that."""
         names: Iterable[object] = () if isinstance(topics, str) else topics
         if not names or not all(isinstance(each, str) and each for each in names):
             raise InvalidConfigError(f"topics is {topics!r}: give a list of names of topics to read")

@@ -153,13 +153,9 @@ def target_of(options: SinkOptions, placed_for: int | None, rule: KeyRule | None
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where to go on in a partition.
+    """Where to go on in a partition: behind so many of the version's `records`, unless all are (`done`).
 
-    Attributes:
-        records: how many of the version's records are in.
-        digest: of exactly these.
-        done: whether that is all of them.
-        before: the partition count that the version before was placed for.
+    `digest` is of exactly these; `before` is the partition count that the version before was placed for.
     """
 
     records: int = 0

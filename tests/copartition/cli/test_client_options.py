@@ -2,8 +2,10 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from copartition.cli.client_options import client_settings
+from copartition.cli.main import copartition
 
 SECRET = "hunter2"
 
@@ -91,3 +93,52 @@ def test_an_option_wins_over_the_file_and_the_server_over_both(tmp_path: Path) -
     path.write_text("a=file\nb=file\nbootstrap.servers=file\n")
     read_back = client_settings("server", ("b=option", "bootstrap.servers=option"), str(path))
     assert read_back == {"a": "file", "b": "option", "bootstrap.servers": "server"}
+
+
+CLUSTERS = """
+prod.bootstrap.servers=kafka:9092
+prod.security.protocol=SSL
+test.bootstrap.servers=localhost:9092
+"""
+
+
+@pytest.fixture
+def clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = tmp_path / ".config" / "copartition" / "clusters.properties"
+    path.parent.mkdir(parents=True)
+    path.write_text(CLUSTERS)
+    return path
+
+
+@pytest.mark.usefixtures("clusters")
+def test_a_cluster_is_named(tmp_path: Path) -> None:
+    assert client_settings(None, (), None, "prod") == {
+        "bootstrap.servers": "kafka:9092",
+        "security.protocol": "SSL",
+    }
+    own = tmp_path / "client.properties"
+    own.write_text("security.protocol=PLAINTEXT")
+    assert client_settings("other:1", (), str(own), "prod") == {
+        "bootstrap.servers": "other:1",
+        "security.protocol": "PLAINTEXT",
+    }
+
+
+@pytest.mark.usefixtures("clusters")
+def test_a_cluster_that_the_file_lacks_is_refused_with_those_it_has() -> None:
+    with pytest.raises(click.BadParameter, match=r"has no line production.bootstrap.*: prod, test$"):
+        client_settings(None, (), None, "production")
+
+
+def test_a_cluster_without_a_file_names_the_file(clusters: Path) -> None:
+    clusters.unlink()
+    result = CliRunner().invoke(copartition, ["audit", "orders", "--cluster", "prod"])
+    assert (result.exit_code, str(clusters) in result.stderr) == (2, True)
+
+
+def test_a_line_of_the_file_that_is_no_setting_is_not_shown(clusters: Path) -> None:
+    clusters.write_text(f"prod.bootstrap.servers\n{SECRET}")
+    with pytest.raises(click.BadParameter, match="line 1") as caught:
+        client_settings(None, (), None, "prod")
+    assert (caught.value.param_hint, SECRET in str(caught.value)) == ("--cluster", False)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from copartition.topics.audit.search import RISK, Trials, agreement, keys_needed, surprise
+from copartition.topics.audit.search import RISK, Trials, keys_needed, surprise
 from copartition.topics.audit.topic_audit import Writer
 from partitioning.errors import InvalidConfigError, InvalidPartitionCountError, UnknownStrategyError
 from tests.copartition.topics.audit.written import Written
@@ -16,24 +16,6 @@ def writer(profile: str, num_partitions: int) -> Writer:
         for each in Trials(num_partitions, counts=[num_partitions]).writers()
         if profile in each.same_rule
     )
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "share"),
-    [
-        (("java", 12), ("java", 12), 1),
-        (("java", 6), ("java", 12), 1 / 2),  # one count divides the other
-        (("java", 8), ("java", 12), 1 / 3),  # 8 / lcm(8, 12)
-        (("java", 12), ("librdkafka", 12), 1 / 12),
-        (("java", 12), ("platformatic", 12), 1 / 2),  # where the sign bit is clear
-        (("java", 8), ("platformatic", 8), 1),  # the sign bit is worth a multiple of 8
-        (("java", 12), ("kafkajs-legacy", 12), 1 / 12),
-    ],
-)
-def test_writers_agree_on_a_share_of_the_keys(
-    one: tuple[str, int], other: tuple[str, int], share: float
-) -> None:
-    assert agreement(writer(*one), writer(*other)) == pytest.approx(share, abs=0.015)
 
 
 @pytest.mark.parametrize(
