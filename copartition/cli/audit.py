@@ -58,8 +58,8 @@ def audit(
 ) -> None:
     """Who wrote a topic: whose rule over how many partitions explains where its records are.
 
-    Reads keys, a sample of them unless told otherwise, joins no group, commits nothing and creates nothing.
-    The partition counts that a topic may have had are found, not given.
+    Reads a sample of the keys, or every key with --full. It joins no group, commits nothing and creates
+    nothing. Earlier partition counts of a topic need not be given: they follow from where its records are.
     """
     if not config.get("bootstrap.servers"):
         raise click.UsageError("name the cluster with -b HOST:PORT")

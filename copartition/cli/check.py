@@ -72,8 +72,10 @@ def _schema() -> dict[str, Any]:
     help="A client that writes a topic: the verdict without reading; repeatable.",
 )
 @grow_option("A topic that is to grow to N partitions: which joins break, without reading; repeatable.")
-@click.option("--join", "joins", multiple=True, metavar="A,B", help="--grow: a join of the set; repeatable.")
-@topics_option("--grow, --writer: a topic has N partitions, where no cluster is asked; repeatable.")
+@click.option(
+    "--join", "joins", multiple=True, metavar="A,B", help="With --grow: topics that are joined; repeatable."
+)
+@topics_option("With --grow or --writer: a topic has N partitions, if no cluster tells; repeatable.")
 @check_option("apart<=0")
 @output_options("text", "json", "markdown", file=True)
 @html_option
@@ -96,9 +98,9 @@ def check(
 ) -> None:
     """Can these TOPICs be joined partition by partition?
 
-    Reads their keys and compares counts, the rules by which records were placed, growth, and forms of keys;
-    then the keys themselves: of those in both, how many are at different partition numbers. No group is
-    joined, nothing is committed or created.
+    Reads keys of the topics and compares partition counts, the rules by which records were placed, growth,
+    and forms of keys. Then it compares the keys: how many that are in both topics have different partition
+    numbers. It joins no group, commits nothing and creates nothing.
     """
     if writers and grow:
         raise click.UsageError("--grow asks what growth breaks, --writer who writes; give one of them")

@@ -138,7 +138,7 @@ def weights_option(use: str) -> Decorator:
 
 def check_option(example: str) -> Decorator:
     """The option --check, got as `checks`."""
-    text = f"A limit such as {example}; repeatable."
+    text = f"A limit that must hold, such as {example}; repeatable."
     return click.option("--check", "checks", multiple=True, metavar="EXPR", help=text)
 
 

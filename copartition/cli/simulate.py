@@ -57,11 +57,11 @@ _SHOWN = 100
     "deploys",
     multiple=True,
     metavar="WHAT",
-    help="What becomes of a captured group: rolling, surge, 'crash MEMBER', 'grow TOPIC=N'; repeatable. "
+    help="What happens to a captured group: rolling, surge, 'crash MEMBER', 'grow TOPIC=N'; repeatable. "
     "FILE is what assignment-diff takes: a capture, a snapshot, live:GROUP.",
 )
 @group_option
-@client_options("live: the cluster.")
+@client_options("The cluster of live:GROUP.")
 @click.option(
     "--replay",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
@@ -91,8 +91,8 @@ def simulate(
     """Run scenarios: rebalances, pauses by phase and cause, moves, lag.
 
     Each is a file (YAML, TOML or JSON) or the name of a ready one, see --list; several stand side by side.
-    -o ndjson is the log of all that happened. A record of watch, FILE.ndjson, is put beside the model, event
-    by event; exit code 1 where it differs. With --deploy a captured group goes through what is named.
+    -o ndjson is the log of all that happened. A record of watch, FILE.ndjson, is compared with the model,
+    event by event; exit code 1 where they differ. With --deploy, FILE is a captured group.
     """
     if sum((bool(plans), replay is not None, listing, scenario_schema)) != 1:
         raise click.UsageError(

@@ -18,12 +18,12 @@ from copartition.words import visible
 @click.option(
     "--as-scenario",
     is_flag=True,
-    help="A scenario instead, YAML that copartition simulate runs: the group at rest, events to be added.",
+    help="A scenario instead, for copartition simulate: YAML of the group at rest, to add events to.",
 )
 @click.option("--assignor", help="--as-scenario: the group's strategy, where the source does not tell.")
 @out_option
 @group_option
-@client_options("live: the cluster.")
+@client_options("The cluster of live:GROUP.")
 @verbose_option
 def snapshot(
     source: str,

@@ -148,7 +148,7 @@ def check(scenario: Scenario) -> None:
                 path=f"$.consumers[{number}].name",
             )
         names.add(consumer.name)
-    check_order(scenario)
+    _Course(scenario).check()
 
 
 def _topics(scenario: Scenario) -> dict[str, int]:
@@ -368,15 +368,6 @@ class Cluster:
         self.counts[topic] = event.partitions
 
 
-def check_order(scenario: Scenario) -> None:
-    """Refuse an event that certainly cannot happen at its time.
-
-    Raises:
-        ScenarioError: there is one.
-    """
-    _Course(scenario).check()
-
-
 class _Course:
     """What is certain about consumers and topics while time goes on."""
 
@@ -391,7 +382,7 @@ class _Course:
         self._membership_unknown = False
 
     def check(self) -> None:
-        """See `check_order`."""
+        """Refuse an event that certainly cannot happen at its time."""
         self._check_names()
         timed: list[tuple[float, int]] = []
         for number, event in enumerate(self._events):
