@@ -18,12 +18,14 @@ from partitioning.topic_partition import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The peak of an answer, and what no answer can beat; all are 0.0 where there is nothing to assign.
+    """The peak of an answer, and what no answer can beat.
 
     A peak is the largest load over capacity, in multiples of the mean: all weights over all capacities. What
-    is held back counts as assigned.
+    is held back counts as assigned. All are 0.0 where there is nothing to assign.
 
     Attributes:
+        peak: of this answer.
+        bound: no answer has a lower peak.
         bound_within_moves: no answer with as few moves as this one has a lower peak.
         moves: partitions whose owner is still there, still subscribes and loses them.
     """

@@ -41,7 +41,7 @@ def assign_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
 
 
 def assign_cooperative_sticky(group: Group, highest: int) -> tuple[Assignment, int]:
-    """The same for "cooperative-sticky", which holds back what another member has to give up first."""
+    """As `assign_sticky`, for "cooperative-sticky": holds back what another member has to give up first."""
     numbering, claims, outcome = _decide(group, highest, recall_owned)
     if not numbering.subscriptions.are_equal:
         outcome = with_transfers(numbering, claims, outcome)

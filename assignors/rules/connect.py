@@ -321,7 +321,7 @@ def _connectors_first(held: Iterable[TaskId]) -> list[TaskId]:
 
 
 def _as_sent(held: Collection[TaskId], *, sort_instances: bool = True) -> list[TaskId]:
-    """The same as it arrives, in Connect's bytes by connector (`ConnectProtocol.Assignment.asMap`).
+    """What a worker runs as it arrives, in Connect's bytes by connector (`ConnectProtocol.Assignment.asMap`).
 
     Quirk: connectors come in the order of a HashSet, and bring their tasks with them.
     """

@@ -67,7 +67,7 @@ class Needed(NamedTuple):
     """The least that a change needs."""
 
     moves: int | None  # None where no valid assignment is as balanced as the side after
-    # at best loads; None where partitions have two owners or unseen members could take some
+    # At best loads; None where partitions have two owners or unseen members could take some.
     fullest: int | None
     exact: bool  # False: only bounds, as some subscriptions or members are unknown
     topics: TopicSpread | None = None  # worst spread after; None where partitions have two owners

@@ -73,15 +73,13 @@ class Column:
     """A column of a `Grid`.
 
     Attributes:
-        title: its header.
         kind: "name", cut in the middle where there is no room; "number", flush right; "list", the last
             column, broken after its commas and blanks; "bar", signs with colours; "word", anything else.
-        style: rich's name for how it looks.
     """
 
     title: str
     kind: str = "number"
-    style: str = ""
+    style: str = ""  # rich's name for how it looks
 
 
 class Grid:

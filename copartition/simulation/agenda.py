@@ -223,20 +223,12 @@ def _next_revision(name: str, names: set[str]) -> str:
 
 
 class _Entry(NamedTuple):
-    """Something in the future; the first of them sorts first.
-
-    Attributes:
-        at_ms: when.
-        rank: order at one time: the place of the event in the scenario, or behind all.
-        turn: order of entries of one event.
-        number: the place of the event in the scenario.
-        what: that event, or a step of it.
-    """
+    """Something in the future; the first entry sorts first."""
 
     at_ms: float
-    rank: float
-    turn: int
-    number: int
+    rank: float  # order at one time: the place of the event in the scenario, or behind all
+    turn: int  # order of entries of one event
+    number: int  # the place of the event in the scenario
     what: Event | Step
 
 
@@ -293,8 +285,7 @@ class Agenda:
     def due(self, now_ms: float, world: World) -> Iterator[Primitive]:
         """What happens up to now; each is to be done before the next is asked for.
 
-        Raises:
-            ScenarioError: an event cannot happen as things are.
+        An event that cannot happen as things are raises `ScenarioError`.
         """
         if self._watches and self._look_ms <= now_ms:
             self._look(now_ms, world)

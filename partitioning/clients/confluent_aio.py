@@ -177,7 +177,7 @@ class PartitioningAIOProducer(AIOProducer):
             await super().close()
 
     def _from_another_thread(self) -> Ask:
-        """How another thread asks for a topic's metadata; so that the event loop never waits."""
+        """What another thread calls for a topic's metadata, so that the event loop never waits."""
         loop = asyncio.get_running_loop()
 
         def ask(name: str, within_s: float) -> Any:

@@ -32,15 +32,7 @@ if TYPE_CHECKING:
 
 
 class ClassicGroup:
-    """A classic group on its broker.
-
-    Attributes:
-        state: what the group is doing.
-        cause: the number of what began the rebalance under way.
-        down_ms: until when it answers nobody.
-        generations: the leader, and what it decides.
-        metadata: who notices new partitions, and when.
-    """
+    """A classic group on its broker."""
 
     def __init__(
         self,
@@ -54,10 +46,12 @@ class ClassicGroup:
         # Called for a member that the barrier waits for no longer, with the cause of what is not read. A
         # static member stays in the group, and has what it was given when it joins again.
         self._on_expelled = on_expelled
-        self.state = State.EMPTY
-        self.cause = 0
-        self.down_ms = -math.inf
+        self.state = State.EMPTY  # what the group is doing
+        self.cause = 0  # the number of what began the rebalance under way
+        self.down_ms = -math.inf  # until when it answers nobody
+        # The leader, and what it decides.
         self.generations = Generations(world, members, notifier, Leader(world, decisions))
+        # Who notices new partitions, and when.
         self.metadata = Metadata(world, self, members, timers, notifier)
         self._world = world
         self._members = members

@@ -62,17 +62,7 @@ class Client(Protocol):
 
 
 class GroupCoordinator:
-    """A consumer group on its broker.
-
-    Attributes:
-        group: what it knows.
-        beats: when members send heartbeats.
-        epochs: the rebalances.
-        clients: the client behind each member.
-        down_ms: until when it answers nobody.
-        busy_ms: until when its assignor is at work.
-        member_pause_ms: how long running consumers waited for their first partitions, summed.
-    """
+    """A consumer group on its broker."""
 
     def __init__(
         self,
@@ -96,13 +86,13 @@ class GroupCoordinator:
             self._assign,
             self._matching,
             TimelineKeys(lambda number: string_hash(self._describe(number).id)),
-        )
-        self.beats = Beats()
-        self.epochs = Epochs(world, self.group, self.beats, timers)
-        self.clients: dict[int, Client] = {}
-        self.down_ms = 0.0
-        self.busy_ms = 0.0
-        self.member_pause_ms = 0.0
+        )  # what it knows
+        self.beats = Beats()  # when members send heartbeats
+        self.epochs = Epochs(world, self.group, self.beats, timers)  # the rebalances
+        self.clients: dict[int, Client] = {}  # the client behind each member
+        self.down_ms = 0.0  # until when it answers nobody
+        self.busy_ms = 0.0  # until when its assignor is at work
+        self.member_pause_ms = 0.0  # how long running consumers waited for their first partitions, summed
         self._computed = False
         self._epoch = self.group.epoch
         self._sessions: dict[

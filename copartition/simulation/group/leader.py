@@ -46,27 +46,16 @@ _BYTES_PER_PARTITION = 40
 
 @dataclass(slots=True, eq=False)
 class Decision:
-    """A rebalance and everything that led to it.
+    """A rebalance and everything that led to it."""
 
-    Attributes:
-        group: the members and topics that the leader got; None before the first rebalance.
-        assignment: what it answered.
-        assignor: the leader's, as this decision left it.
-        next: decisions that followed, by what changed.
-    """
-
-    group: Group | None = None
-    assignment: Assignment | None = None
-    assignor: Assignor | None = None
-    next: dict[Hashable, Decision] = field(default_factory=dict)
+    group: Group | None = None  # the members and topics that the leader got; None before the first rebalance
+    assignment: Assignment | None = None  # what it answered
+    assignor: Assignor | None = None  # the leader's, as this decision left it
+    next: dict[Hashable, Decision] = field(default_factory=dict)  # by what changed
 
 
 class Decisions:
-    """The decisions for one scenario, as a tree of histories.
-
-    Args:
-        shared: whether other runs will come; a single one keeps only the last decision.
-    """
+    """The decisions for one scenario, as a tree of histories; without other runs (`shared`) only the last."""
 
     def __init__(self, *, shared: bool) -> None:
         self.start = Decision()
@@ -111,44 +100,27 @@ FORGETFUL = frozenset({"range", "roundrobin"})
 
 
 class Answer(NamedTuple):
-    """What a leader decided.
-
-    Attributes:
-        assignment: who gets what.
-        took_ms: how long its assignor was at work.
-        strategy: its strategy.
-        counts: partitions of each topic as the leader knew them.
-        decision: all of it, to go on from.
-        held: whether it is put off, and everybody keeps what they have meanwhile.
-    """
+    """What a leader decided."""
 
     assignment: Assignment
-    took_ms: float
+    took_ms: float  # how long its assignor was at work
     strategy: str
-    counts: list[int]
-    decision: Decision
-    held: bool = False
+    counts: list[int]  # partitions of each topic as the leader knew them
+    decision: Decision  # all of it, to go on from
+    held: bool = False  # put off: everybody keeps what they have meanwhile
 
 
 class Leader:
-    """What there is of a leader beside its membership: its memory, its strategy, the topics it has seen.
-
-    Attributes:
-        strategy: the strategy of the last decision; empty before the first.
-        counts: partitions of each topic as they were at the last decision.
-        new: whether the next decision is that of a leader that remembers nothing.
-        over: whether the group starts from nothing.
-        gone: ids of members that are gone since the last decision.
-        holds_ms: until when decisions are put off (KIP-415); None where they are not.
-    """
+    """What there is of a leader beside its membership: its memory, its strategy, the topics it has seen."""
 
     def __init__(self, world: World, decisions: Decisions) -> None:
-        self.strategy = ""
+        self.strategy = ""  # of the last decision; empty before the first
+        # Partitions of each topic at the last decision.
         self.counts: list[int] = list(world.partitions.counts)
-        self.new = True
-        self.over = True
-        self.gone: set[str] = set()
-        self.holds_ms: float | None = None
+        self.new = True  # whether the next decision is that of a leader that remembers nothing
+        self.over = True  # whether the group starts from nothing
+        self.gone: set[str] = set()  # ids of members that are gone since the last decision
+        self.holds_ms: float | None = None  # until when decisions are put off (KIP-415)
         self._world = world
         self._decisions = decisions
         self._decision = decisions.start
@@ -179,7 +151,7 @@ class Leader:
         Args:
             leader: the membership that leads, whose client's rule it is.
             members: the memberships of the group, in order.
-            joining: those among them that come without what the last assignment gave them.
+            joining: members among them that come without what the last assignment gave them.
             counts: partitions of each topic as the leader knows them.
             generation: the group's last one.
             bare: members that gave everything up under a strategy that lets others keep it.
@@ -354,22 +326,15 @@ def subscription(consumer: Consumer, world: World, counts: Sequence[int]) -> tup
 
 
 class Generations:
-    """One generation after another.
-
-    Attributes:
-        number: of the last generation.
-        leader: the membership that leads; None until one is elected.
-        brain: what the leader knows.
-        revoking: members that must give something up, and rejoin, after the last one.
-        member_pause_ms: how long running consumers stood still for the protocol, summed.
-    """
+    """One generation after another."""
 
     def __init__(self, world: World, members: Members, notifier: RebalanceNotifier, brain: Leader) -> None:
-        self.number = 0
-        self.leader: int | None = None
-        self.brain = brain
+        self.number = 0  # of the last generation
+        self.leader: int | None = None  # the membership that leads; None until one is elected
+        self.brain = brain  # what the leader knows
+        # Members that must give something up, and rejoin, after the last one.
         self.revoking = np.empty(0, np.int32)
-        self.member_pause_ms = 0.0
+        self.member_pause_ms = 0.0  # how long running consumers stood still for the protocol, summed
         self._world = world
         self._members = members
         self._notifier = notifier

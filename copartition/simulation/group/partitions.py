@@ -160,10 +160,7 @@ class Partitions:
             self._log.append(Told("wait", partitions, at_ms, (phase, cause)))
 
     def hand(self, partitions: Collection[int], member: int, at_ms: float, begins_ms: float | None) -> None:
-        """A member opens these, which nobody reads; it begins to read then, None: at once.
-
-        It opens one after the other by their numbers.
-        """
+        """A member opens these unread ones, by number; it begins to read then, None: at once."""
         self._log.append(Told("hand", partitions, at_ms, (begins_ms is None,), member, begins_ms))
 
     def go_on(self, partitions: Collection[int], at_ms: float) -> None:
@@ -222,12 +219,8 @@ class Partitions:
     ) -> None:
         """A member reads on what is no longer its own.
 
-        Args:
-            partitions: what.
-            member: who.
-            start_ms: from when.
-            end_ms: until when; nothing happens where that is not later.
-            reads: whether it gets new records, or is only busy with those in its hands.
+        If not `reads`, it gets no new records and is only busy with the ones in its hands. Nothing happens
+        unless `end_ms` is later than `start_ms`.
         """
         if len(partitions) == 0 or start_ms >= end_ms:
             return
@@ -271,14 +264,8 @@ class Partitions:
     ) -> tuple[Change, int]:
         """From now on partitions belong to these members; who loses one it reads, stops.
 
-        Args:
-            owner: the member of each partition, -1 for nobody.
-            position: its place in that one's list.
-            at_ms: when.
-            cause: what for.
-
-        Returns:
-            What differs, and how many partitions went from one consumer to another.
+        `owner` is -1 for nobody, `position` the place in the owner's list. Returns what differs, and how many
+        partitions went from one consumer to another.
         """
         rows = rows_where((owner != self.now.owner) | (position != self.now.position))
         change = Change(rows, owner[rows], position[rows])

@@ -45,9 +45,6 @@ class Targets:
         first: the number of each topic's first partition, in the order of `names`, and the number of all.
         names: topic names.
         describe: gives a member's id, instance id and rack, by its number.
-
-    Attributes:
-        position: the place of each partition in its owner's list.
     """
 
     def __init__(
@@ -59,7 +56,7 @@ class Targets:
         names: Sequence[str],
         describe: Callable[[int], Member],
     ) -> None:
-        self.position = np.zeros(int(first[-1]), np.int32)
+        self.position = np.zeros(int(first[-1]), np.int32)  # the place of each partition in its owner's list
         self._decisions = decisions
         self._decision = decisions.start
         self._strategy = strategy
@@ -219,14 +216,10 @@ class _Target:
 
 
 class Epochs:
-    """Rebalances, each from what first asked for its target until all members reached it or it was replaced.
-
-    Attributes:
-        cause: the number of what the present target is for.
-    """
+    """Rebalances, each from what first asked for its target until all members reached it or another came."""
 
     def __init__(self, world: World, group: ConsumerGroup, beats: Beats, timers: Timers) -> None:
-        self.cause = 0
+        self.cause = 0  # the number of what the present target is for
         self._world = world
         self._group = group
         self._beats = beats

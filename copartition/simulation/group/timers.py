@@ -118,13 +118,9 @@ class Beats:
         self._moves = np.zeros(64, np.bool_)
 
     def add(self, member: int, base_ms: float, every_ms: float, *, moves: bool) -> None:
-        """A member joins with a heartbeat at this time, and sends one every so often.
+        """A member joins with a heartbeat at `base_ms`, and sends one every `every_ms`.
 
-        Args:
-            member: which.
-            base_ms: when.
-            every_ms: how often.
-            moves: whether the coordinator does more than to answer it, as for the consumer protocol.
+        `moves`: the coordinator does more than to answer it, as for the consumer protocol.
         """
         while member >= len(self._base_ms):
             for column in ("_base_ms", "_every_ms", "_speaks", "_moves"):

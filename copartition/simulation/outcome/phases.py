@@ -367,23 +367,14 @@ class Phases:
 
 
 class Told(NamedTuple):
-    """A call of `Phases` that can be made together with others.
+    """A call of `Phases` that can be made together with others."""
 
-    Attributes:
-        what: the method.
-        partitions: which partitions, each once, in any order.
-        at_ms: when.
-        same: arguments that those of other calls must equal.
-        member: who opens the partitions ("hand" only).
-        begins_ms: when that one begins to read; None: at once ("hand" only).
-    """
-
-    what: Literal["halt", "wait", "hand"]
-    partitions: Collection[int]
+    what: Literal["halt", "wait", "hand"]  # the method
+    partitions: Collection[int]  # each once, in any order
     at_ms: float
-    same: tuple[Any, ...]
-    member: int = -1
-    begins_ms: float | None = None
+    same: tuple[Any, ...]  # arguments that must equal those of the other calls
+    member: int = -1  # who opens the partitions ("hand" only)
+    begins_ms: float | None = None  # when that one begins to read; None: at once ("hand" only)
 
 
 if TYPE_CHECKING:

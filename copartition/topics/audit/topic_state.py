@@ -60,7 +60,7 @@ class TopicState:
         except (KafkaException, ValueError, TypeError) as error:
             raise InvalidConfigError(f"librdkafka refuses the settings: {refusal(error)}") from error
         self.num_partitions = self.count(first=True)
-        # what differs from a later topic of that name; None where the cluster has none
+        # What differs from a later topic of that name; None where the cluster has none.
         self.id = self._topic_id()
 
     def count(self, *, first: bool = False) -> int:

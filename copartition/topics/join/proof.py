@@ -90,7 +90,7 @@ class KeyPairs(NamedTuple):
 
     one: NDArray[np.int64]  # the partition in the first topic
     other: NDArray[np.int64]  # the partition in the second
-    # how many; a key at several places of a topic counts at the lowest and the highest
+    # How many; a key at several places of a topic counts at the lowest and the highest.
     keys: NDArray[np.int64]
 
 
