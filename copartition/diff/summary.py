@@ -19,7 +19,7 @@ from partitioning.errors import DiffError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from assignors.assignment import Certificate
+    from assignors.group import Certificate
     from copartition.diff.changes import MemberChange
     from copartition.diff.needed import Columns, Needed
 

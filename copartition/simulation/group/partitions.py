@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.assignment import Assignment
+    from assignors.group import Assignment
     from copartition.simulation.group.memberships import Memberships
     from copartition.simulation.inputs.scenario import Scenario
     from copartition.simulation.outcome.phases import Call

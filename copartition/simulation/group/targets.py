@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.assignment import Assignment
-    from assignors.group import Topic
+    from assignors.group import Assignment, Topic
     from copartition.simulation.group.consumer_group import ConsumerGroup
     from copartition.simulation.group.leader import Decisions
     from copartition.simulation.group.timers import Beats, Timer, Timers

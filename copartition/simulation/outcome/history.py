@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.partition_list import PartitionList
 from copartition.simulation.group.memberships import Memberships
 from copartition.simulation.group.partitions import Change, Partitions
