@@ -100,7 +100,7 @@ class _Scanner:
     """Reads the lines of a capture one mark after the other: a blank line, a header, a notice, a summary."""
 
     def __init__(self, lines: list[str]) -> None:
-        # kind, table, and the group that the last notice before it names
+        # Kind, table, and the group that the last notice before it names.
         self.tables: list[tuple[str, Table, str | None]] = []
         self.groups: dict[str | None, Scanned] = {}  # statuses that notices and summaries show
         self._noticed: str | None = None

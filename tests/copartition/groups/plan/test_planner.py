@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from assignors import Reason, register_assignor
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.state import GroupState, MemberIdentity
 from copartition.diff import diff
 from copartition.groups import WhatIf, parse_capture, plan
