@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -53,12 +53,6 @@ Examples:
 """
 
 
-def _schema() -> dict[str, Any]:
-    from copartition.reports.join import check_schema  # noqa: PLC0415 - only --schema needs it
-
-    return check_schema()
-
-
 @command(epilog=HELP_END)
 @click.argument("joined", nargs=-1, metavar="[TOPIC]...")
 @client_options("The cluster.")
@@ -79,7 +73,7 @@ def _schema() -> dict[str, Any]:
 @check_option("apart<=0")
 @output_options("text", "json", "markdown", file=True)
 @html_option
-@schema_option(_schema)
+@schema_option("copartition.reports.join", "check_schema")
 @click.pass_context
 def check(
     ctx: click.Context,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -69,12 +69,6 @@ Examples:
   What does a rolling restart in a simulation change, topic by topic?
     assignment-diff deploy.yaml --by topic
 """
-
-
-def _schema() -> dict[str, Any]:
-    from copartition.reports.diff.json import diff_schema  # noqa: PLC0415 - only --schema needs it
-
-    return diff_schema()
 
 
 def _pattern(ctx: click.Context, option: click.Parameter, text: str | None) -> re.Pattern[str] | None:
@@ -213,7 +207,7 @@ planning_options = one_argument(
     type=click.Path(dir_okay=False),
     help="File for a snapshot of the plan, the live group or AFTER.",
 )
-@schema_option(_schema)
+@schema_option("copartition.reports.diff.json", "diff_schema")
 @click.version_option(package_name="copartition")
 @click.pass_context
 def diff(
