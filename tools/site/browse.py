@@ -60,11 +60,13 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         """Every request would be a line."""
 
 
-def asked_elsewhere(site: Path) -> Iterator[str]:
-    """Scripts, styles, pictures and frames of any page that are not the site's own."""
+def misread(site: Path) -> Iterator[str]:
+    """Scripts, styles, pictures and frames that are not the site's own; and code that was taken for text."""
     for path in sorted(site.rglob("*.html")):
-        for tag in _RESOURCE.findall(path.read_text(encoding="utf-8")):
-            yield f"{path.relative_to(site)}: {tag}"
+        text = path.read_text(encoding="utf-8")
+        yield from (f"{path.relative_to(site)}: {tag}" for tag in _RESOURCE.findall(text))
+        if "```" in text:
+            yield f"{path.relative_to(site)}: a fence of code was taken for text"
 
 
 def watched(page: Page, address: str, faults: list[str]) -> None:
@@ -114,7 +116,7 @@ def main() -> int:
     address = f"http://127.0.0.1:{server.server_port}"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
-        faults = [*asked_elsewhere(arguments.site)]
+        faults = [*misread(arguments.site)]
         looked = 0
         for scheme, window in itertools.product(("light", "dark"), WINDOWS):
             size = dict(zip(("width", "height"), WINDOWS[window], strict=True))

@@ -19,6 +19,9 @@ REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository
 PYTHON = "reference/python/"
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
+_FILE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
+"""A fence that names the file it shows."""
+
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what is not in docs/."""
@@ -41,7 +44,7 @@ def modules(config: MkDocsConfig) -> list[str]:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links lead to a page of the site, or to the repository, or leave their text alone."""
+    """Lead links to a page of the site, or to the repository, or nowhere; name the files of fences."""
     source = page.file.abs_src_path
     if source is None:
         return markdown
@@ -60,4 +63,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return f"[{text}]({REPOSITORY}/blob/main/{path.relative_to(ROOT)}{anchor})"
         return text
 
-    return _LINK.sub(lead, markdown)
+    return _FILE.sub(r'```\1 title="\2"', _LINK.sub(lead, markdown))
