@@ -74,7 +74,7 @@ def state():
         (
             lambda: Scenario((), (Consumer("c"),) * len(MANY[1:]), (Join(5, Consumer("d")),)),
             ScenarioError,
-            "those that join included, has 1,048,577 members",
+            "with those who join, has 1,048,577 members",
         ),
         (
             lambda: plan(state(), "range", WhatIf(add_members=2**40)),
