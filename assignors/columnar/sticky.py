@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.assignment import Assignment
     from assignors.columnar.numbering import JoinPosition, PartitionId, TopicRow
     from assignors.columnar.sticky_structures import Claims
-    from assignors.group import Group, Member
+    from assignors.group import Assignment, Group, Member
     from partitioning.topic_partition import TopicPartition
 
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, cycle
 from typing import TYPE_CHECKING, NamedTuple
 
-from assignors.assignment import Assignment
-from assignors.group import Group, Topic
+from assignors.group import Assignment, Group, Topic
 from assignors.partition_list import PartitionList
 from assignors.rules.group_spec import members_by_id
 from partitioning.errors import InvalidGroupError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from assignors.assignment import Certificate
+from assignors.group import Certificate
 from assignors.optimal.grouping import sorted_by
 from assignors.weighted.placing import place
 from assignors.weighted.problem import least_peak, least_peak_within

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assignors.assignment import Assignment
+from assignors.group import Assignment
 from assignors.optimal.quality import AssignmentQuality
 from assignors.partition_list import PartitionList
 from assignors.reasons import Reason

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from assignors.assignment import Certificate
+    from assignors.group import Certificate
     from assignors.optimal.quality import AssignmentQuality
     from assignors.state import GroupState
     from assignors.weighted.weights import Weights

@@ -59,7 +59,7 @@ class Deliveries:
         self._fatal: KafkaException | None = None
         self._fatal_is_told = False
 
-    def watched(
+    def watch(
         self,
         on_error: Callable[[str, KafkaError], None],
         watcher: Callable[[KafkaError | None, Message], None] | None = None,

@@ -2,8 +2,7 @@
 
 import pytest
 
-from assignors.assignment import Assignment
-from assignors.group import Group, Member, Topic
+from assignors.group import Assignment, Group, Member, Topic
 from assignors.partition_list import PartitionList
 from copartition.groups import WhatIf, parse_capture, plan
 from copartition.simulation import Consumer, Grow, Join, Scenario
@@ -74,7 +73,7 @@ def state():
         (
             lambda: Scenario((), (Consumer("c"),) * len(MANY[1:]), (Join(5, Consumer("d")),)),
             ScenarioError,
-            "those that join included, has 1,048,577 members",
+            "with those who join, has 1,048,577 members",
         ),
         (
             lambda: plan(state(), "range", WhatIf(add_members=2**40)),
