@@ -169,13 +169,9 @@ def crash_loop(event: CrashLoop, at_ms: float, consumer: Consumer, length: Lengt
 def newcomers(
     number: int, like: Consumer, present: Collection[str], all_so_far: Mapping[str, Consumer]
 ) -> list[Consumer]:
-    """So many more consumers, with the first numbers that nobody present has.
+    """So many more consumers like this one, with the first numbers that nobody present has.
 
-    Args:
-        number: how many.
-        like: what new ones are like; one of `all_so_far` comes back as it was, but for its strategies.
-        present: names that are taken.
-        all_so_far: every consumer there ever was.
+    A consumer of `all_so_far` comes back as it was, but for its strategies.
     """
     named = _NUMBERED.fullmatch(like.name)
     stem, end = (named[1], named[2] or "") if named else (like.name, "")

@@ -167,23 +167,14 @@ class Ribbon(NamedTuple):
 
 
 class Ownership(NamedTuple):
-    """The picture.
-
-    Attributes:
-        height: in pixels.
-        rows: members.
-        ribbons: what they gave each other, what was kept first.
-        shared: what "…" stands for in names.
-        keys: what the colours mean: style, number of partitions, words.
-        summary: the picture in words.
-    """
+    """The picture, `height` pixels high."""
 
     height: float
     rows: tuple[Row, ...]
-    ribbons: tuple[Ribbon, ...]
-    shared: str
-    keys: tuple[tuple[str, int, str], ...]
-    summary: str
+    ribbons: tuple[Ribbon, ...]  # what members gave each other, what was kept first
+    shared: str  # what "…" stands for in names
+    keys: tuple[tuple[str, int, str], ...]  # what the colours mean: style, number of partitions, words
+    summary: str  # the picture in words
 
 
 def ownership(diff: AssignmentDiff) -> Ownership:
@@ -292,21 +283,13 @@ class HeatRow(NamedTuple):
 
 
 class Heat(NamedTuple):
-    """The table.
-
-    Attributes:
-        columns: who got something.
-        rows: who gave something, and what to each.
-        totals: what each column got.
-        ranges: how many members share a row, and a column.
-        shared: what "…" stands for in names.
-    """
+    """The table of who gave partitions (rows) to whom (columns)."""
 
     columns: tuple[str, ...]
     rows: tuple[HeatRow, ...]
-    totals: tuple[int, ...]
-    ranges: tuple[int, int]
-    shared: tuple[str, ...]
+    totals: tuple[int, ...]  # what each column got
+    ranges: tuple[int, int]  # how many members share a row, and a column
+    shared: tuple[str, ...]  # what "…" stands for in names
 
 
 def heat(diff: AssignmentDiff) -> Heat:

@@ -114,10 +114,8 @@ class ClassicGroup:
     def rejoin(self, member: int, since_ms: float, *, changed: bool) -> None:
         """A static member is back under its instance id: in a stable group nobody else hears of it.
 
-        Args:
-            member: its membership, which is its own once more.
-            since_ms: when its process started.
-            changed: whether the group's strategy will be another one with it.
+        `changed`: the group's strategy will be another one with this member, whose process started at
+        `since_ms`.
         """
         members, now_ms = self._members, self._world.now_ms
         name = self._world.memberships.consumers[member].name
@@ -166,12 +164,9 @@ class ClassicGroup:
         self._world.note("empty")
 
     def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
-        """A member says nothing any more; it is missed when its session is over.
+        """A member last heard of at `heard_ms` is silent, and is missed when its session is over.
 
-        Args:
-            member: who.
-            heard_ms: when it was last heard of.
-            absence: the cause of what it does not read.
+        `absence` is the cause of what it does not read.
         """
         self._absence[member] = absence
         if self.state is State.PREPARING:

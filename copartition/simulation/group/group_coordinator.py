@@ -213,12 +213,9 @@ class GroupCoordinator:
             self._follow("", None, member)
 
     def fall_silent(self, member: int, heard_ms: float, absence: int) -> None:
-        """A member says nothing any more; it is missed when its session is over.
+        """A member last heard of at `heard_ms` is silent, and is missed when its session is over.
 
-        Args:
-            member: who.
-            heard_ms: its last heartbeat.
-            absence: the cause of what it does not read.
+        `absence` is the cause of what it does not read.
         """
         self.beats.silence(member)
         self.epochs.on_reached(member)
@@ -282,13 +279,10 @@ class GroupCoordinator:
     # What requests lead to.
 
     def _follow(self, text: str, cause: int | None, member: int, *, certain: bool = True) -> None:
-        """The group may have moved: note why, lead others on, set timers.
+        """What happened to a member may have moved the group: note why, lead others on, set timers.
 
-        Args:
-            text: what has happened.
-            cause: its number; None: it has none yet.
-            member: to whom.
-            certain: whether that raises the epoch, and not only new partitions that were noticed meanwhile.
+        `cause` is None where it has no number yet. `certain`: this raises the epoch; else only new partitions
+        noticed meanwhile may have raised the epoch.
         """
         group = self.group
         if group.epoch != self._epoch:

@@ -64,14 +64,10 @@ class Decisions:
     def decide(
         self, before: Decision, change: Hashable, name: str, group: Callable[[], Group], *, new_leader: bool
     ) -> Decision:
-        """The decision after `before` where the group changes so.
+        """The decision after `before` by this strategy for the group that `group` makes.
 
-        Args:
-            before: the last decision.
-            change: everything in which the next group can differ from another one after the same history.
-            name: the strategy.
-            group: makes the group.
-            new_leader: whether its leader starts without a memory.
+        `change` is everything in which the next group can differ from another one after the same history.
+        `new_leader`: its leader starts without a memory.
         """
         key = (change, name, new_leader)
         earlier = before.next.get(key)
@@ -145,15 +141,11 @@ class Leader:
         generation: int,
         bare: Collection[int],
     ) -> Answer:
-        """The assignment that the leader computes.
+        """The assignment that the member `leader` computes, by its client's rule.
 
-        Args:
-            leader: the membership that leads, whose client's rule it is.
-            members: the memberships of the group, in order.
-            joining: members among them that come without what the last assignment gave them.
-            counts: partitions of each topic as the leader knows them.
-            generation: the group's last one.
-            bare: members that gave everything up under a strategy that lets others keep it.
+        `members` are in order; `joining` among them come without what the last assignment gave them; `bare`
+        gave everything up under a strategy that lets others keep it. `counts` are partitions of each topic as
+        the leader knows them, `generation` is the group's last one.
         """
         memberships = self._world.memberships
         strategy = self.choose(members)
@@ -369,15 +361,10 @@ class Generations:
         *,
         at_rest: bool = False,
     ) -> Rebalance:
-        """Everybody has the assignment: what is lost stops, what is won is opened.
+        """Everybody has the assignment: what is lost stops for this cause, what is won is opened.
 
-        Args:
-            answer: the leader's.
-            cause: of what stands still.
-            started_ms: when the rebalance began.
-            causes: why.
-            absence: the members that are silent, and the cause of what they do not read.
-            at_rest: whether everything was opened long ago.
+        `absence` has the members that are silent, and the cause of what they do not read. `at_rest`:
+        everything was opened long ago.
         """
         world, members, partitions = self._world, self._members, self._world.partitions
         now_ms, rows = world.now_ms, members.rows

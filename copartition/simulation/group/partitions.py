@@ -59,12 +59,6 @@ class Partitions:
 
     Everything that happens to them is written down, so that a timeline can be made from it when one is asked
     for, and summed up at once.
-
-    Attributes:
-        topics: topic names, the ones created later at the end.
-        first: index of each topic's first partition, and the number of all.
-        counts: how many partitions each topic has now; 0 before it is created.
-        causes: what pauses are for, by number; a text may be bettered while the run goes on.
     """
 
     def __init__(self, scenario: Scenario, memberships: Memberships) -> None:
@@ -74,9 +68,11 @@ class Partitions:
             if isinstance(event, Create | Grow):
                 counts.setdefault(event.topic, 0)
                 most[event.topic] = max(most.get(event.topic, 0), event.partitions)
-        self.topics = tuple(counts)
-        self.counts = list(counts.values())
+        self.topics = tuple(counts)  # names; topics created later at the end
+        self.counts = list(counts.values())  # how many partitions each topic has now; 0 before it is created
+        # Index of each topic's first partition, and the number of all.
         self.first = np.concatenate([[0], np.cumsum([most[name] for name in self.topics], dtype=np.int64)])
+        # What pauses are for, by number; a text may be bettered while the run goes on.
         self.causes: list[str] = []
         self._flow = None if scenario.load is None else Flow(scenario, self.first, self.topics)
         self._number = {name: number for number, name in enumerate(self.topics)}

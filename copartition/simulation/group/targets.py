@@ -37,13 +37,9 @@ ROOM = 4_096
 class Targets:
     """Asks the assignor, and keeps what it answered as the coordinator's log has it, member by member.
 
-    Args:
-        decisions: what has been decided already.
-        strategy: gives the assignor's name.
-        topics: gives the topics the cluster has now.
-        first: the number of each topic's first partition, in the order of `names`, and the number of all.
-        names: topic names.
-        describe: gives a member's id, instance id and rack, by its number.
+    `strategy` gives the assignor's name, `topics` the topics the cluster has now, `describe` a member's id,
+    instance id and rack by its number. `first` has the number of each topic's first partition, in the order
+    of `names`, and the number of all.
     """
 
     def __init__(
@@ -196,17 +192,10 @@ class _Log:
 
 @dataclass(slots=True)
 class _Target:
-    """A target that not everybody has reached.
+    """A target that not everybody has reached; other fields are as `History.record` takes them."""
 
-    Attributes:
-        waits_for: members that have not reached it, as far as they are watched.
-        others_ms: when all others have.
-
-    The rest is as `History.record` takes it.
-    """
-
-    waits_for: set[int]
-    others_ms: float
+    waits_for: set[int]  # members that have not reached it, as far as they are watched
+    others_ms: float  # when all others have
     epoch: int
     causes: tuple[str, ...]
     started_ms: float

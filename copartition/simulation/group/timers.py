@@ -104,14 +104,10 @@ RETRY_MS = 100
 
 
 class Beats:
-    """The members as columns, by the number of their membership.
-
-    Attributes:
-        rows: the members of the group.
-    """
+    """The members as columns, by the number of their membership."""
 
     def __init__(self) -> None:
-        self.rows: NDArray[np.int64] = np.empty(0, np.int64)
+        self.rows: NDArray[np.int64] = np.empty(0, np.int64)  # the members of the group
         self._base_ms = np.zeros(64)
         self._every_ms = np.ones(64)
         self._speaks = np.zeros(64, np.bool_)

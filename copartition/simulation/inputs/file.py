@@ -360,13 +360,7 @@ def _event_value(event: Event) -> dict[str, Any]:
 
 
 class ReadyScenario(NamedTuple):
-    """A scenario that comes with the package.
-
-    Attributes:
-        name: its name on the command line.
-        summary: the first line of the file.
-        path: the file, for `Scenario.from_file`.
-    """
+    """A scenario that comes with the package: its name for commands, its file's first line, and the file."""
 
     name: str
     summary: str

@@ -119,11 +119,7 @@ LOOK_MS = 1_000
 
 
 def check(scenario: Scenario) -> None:
-    """Refuse a scenario that cannot be.
-
-    Raises:
-        ScenarioError: it cannot; the message says where and what to do.
-    """
+    """Refuse a scenario that cannot be; the message of the `ScenarioError` says where and what to do."""
     check_fields(scenario, "$")
     for number, event in enumerate(scenario.events):
         check_fields(event, f"$.events[{number}]")
@@ -330,11 +326,7 @@ def running_already(event: Join, number: int) -> ScenarioError:
 
 
 def check_instance(event: ByName, number: int, consumer: Consumer) -> None:
-    """Refuse a second process with an instance id that the consumer does not have.
-
-    Raises:
-        ScenarioError: the consumer is no static member.
-    """
+    """Refuse a second process with an instance id where the consumer is no static member."""
     if isinstance(event, DuplicateInstance) and not consumer.static:
         raise ScenarioError(
             f"{occurrence(event)}: consumer {consumer.name!r} has no group.instance.id; make it static",
@@ -349,11 +341,7 @@ class Cluster:
         self.counts = {topic.name: topic.partitions for topic in topics}
 
     def change(self, event: Grow | Create, number: int) -> None:
-        """A topic grows or is created.
-
-        Raises:
-            ScenarioError: there is no such topic, or it has these partitions already.
-        """
+        """A topic grows or is created; there must be such a topic, without these partitions."""
         topic, present = event.topic, self.counts.get(event.topic)
         if isinstance(event, Create):
             fault = f"there is a topic {topic!r} already; let it grow" if present is not None else None

@@ -235,8 +235,8 @@ class KeyComparison:
     ) -> None:
         """Bytes of keys that are apart by now.
 
-        `hashes`, ascending, are of the keys just counted; `rows` have a record of each, by number in all that
-        waited.
+        `hashes`, ascending, are of the keys just counted; `rows` have a record of each, by number in all
+        batches.
         """
         bounds = np.cumsum([len(batch.rows) for batch in waiting])
         apart = np.flatnonzero(self._shared(hashes).apart)

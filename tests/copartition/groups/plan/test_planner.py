@@ -169,6 +169,22 @@ def test_a_told_subscription_counts_for_the_groups_own_decision_where_it_was_unk
     assert plan(state, "range").warnings[0].startswith("asked again with nothing changed")
 
 
+@pytest.mark.parametrize(
+    ("clients", "strategy", "assumed"),
+    [
+        (("java",), "sticky", None),
+        (("librdkafka",), "cooperative-sticky", None),
+        (("librdkafka",), "sticky", "a Java client leads: librdkafka has no 'sticky'"),
+        (("aiokafka",), "sticky", "aiokafka decides as Java's 'sticky' does: the numbers are right"),
+        (("java", "librdkafka"), "cooperative-sticky", "a Java client leads: java or librdkafka may"),
+        ((), "cooperative-sticky", "a Java client leads: the source does not tell which client does"),
+    ],
+)
+def test_a_plan_decides_as_the_client_that_leads(clients, strategy, assumed):
+    planned = plan(as_range(strategy=strategy, clients=clients), strategy)
+    assert [text.startswith(assumed or "") for text in planned.assumed] == [True] * bool(assumed)
+
+
 def test_another_strategy_than_the_groups_is_said():
     planned = plan(as_range(strategy="range"), "sticky")
     assert planned.warnings == ()
